@@ -1,0 +1,3 @@
+"""pushsalt: an agentless, Salt-compatible SSH push orchestrator."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,162 @@
+"""Every error that pushsalt raises on purpose, with its kind, its words for people and its exit code.
+
+Three families, after whom they concern:
+
+- ``CommandError``: the command itself was wrong (usage, configuration, inventory, no target): exit code 1.
+- ``TargetError``: one target gave no answer (not reached, not logged in to, not bootstrapped, lost): exit code 3.
+  It becomes that target's return, ``{"error": {"kind", "message", "hint"}}``, and never stops another target.
+- ``StateError``: a target's states cannot be rendered or compiled (a list of texts is the target's return), and
+  ``FunctionError``: a function raised or does not exist: exit code 2.
+
+``KINDS`` is the closed list of ``kind`` words; docs/errors.md describes each, and a test keeps the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+EXIT_OK = 0
+EXIT_COMMAND = 1
+EXIT_FAILED = 2
+EXIT_NO_ANSWER = 3
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+#: kind -> what it means. Closed: an error return never has another word.
+KINDS: dict[str, str] = {
+    "dns_failure": "the host name does not resolve",
+    "connection_refused": "nothing listens on that address and port",
+    "unreachable": "no route to the host, or the network is down",
+    "connect_timeout": "the connection was not up in time (TCP, banner, key exchange or login)",
+    "jump_failed": "a jump host on the way could not be used",
+    "ssh_protocol": "the peer does not speak SSH, or no common algorithm exists",
+    "host_key_unknown": "the host key is not in known_hosts",
+    "host_key_changed": "the host key differs from the known one",
+    "host_key_revoked": "the host key is marked as revoked",
+    "auth_failed": "the server took none of the offered keys or passwords",
+    "key_unusable": "a private key or certificate cannot be read or decrypted",
+    "sudo_password_wrong": "sudo did not accept the password",
+    "sudo_password_required": "sudo wants a password and none is set",
+    "sudo_denied": "sudo does not allow this user to do that",
+    "no_shell": "the login gives no usable /bin/sh",
+    "no_python": "no Python was found on the target",
+    "python_too_old": "only a Python older than 3.6 was found",
+    "disk_full": "the target's disk or quota is full",
+    "bootstrap_failed": "the runtime did not start",
+    "protocol_error": "the target's answer does not follow the protocol",
+    "connection_lost": "the connection broke while work was under way: the outcome is unknown",
+    "worker_died": "the process that ran the work died: the outcome is unknown",
+    "timeout": "the job did not end in time and was stopped",
+    "locked": "another run is at work on the target",
+    "offline": "the call needs the target, and the target is offline",
+    "interrupted": "stopped by a signal before the target's work ended",
+    "unknown_function": "no such execution function",
+    "exception": "the function raised an exception",
+    "internal": "a defect in pushsalt itself",
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a source file that a person can edit. ``line`` and ``column`` count from 1."""
+
+    path: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
+        return ":".join(parts)
+
+
+class PushsaltError(Exception):
+    """Base of all: ``message`` says what failed, ``hint`` what to do about it."""
+
+    exit_code = EXIT_COMMAND
+
+    def __init__(self, message: str, hint: str = "", where: Position | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.where = where
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class CommandError(PushsaltError):
+    """The command was wrong; nothing was done on any target."""
+
+
+class UsageError(CommandError):
+    """Wrong words on the command line."""
+
+
+class ConfigError(CommandError):
+    """A configuration file is missing, malformed or unsafe."""
+
+
+class InventoryError(CommandError):
+    """An inventory or roster is missing or malformed; ``where`` has file and line."""
+
+
+class NoTargetError(CommandError):
+    """The target expression matches nothing; the hint names the nearest ids."""
+
+
+class TargetError(PushsaltError):
+    """One target gave no answer. ``kind`` is a word of KINDS."""
+
+    exit_code = EXIT_NO_ANSWER
+
+    def __init__(self, kind: str, message: str, hint: str) -> None:
+        assert kind in KINDS, kind
+        assert message and hint, (kind, message, hint)
+        super().__init__(message, hint)
+        self.kind = kind
+
+    def as_return(self) -> dict[str, Any]:
+        return {"error": {"kind": self.kind, "message": self.message, "hint": self.hint}}
+
+
+class FunctionError(PushsaltError):
+    """A function raised on the target or on the controller, or does not exist.
+
+    ``exception`` is the class by the name that Salt gives it in ``salt.exceptions``, or Python's own.
+    ``kind`` is ``exception`` or ``unknown_function``.
+    """
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, kind: str, message: str, hint: str, exception: str) -> None:
+        assert kind in ("exception", "unknown_function"), kind
+        super().__init__(message, hint)
+        self.kind = kind
+        self.exception = exception
+
+    def as_return(self) -> dict[str, Any]:
+        error = {"kind": self.kind, "message": self.message, "hint": self.hint, "exception": self.exception}
+        return {"error": error}
+
+
+class StateError(PushsaltError):
+    """A target's SLS, top file or pillar cannot be rendered or compiled. ``errors`` has every text, not the first."""
+
+    exit_code = EXIT_FAILED
+
+    def __init__(self, errors: Sequence[str] | str, hint: str = "", where: Position | None = None) -> None:
+        self.errors = [errors] if isinstance(errors, str) else list(errors)
+        super().__init__("\n".join(self.errors), hint, where)
+
+
+class RenderError(StateError):
+    """One template or SLS cannot be rendered.
+
+    The text is complete: it names the SLS, ``path:line`` of the source to edit, and shows the lines around it.
+    """
+
+
+class CompileError(StateError):
+    """High data that is no highstate: wrong shapes, duplicate or unknown IDs, requisite loops."""

@@ -1,0 +1,38 @@
+"""Progress of a run as calls on a Reporter. Core and shell call it, presentation fills it in; each method may be left out.
+
+Every method is called from the event loop's thread, is quick and never raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushsalt.model import TargetReturn
+
+
+class Reporter:
+    """Does nothing. Subclasses override what they show."""
+
+    def run_started(self, ids: list[str], title: str) -> None:
+        """The ids that will be worked on, in order, and what is done to them in words."""
+
+    def target_phase(self, id: str, phase: str) -> None:
+        """A target enters a phase: waiting, connect, bootstrap, grains, render, send, run, done."""
+
+    def target_chunks(self, id: str, total: int) -> None:
+        """The number of chunks that will run on the target."""
+
+    def chunk_started(self, id: str, tag: str) -> None:
+        """A chunk starts on the target; tag is ``module_|-id_|-name_|-function``."""
+
+    def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        """A chunk's return, as the target sent it."""
+
+    def target_done(self, result: TargetReturn) -> None:
+        """The target's one return."""
+
+    def warning(self, id: str | None, text: str) -> None:
+        """Something a person should know that is no failure (an old cache, a skipped file)."""
+
+    def run_finished(self) -> None:
+        """All targets have their return, or the run was stopped."""

@@ -1,0 +1,98 @@
+"""The frozen types that pass between the layers. No behaviour beyond what their fields mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+#: One low chunk in Salt's own shape: state, fun, name, order, __id__, __sls__, __env__ and the function's arguments.
+Chunk = dict[str, Any]
+
+
+class Secret(str):
+    """A text that must not be shown: its repr is masked, its value is used like any str."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'**********'"
+
+
+@dataclass(frozen=True)
+class Target:
+    """One machine of the inventory, all settings merged (defaults < groups in order < host).
+
+    ``timeout`` (seconds) bounds connecting; the job has its own. ``jump`` names inventory ids, the nearest
+    to the controller first. Values that were not given are None, so that ~/.ssh/config can fill them.
+    """
+
+    id: str
+    transport: Literal["ssh", "local", "offline"] = "ssh"
+    host: str | None = None
+    port: int | None = None
+    user: str | None = None
+    passwd: Secret | None = None
+    priv: tuple[str, ...] = ()
+    priv_passwd: Secret | None = None
+    agent: bool = True
+    sudo: bool = False
+    sudo_user: str | None = None
+    sudo_password: Secret | None = None
+    tty: bool = False
+    timeout: float | None = None
+    jump: tuple[str, ...] = ()
+    ssh_options: tuple[str, ...] = ()
+    python: str | None = None
+    thin_dir: str | None = None
+    minion_opts: Mapping[str, Any] = field(default_factory=dict)
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    pillar: Mapping[str, Any] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
+    #: setting -> where it came from ("inventory.yaml:12 (group web)"), for people
+    origin: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Blob:
+    """Bytes named by their SHA-256 (hex): a file on the controller's disk, or rendered text in memory."""
+
+    digest: str
+    size: int
+    path: str | None = None
+    data: bytes | None = None
+
+
+@dataclass
+class Plan:
+    """What one target is sent to run: chunks in order, and what they will ask for, known in advance.
+
+    ``files``      source URL with saltenv (``salt://a/b?saltenv=base``) -> digest
+    ``templates``  key of a template call (thin.wire.template_key) -> digest of the rendered text
+    ``trees``      directory URL -> listing (see thin.link.tree)
+    ``blobs``      digest -> Blob, for everything named above
+    """
+
+    chunks: list[Chunk]
+    test: bool = False
+    files: dict[str, str] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    trees: dict[str, Any] = field(default_factory=dict)
+    blobs: dict[str, Blob] = field(default_factory=dict)
+
+
+@dataclass
+class TargetReturn:
+    """The one return of a target, whatever happened.
+
+    ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
+    of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
+    """
+
+    id: str
+    ret: Any
+    shape: Literal["states", "value", "errors", "error"] = "value"
+    exit_code: int = 0
+    phases: dict[str, float] = field(default_factory=dict)
+    round_trips: int = 0
+    warnings: list[str] = field(default_factory=list)

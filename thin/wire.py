@@ -1,0 +1,192 @@
+"""Frames and message shapes, for both sides of the channel.
+
+Down (controller -> target), after the first stage has started Python::
+
+    1 byte type | 4 bytes big-endian length | payload
+    b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
+    b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
+
+Up (target -> controller)::
+
+    16 bytes nonce | 1 byte type | 4 bytes big-endian length | payload
+
+The nonce is fresh for each connection and is given to the first stage. What stands before a nonce (banners, MOTD,
+noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer than FRAME_LIMIT.
+    b"H"  hello of the first stage: "key=value" lines, percent-encoded, UTF-8     b"M"  msgpack message
+    b"E"  error of the first stage, before msgpack is there: "key=value" lines like hello, with kind= and message=
+
+Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
+count; the answer carries the same ``n`` as ``re``.
+
+========= =========================================================== ==========================================
+down      fields                                                      up: what answers
+========= =========================================================== ==========================================
+init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
+          lock: None | {"words": str, "wait": seconds},               warnings | error: kind, message, hint
+          deadline: seconds|None, log_level
+call      n, fun, args, kwargs, cli: bool                             ret: re, ret | exc: re, type, message, tb, known
+grains    n, refresh: bool                                            ret
+run       n, chunks, test, files, templates, trees, wants             need: digests (only when some are missing),
+          ([[digest, dest path|None]]: what may have to be sent)      then start: tag; state: tag, ret; and
+                                                                      ret: re, ret={"states": count}
+answer    re, and what the question defines; or error: text,          (to a question of the target)
+          exception: class name
+bye       (nothing): end of session                                   (the target closes its side)
+========= =========================================================== ==========================================
+
+Questions of the target, each with ``n``, answered by ``answer``. While it waits the target still serves ``call``,
+because what renders on the controller may ask it something::
+
+    file      url, saltenv                   -> digest, size (the bytes follow as b"B" frames if ``have`` was false)
+              have: [digests]                   or missing: true
+    tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
+    template  key, url|None, text|None,      -> text: bytes | digest, or error
+              saltenv, engine, context, defaults, tag, sls
+    pillar    (nothing)                      -> pillar: the compiled pillar
+    ask       fun, args, kwargs              -> ret     (a function that only the controller can answer: mine.get, cp.list_states)
+
+Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).
+
+Only the supervisor (thin.__main__) touches the channel; the worker speaks the same frames, without nonce, over a
+socket pair to it.
+"""
+
+import hashlib
+import struct
+
+try:
+    import msgpack
+except ImportError:  # on a target: isolated, without site-packages
+    from thin.vendor import msgpack
+
+NONCE_SIZE = 16
+NOISE_LIMIT = 1024 * 1024
+FRAME_LIMIT = 64 * 1024 * 1024
+BLOB_PIECE = 256 * 1024
+HEAD = struct.Struct(">cI")
+
+
+def _plain(value):
+    """What msgpack has no type for, as the nearest one that it has; the last resort is text, so a return always travels."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if hasattr(value, "items"):
+        return dict(value.items())
+    if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)):
+        return list(value)
+    return str(value)
+
+
+def pack(message):
+    """The message as msgpack bytes. Text that is not UTF-8 (file names) travels as surrogates."""
+    try:
+        return msgpack.packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+    except (OverflowError, ValueError):  # integers beyond 64 bits, nesting without end
+        return msgpack.packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+
+
+def _tame(value, depth=0):
+    if depth > 200:
+        return str(type(value))
+    if isinstance(value, dict):
+        return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_tame(item, depth + 1) for item in value]
+    if isinstance(value, int) and not -(2 ** 63) <= value < 2 ** 64:
+        return str(value)
+    return value
+
+
+def unpack(data):
+    """The message in these bytes. Raises ValueError on anything that is not exactly one msgpack map."""
+    size = len(data)
+    try:
+        message = msgpack.unpackb(
+            data, raw=False, strict_map_key=False, unicode_errors="surrogateescape",
+            max_str_len=size, max_bin_len=size, max_array_len=size, max_map_len=size, max_ext_len=0,
+        )
+    except Exception as exc:  # msgpack's own classes differ between its two implementations
+        raise ValueError("not a msgpack message: %s" % exc)
+    if not isinstance(message, dict):
+        raise ValueError("not a msgpack map")
+    return message
+
+
+def frame(kind, payload):
+    """One frame in the downward form, which is also that between supervisor and worker."""
+    return HEAD.pack(kind, len(payload)) + payload
+
+
+class Frames(object):
+    """Cuts a byte stream into frames: ``feed`` bytes, iterate ``(kind, payload)`` pairs.
+
+    With a nonce it reads the upward form and skips noise between frames. ``noise`` has what was skipped (its first
+    4 KiB), for messages to people. Raises ValueError on a frame or noise beyond the limits.
+    """
+
+    def __init__(self, nonce=b"", limit=FRAME_LIMIT):
+        self.nonce = nonce
+        self.limit = limit
+        self.noise = bytearray()
+        self.skipped = 0
+        self._buffer = bytearray()
+
+    def feed(self, data):
+        self._buffer += data
+
+    def __iter__(self):
+        while True:
+            item = self._next()
+            if item is None:
+                return
+            yield item
+
+    def rest(self):
+        """Bytes that are no whole frame yet."""
+        return bytes(self._buffer)
+
+    def _next(self):
+        buffer, skip = self._buffer, len(self.nonce)
+        if skip and not buffer.startswith(self.nonce):
+            at = buffer.find(self.nonce)
+            cut = at if at >= 0 else max(0, len(buffer) - skip + 1)
+            if cut:
+                self.skipped += cut
+                self.noise += buffer[:max(0, min(cut, 4096 - len(self.noise)))]
+                del buffer[:cut]
+            if self.skipped > NOISE_LIMIT:
+                raise ValueError("more than %d bytes that are no frame" % NOISE_LIMIT)
+            if at < 0:
+                return None
+        if len(buffer) < skip + HEAD.size:
+            return None
+        kind, length = HEAD.unpack_from(buffer, skip)
+        if length > self.limit:
+            raise ValueError("a frame of %d bytes, over the limit of %d" % (length, self.limit))
+        end = skip + HEAD.size + length
+        if len(buffer) < end:
+            return None
+        payload = bytes(buffer[skip + HEAD.size:end])
+        del buffer[:end]
+        return kind, payload
+
+
+def file_key(url, saltenv):
+    """The key of a source file in Plan.files and Plan.trees: its URL with the saltenv written out."""
+    return url if "?saltenv=" in url else "%s?saltenv=%s" % (url, saltenv)
+
+
+def template_key(source, saltenv, engine, context, defaults, tag):
+    """The name of one template call, computed alike on both sides: equal inputs, equal key."""
+    data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag])
+    return hashlib.sha256(data).hexdigest()
+
+
+def _ordered(value):
+    if isinstance(value, dict):
+        return [[_ordered(key), _ordered(value[key])] for key in sorted(value, key=repr)]
+    if isinstance(value, (list, tuple)):
+        return [_ordered(item) for item in value]
+    return value
