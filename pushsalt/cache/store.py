@@ -1,0 +1,148 @@
+"""Files of the cache: written aside, synced and renamed; each with a version and a checksum; private to their user.
+
+Byte layout of an entry::
+
+    8 bytes  b"pushsalt"        4 bytes  big-endian version of the layout of the data
+    32 bytes SHA-256 of the rest                 rest: msgpack
+
+A damaged, foreign or outdated entry reads as absent and is said once; a cache that cannot be written costs nothing but
+the memory: ``Bank.put`` says so and the work goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from thin import wire
+
+log = logging.getLogger(__name__)
+
+MAGIC = b"pushsalt"
+VERSION = 1
+_HEAD = len(MAGIC) + 4 + 32
+
+
+def private_dir(path: Path) -> Path:
+    """The folder, made 0700 (its missing parents too). Raises OSError, also when it is a link or another user's.
+
+    A folder that others can write to is refused: what lies in it can't be trusted.
+    """
+    missing = []
+    place = path
+    while not place.exists():
+        missing.append(place)
+        place = place.parent
+    for place in reversed(missing):
+        try:
+            place.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(f"{path} is no folder")
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to another user")
+    if found.st_mode & 0o022:
+        raise PermissionError(f"{path} can be written to by others (mode {stat.S_IMODE(found.st_mode):04o})")
+    return path
+
+
+def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Replace the file by these bytes: readers see the old or the new content, also after a power loss. Raises OSError."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+class Bank:
+    """Entries of one kind by key (any text): ``get``, ``put``, ``delete``, ``keys``. Values are what msgpack carries."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.path = root / name
+        self._complained = False
+
+    def _file(self, key: str) -> Path:
+        # Keys become names by hashing: an id can never leave the folder or collide on a case-folding disk.
+        return self.path / hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:40]
+
+    def get(self, key: str) -> Any | None:
+        """The value, or None when there is none or it is damaged."""
+        entry = self._read(self._file(key))
+        return entry["value"] if entry is not None and entry.get("key") == key else None
+
+    def put(self, key: str, value: Any) -> bool:
+        """Keep the value. False, with one warning, when it cannot be written."""
+        body = wire.pack({"key": key, "value": value})
+        try:
+            private_dir(self.path)
+            data = MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body
+            write_atomic(self._file(key), data)
+        except OSError as exc:
+            self._complain("cannot keep %s in the cache: %s", self.path.name, exc)
+            return False
+        return True
+
+    def delete(self, key: str) -> bool:
+        """Forget the entry; True when there was one."""
+        try:
+            self._file(key).unlink()
+        except OSError:
+            return False
+        return True
+
+    def keys(self) -> Iterator[str]:
+        """Every key with a sound entry, in no particular order."""
+        try:
+            files = [path for path in self.path.iterdir() if not path.name.startswith(".")]
+        except OSError:
+            return
+        for path in files:
+            entry = self._read(path)
+            if entry is not None and isinstance(entry.get("key"), str):
+                yield entry["key"]
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            data = stream.read()
+        if len(data) < _HEAD or not data.startswith(MAGIC):
+            self._complain("%s: %s is no cache entry; ignored", self.path.name, path.name)
+            return None
+        if int.from_bytes(data[8:12], "big") != VERSION:
+            return None
+        if hashlib.sha256(data[_HEAD:]).digest() != data[12:_HEAD]:
+            self._complain("%s: entry %s is damaged; ignored, it will be rebuilt", self.path.name, path.name)
+            return None
+        try:
+            return dict(wire.unpack(data[_HEAD:]))
+        except ValueError as exc:
+            self._complain("%s: entry %s is damaged (%s); ignored", self.path.name, path.name, exc)
+            return None
+
+    def _complain(self, text: str, *args: object) -> None:
+        if not self._complained:
+            self._complained = True
+            log.warning(text, *args)
