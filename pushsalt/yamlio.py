@@ -1,0 +1,477 @@
+"""YAML as Salt reads and writes it. Salt: salt.utils.yamlloader, salt.utils.yamldumper.
+
+Reading differs from plain YAML 1.1 in these ways:
+
+- an integer with leading zeros is decimal: ``0644`` is 644;
+- a timestamp stays text;
+- a key that occurs twice in a mapping is an error;
+- an unpadded ``!!binary`` is accepted;
+- nesting, expansion of aliases and size are bounded, and a collection cannot contain itself.
+
+Data is built straight from parser events: no recursion, so depth is bounded by MAX_DEPTH and not by a stack (libyaml's
+own composer overflows it). libyaml's parser is used when PyYAML has it, the pure one otherwise; both give equal data.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import yaml
+from yaml import events
+
+from pushsalt.errors import Position, RenderError
+from pushsalt.render.excerpt import excerpt
+
+MAX_DEPTH: Final = 200
+MAX_CHARS: Final = 64 * 1024 * 1024
+#: Values that aliases may add by being repeated ("billion laughs").
+MAX_ALIASED: Final = 1_000_000
+
+HAS_LIBYAML: Final = hasattr(yaml, "CSafeLoader")
+
+#: Path of keys and list indices from the root to a value.
+KeyPath = tuple[Hashable, ...]
+
+
+class YamlError(RenderError):
+    """Text that is no acceptable YAML. ``problem`` is the reason alone; ``errors`` has the text for people."""
+
+    def __init__(self, problem: str, *, path: str, line: int | None, column: int | None, text: str = "") -> None:
+        where = Position(path, line, column)
+        shown = excerpt(text, line)
+        super().__init__(f"{where}: {problem}" + (f"\n{shown}" if shown else ""), where=where)
+        self.message = problem
+        self.problem = problem
+        self.line = line
+        self.column = column
+
+
+def load_yaml(text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML) -> Any:
+    """The one document in ``text`` as dict, list, str, int, float, bool, None, bytes or set; None when it is empty.
+
+    ``path`` names the source in errors. Raises YamlError.
+    """
+    return _Builder(text, path, libyaml=libyaml).document()
+
+
+def load_yaml_with_lines(
+    text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML
+) -> tuple[Any, dict[KeyPath, int]]:
+    """As ``load_yaml``, and the line (from 1) of each mapping key and list item by its path of keys and indices.
+
+    ``()`` is the line where the document's value begins.
+    """
+    builder = _Builder(text, path, libyaml=libyaml)
+    data = builder.document()
+    lines: dict[KeyPath, int] = {}
+    if builder.root_line is not None:
+        lines[()] = builder.root_line
+    stack: list[tuple[KeyPath, Any]] = [((), data)]
+    while stack:
+        prefix, value = stack.pop()
+        if not isinstance(value, dict | list):
+            continue
+        items: Any = value
+        for key, line in builder.lines.get(id(value), {}).items():
+            path_to = (*prefix, key)
+            lines[path_to] = line
+            stack.append((path_to, items[key]))
+    return data, lines
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+class _Mark(Protocol):
+    line: int
+    column: int
+
+
+class _Parser(Protocol):
+    def get_event(self) -> Any: ...
+    def dispose(self) -> None: ...
+
+
+_TAG: Final = "tag:yaml.org,2002:"
+_MERGE: Final = _TAG + "merge"
+_VALUE: Final = _TAG + "value"
+_STR: Final = _TAG + "str"
+
+#: first character -> [(tag, pattern)] of plain scalars that are no text
+_IMPLICIT: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = yaml.SafeLoader.yaml_implicit_resolvers
+
+
+@dataclass(slots=True)
+class _Pair:
+    """A key and its value in a mapping. ``raw`` is the key's text: merging compares that, as Salt does."""
+
+    raw: str | None
+    tag: str
+    key: Any
+    key_mark: _Mark
+    value: Any = None
+    #: what the value gives when it is merged with ``<<``: pairs, list of pairs, or None
+    merge: Any = None
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A collection under construction."""
+
+    tag: str
+    mark: _Mark
+    anchor: str | None
+    items: list[Any] | None  # of a sequence
+    pairs: list[_Pair] | None  # of a mapping
+    item_lines: list[int] = field(default_factory=list)
+    merges: list[Any] = field(default_factory=list)  # of a sequence: each item's pairs
+    expect_value: bool = False
+    weight: int = 1
+
+
+@dataclass(slots=True)
+class _Anchored:
+    value: Any
+    tag: str
+    raw: str | None
+    merge: Any
+    weight: int
+
+
+class _Problem(Exception):
+    def __init__(self, problem: str, mark: _Mark | None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.mark = mark
+
+
+class _Builder:
+    def __init__(self, text: str, path: str, *, libyaml: bool) -> None:
+        self.text = text
+        self.path = path
+        self.libyaml = libyaml
+        #: id of a dict or list -> key or index -> line
+        self.lines: dict[int, dict[Hashable, int]] = {}
+        self.root_line: int | None = None
+        self._anchors: dict[str, _Anchored | None] = {}  # None while the collection is still open
+        self._aliased = 0
+
+    def document(self) -> Any:
+        if len(self.text) > MAX_CHARS:
+            raise self._error(f"the text is longer than {MAX_CHARS} characters", None, None)
+        try:
+            parser: _Parser = yaml.CSafeLoader(self.text) if self.libyaml else yaml.SafeLoader(self.text)
+            try:
+                return self._build(parser.get_event)
+            finally:
+                parser.dispose()
+        except _Problem as exc:
+            mark = exc.mark
+            raise self._error(exc.problem, *((mark.line + 1, mark.column + 1) if mark else (None, None))) from None
+        except yaml.reader.ReaderError as exc:
+            raise self._reader_error(exc) from None
+        except yaml.MarkedYAMLError as exc:
+            raise self._syntax_error(exc) from None
+
+    def _build(self, next_event: Callable[[], Any]) -> Any:
+        result: Any = None
+        documents = 0
+        stack: list[_Frame] = []
+        while True:
+            event = next_event()
+            kind = type(event)
+            if kind is events.ScalarEvent:
+                tag = event.tag
+                if tag is None or tag == "!":
+                    tag = _implicit_tag(event.value) if event.implicit[0] else _STR
+                raw = event.value
+                key_position = bool(stack) and stack[-1].pairs is not None and not stack[-1].expect_value
+                if key_position and tag in (_MERGE, _VALUE):
+                    value = raw
+                else:
+                    value = self._scalar(tag, raw, event.start_mark)
+                if event.anchor is not None:
+                    self._open_anchor(event.anchor, event.start_mark)
+                    self._anchors[event.anchor] = _Anchored(value, tag, raw, None, 1)
+                mark, merge, weight = event.start_mark, None, 1
+            elif kind is events.MappingStartEvent or kind is events.SequenceStartEvent:
+                if len(stack) >= MAX_DEPTH:
+                    raise _Problem(f"more than {MAX_DEPTH} levels of nesting", event.start_mark)
+                if event.anchor is not None:
+                    self._open_anchor(event.anchor, event.start_mark)
+                mapping = kind is events.MappingStartEvent
+                tag = event.tag
+                if tag is None or tag == "!":
+                    tag = _TAG + ("map" if mapping else "seq")
+                frame = _Frame(tag, event.start_mark, event.anchor, None if mapping else [], [] if mapping else None)
+                stack.append(frame)
+                continue
+            elif kind is events.MappingEndEvent or kind is events.SequenceEndEvent:
+                frame = stack.pop()
+                raw, tag, mark, weight = None, frame.tag, frame.mark, frame.weight
+                value, merge = self._mapping(frame) if frame.pairs is not None else self._sequence(frame)
+                if frame.anchor is not None:
+                    self._anchors[frame.anchor] = _Anchored(value, tag, None, merge, weight)
+            elif kind is events.AliasEvent:
+                anchored = self._alias(event)
+                value, tag, raw, merge = anchored.value, anchored.tag, anchored.raw, anchored.merge
+                mark, weight = event.start_mark, anchored.weight
+            elif kind is events.DocumentStartEvent:
+                documents += 1
+                if documents > 1:
+                    raise _Problem("expected a single document in the stream, but found another", event.start_mark)
+                continue
+            elif kind is events.StreamEndEvent:
+                return result
+            else:
+                continue
+            if not stack:
+                result, self.root_line = value, mark.line + 1
+                continue
+            self._place(stack[-1], value, tag, raw, mark, merge)
+            stack[-1].weight += weight
+
+    def _place(self, parent: _Frame, value: Any, tag: str, raw: str | None, mark: _Mark, merge: Any) -> None:
+        """Put a finished value where it belongs in its parent."""
+        if parent.items is not None:
+            parent.items.append(value)
+            parent.item_lines.append(mark.line + 1)
+            parent.merges.append(merge)
+        elif parent.expect_value:
+            assert parent.pairs
+            pair = parent.pairs[-1]
+            pair.value, pair.merge = value, merge
+            parent.expect_value = False
+        else:
+            assert parent.pairs is not None
+            if raw is None:  # a collection; tuples and the like are no keys in Salt either
+                raise _Problem(_unacceptable_key(value), mark)
+            parent.pairs.append(_Pair(raw, tag, value, mark))
+            parent.expect_value = True
+
+    def _open_anchor(self, anchor: str, mark: _Mark) -> None:
+        if anchor in self._anchors:
+            raise _Problem(f"found duplicate anchor {anchor!r}", mark)
+        self._anchors[anchor] = None
+
+    def _alias(self, event: Any) -> _Anchored:
+        if event.anchor not in self._anchors:
+            raise _Problem(f"found undefined alias {event.anchor!r}", event.start_mark)
+        anchored = self._anchors[event.anchor]
+        if anchored is None:
+            raise _Problem(f"alias {event.anchor!r} is inside of the value that it stands for", event.start_mark)
+        self._aliased += anchored.weight
+        if self._aliased > MAX_ALIASED:
+            raise _Problem(f"aliases expand to more than {MAX_ALIASED} values", event.start_mark)
+        return anchored
+
+    def _sequence(self, frame: _Frame) -> tuple[Any, Any]:
+        assert frame.items is not None
+        value: Any = frame.items
+        self.lines[id(value)] = dict(enumerate(frame.item_lines))
+        name = frame.tag.removeprefix(_TAG)
+        if name in ("omap", "pairs"):
+            pairs: list[tuple[Any, Any]] = []
+            for item in value:
+                if not isinstance(item, dict) or len(item) != 1:
+                    raise _Problem("expected a list of mappings with one key each", frame.mark)
+                pairs.extend(item.items())
+            value = dict(pairs) if name == "omap" else pairs
+        elif name != "seq":
+            raise _Problem(_unknown_tag(frame.tag), frame.mark)
+        return value, frame.merges
+
+    def _mapping(self, frame: _Frame) -> tuple[Any, list[_Pair]]:
+        assert frame.pairs is not None
+        pairs = self._flatten(frame)
+        data: dict[Any, Any] = {}
+        lines: dict[Hashable, int] = {}
+        for pair in pairs:
+            if pair.key in data:
+                raise _Problem(
+                    f"found conflicting ID {str(pair.key)!r} (first used in line {lines[pair.key]})", pair.key_mark
+                )
+            data[pair.key] = pair.value
+            lines[pair.key] = pair.key_mark.line + 1
+        name = frame.tag.removeprefix(_TAG)
+        if name == "set":
+            return set(data), pairs
+        if name not in ("map", "omap"):
+            raise _Problem(_unknown_tag(frame.tag), frame.mark)
+        self.lines[id(data)] = lines
+        return data, pairs
+
+    def _flatten(self, frame: _Frame) -> list[_Pair]:
+        """The pairs of a mapping with ``<<`` replaced by what it merges; the mapping's own keys win."""
+        assert frame.pairs is not None
+        merged: list[_Pair] = []
+        own: list[_Pair] = []
+        for pair in frame.pairs:
+            if pair.tag != _MERGE:
+                own.append(pair)
+                continue
+            sources = pair.merge
+            if isinstance(pair.value, list) and isinstance(sources, list):
+                # a list: earlier mappings come last, as PyYAML has it
+                sources = list(reversed(sources))
+            elif isinstance(pair.value, dict):
+                sources = [sources]
+            else:
+                raise _Problem("expected a mapping or list of mappings for merging", pair.key_mark)
+            for source in sources:
+                if not isinstance(source, list) or not all(isinstance(item, _Pair) for item in source):
+                    raise _Problem("expected a mapping for merging", pair.key_mark)
+                merged.extend(source)
+        if not merged:
+            return own
+        existing = {pair.raw for pair in own}
+        return [pair for pair in merged if pair.raw not in existing] + own
+
+    def _scalar(self, tag: str, text: str, mark: _Mark) -> Any:
+        if tag == _STR:
+            return text
+        construct = _SCALARS.get(tag)
+        if construct is None:
+            raise _Problem(_unknown_tag(tag), mark)
+        try:
+            return construct(text)
+        except (ValueError, LookupError, binascii.Error) as exc:
+            raise _Problem(f"{text!r} is no {tag.removeprefix(_TAG)}: {exc}", mark) from None
+
+    # errors
+
+    def _error(self, problem: str, line: int | None, column: int | None) -> YamlError:
+        return YamlError(problem, path=self.path, line=line, column=column, text=self.text)
+
+    def _reader_error(self, exc: Any) -> YamlError:
+        character = exc.character if isinstance(exc.character, int) else ord(exc.character)
+        found = self.text.find(chr(character))
+        line = self.text.count("\n", 0, found) + 1 if found >= 0 else None
+        return self._error(f"control character U+{character:04X} is not allowed", line, None)
+
+    def _syntax_error(self, exc: yaml.MarkedYAMLError) -> YamlError:
+        mark = exc.problem_mark or exc.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        problem = exc.problem or "cannot be parsed"
+        if "cannot start any token" in problem and mark is not None:
+            lines = self.text.splitlines()
+            character = lines[mark.line][mark.column : mark.column + 1] if mark.line < len(lines) else ""
+            problem = (
+                "illegal tab character: YAML is indented with spaces"
+                if character == "\t"
+                else f"character {character!r} cannot start a value here: quote it"
+            )
+        elif exc.context:
+            problem = f"{exc.context}: {problem}"
+            if exc.context_mark and mark and exc.context_mark.line != mark.line:
+                problem += f" (it starts in line {exc.context_mark.line + 1})"
+        return self._error(problem, line, column)
+
+
+def _implicit_tag(text: str) -> str:
+    """The tag of a plain scalar."""
+    for tag, pattern in _IMPLICIT.get(text[:1], ()):
+        if pattern.match(text):
+            return tag
+    return _STR
+
+
+def _unknown_tag(tag: str) -> str:
+    return f"could not determine a constructor for the tag {tag!r}"
+
+
+def _unacceptable_key(value: Any) -> str:
+    if isinstance(value, dict):
+        return "found unacceptable key: a mapping (is this an unquoted double curly brace?)"
+    return f"found unacceptable key: {value!r:.80}"
+
+
+def _int(text: str) -> int:
+    if text.startswith("0") and not text.startswith(("0b", "0x")):
+        text = text.lstrip("0") or "0"  # as Salt: decimal, whatever the zeros
+    digits = text.replace("_", "")
+    sign = -1 if digits.startswith("-") else 1
+    digits = digits.removeprefix("-") if sign < 0 else digits.removeprefix("+")
+    if digits.startswith("0b"):
+        return sign * int(digits[2:], 2)
+    if digits.startswith("0x"):
+        return sign * int(digits[2:], 16)
+    if digits.startswith("0") and digits != "0":  # only behind a sign
+        return sign * int(digits, 8)
+    if ":" in digits:
+        return sign * int(_sexagesimal(digits, int))
+    return sign * int(digits)
+
+
+def _float(text: str) -> float:
+    digits = text.replace("_", "").lower()
+    sign = -1.0 if digits.startswith("-") else 1.0
+    digits = digits.lstrip("+-") if digits[:1] in "+-" else digits
+    if digits == ".inf":
+        return sign * float("inf")
+    if digits == ".nan":
+        return float("nan")
+    if ":" in digits:
+        return sign * float(_sexagesimal(digits, float))
+    return sign * float(digits)
+
+
+def _sexagesimal(digits: str, part: Callable[[str], float]) -> float:
+    total: float = 0
+    for piece in digits.split(":"):
+        total = total * 60 + part(piece)
+    return total
+
+
+def _binary(text: str) -> bytes:
+    data = text.encode("ascii")
+    if missing := len(data) % 4:
+        data += b"=" * (4 - missing)
+    return base64.decodebytes(data)
+
+
+_SCALARS: Final[dict[str, Callable[[str], Any]]] = {
+    _TAG + "null": lambda text: None,
+    _TAG + "bool": lambda text: yaml.SafeLoader.bool_values[text.lower()],
+    _TAG + "int": _int,
+    _TAG + "float": _float,
+    _TAG + "binary": _binary,
+    _TAG + "timestamp": str,
+    _TAG + "python/unicode": str,
+}
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ignore[misc]
+    """Salt's dumper: subclasses are written as what they derive from, what YAML has no word for as NULL."""
+
+
+def _null(dumper: Any, value: Any) -> Any:
+    return dumper.represent_scalar(_TAG + "null", "NULL")
+
+
+for _type, _represent in (
+    (dict, yaml.SafeDumper.represent_dict),
+    (list, yaml.SafeDumper.represent_list),
+    (tuple, yaml.SafeDumper.represent_list),
+    (str, yaml.SafeDumper.represent_str),
+    (object, _null),
+):
+    _Dumper.add_multi_representer(_type, _represent)
+
+
+def dump_yaml(data: Any, *, default_flow_style: bool | None = None, sort_keys: bool = True, **options: Any) -> str:
+    """``data`` as YAML text in Salt's form: keys sorted, innermost collections in flow style, Unicode as it is.
+
+    Options are those of ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
+    """
+    options.setdefault("allow_unicode", True)
+    text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=default_flow_style, sort_keys=sort_keys, **options)
+    return text
