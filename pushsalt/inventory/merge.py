@@ -1,0 +1,142 @@
+"""Layers of settings become Targets, and ``jump`` becomes the whole way to a host.
+
+Precedence, lowest first: configuration (``ssh_user``, ``roster_defaults`` ...), defaults, groups in the file's order,
+the host. ``grains``, ``pillar`` and ``minion_opts`` are merged key by key, every other setting is replaced; null takes
+back what a lower layer has set.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.schema import MERGED, Layer, Setting
+from pushsalt.model import Target
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as its file has it, before merging. ``layers`` are ordered by rising precedence, the host's own last."""
+
+    id: str
+    where: Position
+    layers: tuple[Layer, ...]
+    groups: tuple[str, ...] = ()
+
+
+def build_targets(hosts: Iterable[Host]) -> dict[str, Target]:
+    """Targets by id in the given order. Raises InventoryError for a ``jump`` that leads nowhere."""
+    by_id = {host.id: host for host in hosts}
+    return resolve_jumps(by_id, {host.id: _merge(host) for host in by_id.values()})
+
+
+def _merge(host: Host) -> Target:
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for layer in host.layers:
+        for name, setting in layer.settings.items():
+            if setting.value is None:
+                values.pop(name, None)
+                origin.pop(name, None)
+                continue
+            merged = name in MERGED and name in values
+            values[name] = deep_merge(values[name], setting.value) if merged else copy.deepcopy(setting.value)
+            origin[name] = f"{setting.where} ({layer.words})"
+    return Target(id=host.id, groups=host.groups, origin=origin, **values)
+
+
+def deep_merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both mappings in a new one; what ``above`` says wins, mappings in mappings are merged alike, lists replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        merged[key] = deep_merge(old, value) if both else copy.deepcopy(value)  # type: ignore[arg-type]
+    return merged
+
+
+def resolve_jumps(hosts: Mapping[str, Host], targets: Mapping[str, Target]) -> dict[str, Target]:
+    """Targets whose ``jump`` is the whole chain, the nearest to the controller first.
+
+    ``jump: b`` where b itself has ``jump: a`` becomes (a, b). A list is the way as written; only its first id brings
+    its own way along. A jump inherited from defaults or a group does not hold for the jump hosts themselves.
+    """
+    targets = {id: _drop_own_inherited(hosts[id], target) for id, target in targets.items()}
+    ways: dict[str, tuple[str, ...]] = {}
+    for id, target in targets.items():
+        for jump in target.jump:
+            _check_jump(hosts[id], jump, targets)
+    for id in targets:
+        _way(id, targets, hosts, ways)
+    return {id: replace(target, jump=ways[id]) if target.jump else target for id, target in targets.items()}
+
+
+def _jump_setting(host: Host) -> tuple[Setting | None, bool]:
+    """The setting that holds for ``jump``, and whether it is the host's own."""
+    for layer in reversed(host.layers):
+        if "jump" in layer.settings:
+            return layer.settings["jump"], layer is host.layers[-1]
+    return None, False
+
+
+def _drop_own_inherited(host: Host, target: Target) -> Target:
+    _, own = _jump_setting(host)
+    if target.jump and not own and (host.id in target.jump or target.transport != "ssh"):
+        return replace(target, jump=())
+    return target
+
+
+def _check_jump(host: Host, jump: str, targets: Mapping[str, Target]) -> None:
+    setting, _ = _jump_setting(host)
+    where = setting.where if setting else host.where
+    if jump not in targets:
+        near = difflib.get_close_matches(jump, targets, n=3)
+        raise InventoryError(
+            f"`jump` of host {host.id} names {jump!r}, which is no id of the inventory",
+            hint=f"did you mean {' or '.join(near)}?" if near else f"add a host with the id {jump}",
+            where=where,
+        )
+    if targets[jump].transport != "ssh":
+        raise InventoryError(
+            f"`jump` of host {host.id} names {jump}, whose transport is {targets[jump].transport}",
+            hint="only hosts reached over ssh can be jumped over",
+            where=where,
+        )
+
+
+def _way(id: str, targets: Mapping[str, Target], hosts: Mapping[str, Host], ways: dict[str, tuple[str, ...]]) -> None:
+    """Fill ``ways`` for this id and for all on its way. A loop, not recursion: chains may be long."""
+    chain: list[str] = []
+    at = id
+    while at not in ways:
+        if at in chain:
+            setting, _ = _jump_setting(hosts[at])
+            raise InventoryError(
+                f"the jump hosts form a circle: {' -> '.join([*chain[chain.index(at) :], at])}",
+                hint="one of them must be reachable without the others",
+                where=setting.where if setting else hosts[at].where,
+            )
+        jumps = targets[at].jump
+        if not jumps:
+            ways[at] = ()
+            break
+        if at in jumps:
+            chain = [at]
+            continue
+        chain.append(at)
+        at = jumps[0]
+    for member in reversed(chain):
+        jumps = targets[member].jump
+        way = (*ways[jumps[0]], *jumps)
+        if member in way:
+            setting, _ = _jump_setting(hosts[member])
+            raise InventoryError(
+                f"the way to {member} leads over {member} itself: {' -> '.join(way)}",
+                hint="take it out of its own `jump`",
+                where=setting.where if setting else hosts[member].where,
+            )
+        ways[member] = way

@@ -1,0 +1,297 @@
+"""What may be set for a host: one table of settings, each with its check. Both inventory shapes share it.
+
+Nothing here is trusted to be harmless: a value may end up in a connection, a prompt or a file name, so control
+characters, leading dashes and numbers out of range are refused where the inventory is read, with file and line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.errors import InventoryError, Position
+from pushsalt.model import Secret
+
+KeyPath = tuple[Hashable, ...]
+
+TRANSPORTS: Final = ("ssh", "local", "offline")
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One inventory file that was read: its data and where each key of it stands."""
+
+    path: Path
+    data: Any
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    #: text as a person edits it: the place of a key is looked up here when rendering has moved the lines
+    text: str = ""
+
+    def where(self, key_path: KeyPath) -> Position:
+        """The place of a key, or of the nearest one around it."""
+        for length in range(len(key_path), -1, -1):
+            if key_path[:length] in self.lines:
+                return Position(str(self.path), self.lines[key_path[:length]])
+        return Position(str(self.path), self._search(key_path))
+
+    def _search(self, key_path: KeyPath) -> int | None:
+        """The line of the first key of that name, where there is just one."""
+        for key in reversed(key_path):
+            pattern = re.compile(rf"^[ \t]*['\"]?{re.escape(str(key))}['\"]?[ \t]*:", re.MULTILINE)
+            found = list(pattern.finditer(self.text))
+            if len(found) == 1:
+                return self.text.count("\n", 0, found[0].start()) + 1
+        return None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One checked value. ``value`` None means: as if it had never been set in a lower layer."""
+
+    value: Any
+    where: Position
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Settings from one place, by name of the Target's field. ``words``: configuration, defaults, group web, host web1."""
+
+    words: str
+    settings: Mapping[str, Setting]
+
+
+class _Wrong(Exception):
+    """A value that cannot be taken; the text completes "`port` of host web1 ..."."""
+
+
+def check_id(raw: object, where: Position) -> str:
+    """The id as text. Raises InventoryError for one that is no plain name."""
+    if isinstance(raw, bool | float) or raw is None:
+        words = f"the id {str(raw).lower()} is read as {_type_name(raw)}, not as text"
+        raise InventoryError(words, hint="put it in quotes", where=where)
+    text = str(raw)
+    problem = None
+    if not text:
+        problem = "is empty"
+    elif text in (".", "..") or "/" in text or "\\" in text:
+        problem = "looks like a path: '/', '\\', '.' and '..' are not allowed"
+    elif _CONTROL.search(text) or re.search(r"\s", text):
+        problem = "has a space or a control character"
+    elif text.startswith("-"):
+        problem = "begins with '-', which reads as an option"
+    elif len(text) > 255:
+        problem = "is longer than 255 characters"
+    if problem:
+        raise InventoryError(f"the id {text[:80]!r} {problem}", hint="choose another id for it", where=where)
+    return text
+
+
+def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warnings: list[str]) -> Layer:
+    """The settings of one mapping of an inventory, checked.
+
+    Unknown keys are added to ``warnings``; a value of the wrong type raises InventoryError.
+    """
+    if raw is None:
+        return Layer(words, {})
+    if not isinstance(raw, dict):
+        raise InventoryError(
+            f"{words} must be a mapping of settings, not {_type_name(raw)}",
+            hint=f"write it like  {{host: 192.0.2.10, user: deploy}}; settings are: {', '.join(sorted(FIELDS))}",
+            where=source.where(key_path),
+        )
+    settings: dict[str, Setting] = {}
+    for key, value in raw.items():
+        where = source.where((*key_path, key))
+        if key in FIELDS:
+            name, parse = FIELDS[key]
+            try:
+                parsed = None if value is None else parse(value, source.path.parent)
+            except _Wrong as exc:
+                raise InventoryError(
+                    f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
+                ) from None
+            settings[name] = Setting(parsed, where)
+        elif key in WITHOUT_EFFECT:
+            if value:
+                warnings.append(f"{where}: `{key}` of {words} has no effect here: {WITHOUT_EFFECT[key]}")
+        else:
+            near = difflib.get_close_matches(str(key), FIELDS, n=1)
+            hint = f" (did you mean `{near[0]}`?)" if near else ""
+            warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
+    return Layer(words, settings)
+
+
+# --- checks of one value -------------------------------------------------------------------------------------------
+
+_Parser = Callable[[Any, Path], Any]
+
+
+def _type_name(value: object) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "true/false", int: "a number", float: "a number"}
+    return names.get(type(value), "empty" if value is None else type(value).__name__)
+
+
+def _plain(value: Any, _folder: Path) -> str:
+    """Text without control characters that no program takes for an option."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise _Wrong(f"must be text, not {_type_name(value)}")
+    if not value:
+        raise _Wrong("is empty")
+    if _CONTROL.search(value):
+        raise _Wrong("has a control character or a line break in it")
+    if value.startswith("-"):
+        raise _Wrong("begins with '-', which reads as an option")
+    if len(value) > 4096:
+        raise _Wrong("is longer than 4096 characters")
+    return value
+
+
+def _word(value: Any, folder: Path) -> str:
+    text = _plain(value, folder)
+    if re.search(r"\s", text):
+        raise _Wrong(f"has a space in it: {text[:80]!r}")
+    return text
+
+
+def _secret(value: Any, _folder: Path) -> Secret:
+    """Passwords may have any character but those that end a line. The value is never part of a message."""
+    if isinstance(value, float):
+        raise _Wrong("is read as a number with a fraction: put it in quotes")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        raise _Wrong(f"must be text, not {_type_name(value)}")
+    if re.search(r"[\x00\r\n]", value):
+        raise _Wrong("has a line break or NUL in it")
+    return Secret(value)
+
+
+def _optional_secret(value: Any, folder: Path) -> Secret | None:
+    return _secret(value, folder) if value != "" else None
+
+
+def _bool(value: Any, _folder: Path) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "yes", "on", "false", "no", "off"):
+        return value.lower() in ("true", "yes", "on")
+    raise _Wrong(f"must be true or false, not {_type_name(value)}")
+
+
+def _port(value: Any, _folder: Path) -> int:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _Wrong(f"must be a port number, not {_type_name(value)}")
+    if not 1 <= value <= 65535:
+        raise _Wrong(f"must be between 1 and 65535, not {value}")
+    return value
+
+
+def _seconds(value: Any, _folder: Path) -> float:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Wrong(f"must be a number of seconds, not {_type_name(value)}")
+    if not 0 < value <= 86400:
+        raise _Wrong(f"must be more than 0 and at most 86400 seconds, not {value}")
+    return float(value)
+
+
+def _mapping(value: Any, _folder: Path) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(f"must be a mapping, not {_type_name(value)}")
+    return value
+
+
+def _transport(value: Any, _folder: Path) -> str:
+    if value not in TRANSPORTS:
+        raise _Wrong(f"must be one of {', '.join(TRANSPORTS)}, not {str(value)[:80]!r}")
+    return str(value)
+
+
+def _several(one: _Parser) -> _Parser:
+    def parse(value: Any, folder: Path) -> tuple[Any, ...]:
+        items = value if isinstance(value, list) else [value]
+        return tuple(one(item, folder) for item in items)
+
+    return parse
+
+
+def _key_files(value: Any, folder: Path) -> tuple[str, ...]:
+    """Absolute paths; ``~`` is the user's home, other relative paths start at the inventory's folder."""
+    if value == "agent-forwarding":  # salt-ssh's word for "use the agent"; nothing is forwarded here
+        return ()
+    names: tuple[str, ...] = _several(_plain)(value, folder)
+    try:
+        return tuple(str(folder.absolute() / Path(name).expanduser()) for name in names)
+    except RuntimeError as exc:
+        raise _Wrong(f"cannot be resolved: {exc}") from None
+
+
+def _remote_dir(value: Any, folder: Path) -> str:
+    text = _plain(value, folder)
+    if not text.startswith(("/", "~/")) or ".." in text.split("/"):
+        raise _Wrong(f"must be an absolute path, not {text[:80]!r}")
+    return text
+
+
+def _not(parse: _Parser) -> _Parser:
+    return lambda value, folder: not parse(value, folder)
+
+
+#: key in an inventory -> (field of Target, check)
+FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
+    "transport": ("transport", _transport),
+    "host": ("host", _word),
+    "port": ("port", _port),
+    "user": ("user", _plain),
+    "passwd": ("passwd", _optional_secret),
+    "priv": ("priv", _key_files),
+    "priv_passwd": ("priv_passwd", _optional_secret),
+    "agent": ("agent", _bool),
+    "identities_only": ("agent", _not(_bool)),
+    "sudo": ("sudo", _bool),
+    "sudo_user": ("sudo_user", _plain),
+    "sudo_password": ("sudo_password", _secret),
+    "tty": ("tty", _bool),
+    "timeout": ("timeout", _seconds),
+    "jump": ("jump", _several(_word)),
+    "ssh_options": ("ssh_options", _several(_plain)),
+    "python": ("python", _plain),
+    "thin_dir": ("thin_dir", _remote_dir),
+    "minion_opts": ("minion_opts", _mapping),
+    "grains": ("grains", _mapping),
+    "pillar": ("pillar", _mapping),
+}
+
+#: settings of salt-ssh rosters that are understood and need nothing done
+WITHOUT_EFFECT: Final[Mapping[str, str]] = {
+    "cmd_umask": "what is written on the target is always private",
+    "disable_wipe": "use `pushsalt clean` to remove the runtime",
+    "keepalive": "keepalives are always on",
+    "keepalive_count_max": "keepalives are always on",
+    "keepalive_interval": "keepalives are always on",
+    "mine": "there is no mine collection over rosters",
+    "mine_functions": "there is no mine collection over rosters",
+    "mods": "modules are sent as they are needed",
+    "relenv": "the target's own Python is used",
+    "remote_port_forwards": "ports are not forwarded",
+    "set_path": "the login's PATH is used",
+    "ssh_pre_flight": "no script runs before the connection's work",
+    "ssh_pre_flight_args": "no script runs before the connection's work",
+    "ssh_pre_hook": "no script runs before the connection",
+    "ssh_python_env": "set `python` instead",
+    "winrm": "only SSH is spoken",
+}
+
+#: fields that are merged key by key over the layers; all others are replaced
+MERGED: Final = ("minion_opts", "grains", "pillar")
