@@ -1,0 +1,118 @@
+"""Where the code of this package comes from: its own files, or on a target the archive that was verified there.
+
+On a target the first stage installs a `thin.store.Store` (archive and compiled image); everywhere else, on the
+controller and in tests, `Folder` reads the package's files and Python's own bytecode cache. Both have::
+
+    code(name)          the code object of a module: code("thin.modules.cmdmod")
+    source(name)        its text
+    names(prefix)       full names of the modules directly in a package, sorted: names("thin.modules")
+    virtual_index(kind) {virtual name: [file names]}: virtual_index("modules")["pkg"] == ["aptpkg", "yumpkg", ...]
+
+Raises ImportError for a module that does not exist.
+"""
+
+_backend = None
+
+
+def backend():
+    """The store in use."""
+    global _backend
+    if _backend is None:
+        _backend = Folder()
+    return _backend
+
+
+def install(store):
+    """Make this store the one that code comes from."""
+    global _backend
+    _backend = store
+
+
+def code(name):
+    return backend().code(name)
+
+
+def source(name):
+    return backend().source(name)
+
+
+def names(prefix):
+    return backend().names(prefix)
+
+
+def virtual_index(kind):
+    return backend().virtual_index(kind)
+
+
+class Folder(object):
+    """A package's files on disk. ``root`` is the folder that holds the package, ``package`` its name."""
+
+    def __init__(self, root=None, package="thin"):
+        import os
+
+        self.root = root or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        self.package = package
+        self._codes = {}
+        self._indexes = {}
+
+    def _path(self, name):
+        import os
+
+        parts = name.split(".")
+        if parts[0] == self.package and all(part.isidentifier() for part in parts):
+            base = os.path.join(self.root, *parts)
+            for path in (base + ".py", os.path.join(base, "__init__.py")):
+                if os.path.isfile(path):
+                    return path
+        raise ImportError("no module named %r" % name, name=name)
+
+    def source(self, name):
+        import tokenize
+
+        with tokenize.open(self._path(name)) as handle:
+            return handle.read()
+
+    def code(self, name):
+        if name not in self._codes:
+            from importlib.machinery import SourceFileLoader
+
+            self._codes[name] = SourceFileLoader(name, self._path(name)).get_code(name)
+        return self._codes[name]
+
+    def names(self, prefix):
+        import os
+
+        folder = os.path.join(self.root, *prefix.split("."))
+        found = set()
+        for entry in os.listdir(folder) if os.path.isdir(folder) else ():
+            stem, extension = os.path.splitext(entry)
+            if extension == ".py" and stem.isidentifier() and stem != "__init__":
+                found.add("%s.%s" % (prefix, stem))
+            elif entry.isidentifier() and os.path.isfile(os.path.join(folder, entry, "__init__.py")):
+                found.add("%s.%s" % (prefix, entry))
+        return sorted(found)
+
+    def virtual_index(self, kind):
+        if kind not in self._indexes:
+            prefix = "%s.%s" % (self.package, kind)
+            self._indexes[kind] = index((name.rpartition(".")[2], self.source(name)) for name in self.names(prefix))
+        return self._indexes[kind]
+
+
+def index(sources):
+    """{virtual name: [file names]} of (file name, text) pairs.
+
+    A module's names are the literals of its ``__virtualname__`` and ``__virtual_aliases__``, or its file name: found
+    by text, since parsing hundreds of modules would cost a second.
+    """
+    import re
+
+    literal = re.compile(r"^__virtualname__\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']", re.MULTILINE)
+    aliases = re.compile(r"^__virtual_aliases__\s*(?::[^=\n]+)?=\s*[(\[]([^)\]]*)[)\]]", re.MULTILINE)
+    found = {}
+    for stem, text in sources:
+        match, more = literal.search(text), aliases.search(text)
+        virtual = [match.group(1) if match else stem] + (re.findall(r"[\"'](\w+)[\"']", more.group(1)) if more else [])
+        for name in virtual:
+            found.setdefault(name, []).append(stem)
+    return {name: sorted(set(stems)) for name, stems in sorted(found.items())}

@@ -1,0 +1,1 @@
+"""Third-party code that travels to targets, each package with its licence and a VENDORED note."""
