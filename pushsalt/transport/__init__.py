@@ -1,0 +1,1 @@
+"""Ways to a target. See Connection and Stream."""
