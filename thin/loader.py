@@ -1,0 +1,412 @@
+"""Execution, state and utility modules, found lazily by their virtual names, with Salt's dunders filled in.
+
+``Loader`` is a mapping of ``"module.function"`` to callables; ``loader.module.function`` works too. One lookup executes
+only the files that can have that module's name: the runtime's index names them. Each Loader executes the files into
+modules of its own, so the controller makes one for each target, with that target's dunders.
+
+A module file is Salt's: functions, ``__virtual__`` (True, a name, False or ``(False, reason)``), ``__virtualname__``,
+``__virtual_aliases__``, ``__func_alias__``, ``__load__``/``__all__``, ``__init__(opts)``. Beyond Salt:
+``__controller__ = True``, or a tuple of function names, marks what needs nothing of the target but grains, pillar and
+options, and is therefore answered on the controller. Salt: ``salt/loader/lazy.py``.
+
+A ``runtime`` (``thin.runtime``, or a user's module folders) has ``code(modname)``, ``source(modname)``,
+``names(prefix)`` and ``virtual_index(kind) -> {virtual name: [file names]}``; modules are ``thin.<kind>.<file name>``.
+"""
+
+import functools
+import types
+
+#: Dunders that a module may use although nobody filled them.
+EMPTY = {
+    "__env__": "base", "__low__": dict, "__lowstate__": list, "__running__": dict, "__instance_id__": "",
+    "__proxy__": dict, "__file_client__": None, "__context__": dict, "__pillar__": dict, "__grains__": dict,
+    "__salt__": dict, "__states__": dict, "__utils__": dict, "__opts__": dict, "__user__": "root",
+}
+
+_FUNCTIONS = (types.FunctionType, functools.partial)
+
+
+class MissingFunction(KeyError):
+    """No such function. ``text`` says so in Salt's words, ``nearest`` has the names that come close."""
+
+    def __init__(self, name, text, nearest=()):
+        super(MissingFunction, self).__init__(name)
+        self.name = name
+        self.text = text
+        self.nearest = list(nearest)
+
+    def __str__(self):
+        return self.text
+
+
+class LazyDict(dict):
+    """A dict whose content is fetched when it is first read. ``fetch() -> dict`` is called once at most.
+
+    It becomes an ordinary dict afterwards, at an ordinary dict's speed. Until then it has one item, since C code
+    (``json``) takes a dict without items for empty before it asks for them.
+    """
+
+    def __init__(self, fetch):
+        dict.__init__(self, unread=True)
+        self._fetch = fetch
+
+    def _fill(self):
+        data = self._fetch()
+        self.__class__ = FilledDict
+        dict.clear(self)
+        dict.update(self, data)
+        return self
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return copy.deepcopy(dict(self._fill()), memo)
+
+    def __reduce_ex__(self, protocol):
+        return dict, (dict(self._fill()),)
+
+
+class FilledDict(dict):
+    """What a LazyDict is after its first use."""
+
+    def __deepcopy__(self, memo):
+        import copy
+
+        return copy.deepcopy(dict(self), memo)
+
+    def __reduce_ex__(self, protocol):
+        return dict, (dict(self),)
+
+
+def _filling(name):
+    def method(self, *args, **kwargs):
+        return getattr(self._fill(), name)(*args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+for _name in (
+    "__contains__", "__delitem__", "__eq__", "__getitem__", "__ior__", "__iter__", "__len__", "__ne__", "__or__",
+    "__repr__", "__reversed__", "__ror__", "__setitem__", "clear", "copy", "get", "items", "keys", "pop", "popitem",
+    "setdefault", "update", "values",
+):
+    if hasattr(dict, _name):
+        setattr(LazyDict, _name, _filling(_name))
+
+
+class Loader(object):
+    """Functions of one kind (``modules``, ``states``, ``utils``) by ``module.function``.
+
+    ``pack`` maps dunder names to values; it is shared between loaders and read when a module is executed.
+    ``overlays`` are runtimes searched before ``runtime``; a file there hides the file of the same name here.
+    ``controller`` limits the loader to functions marked ``__controller__``.
+    """
+
+    def __init__(self, kind, pack, opts, runtime, overlays=(), controller=False):
+        self.kind = kind
+        self.pack = pack
+        self.opts = opts
+        self._sources = list(overlays) + [runtime]
+        self._controller = controller
+        self.clear()
+
+    def clear(self):
+        """Forget all that was loaded; files are executed anew when they are needed next."""
+        self._functions = {}
+        self._modules = {}  # virtual name -> [module]
+        self._done = set()  # file names that were executed, or that failed
+        self._reasons = {}  # name -> why its __virtual__ refused, or None
+        self._index = None
+
+    # the mapping
+
+    def __getitem__(self, name):
+        try:
+            return self._functions[name]
+        except KeyError:
+            pass
+        if isinstance(name, str) and "." in name:
+            self._load(name.split(".", 1)[0], name)
+            if name in self._functions:
+                return self._functions[name]
+        raise MissingFunction(name, self.missing(name))
+
+    def __contains__(self, name):
+        try:
+            self[name]
+        except KeyError:
+            return False
+        return True
+
+    def get(self, name, default=None):
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._load(name)
+        if name not in self._modules:
+            raise AttributeError(self.missing(name))
+        return ModuleView(self, name)
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.keys())
+
+    def keys(self):
+        """Every function's name, sorted; executes every file."""
+        self.load_all()
+        return sorted(self._functions)
+
+    def items(self):
+        return [(name, self._functions[name]) for name in self.keys()]
+
+    def values(self):
+        return [self._functions[name] for name in self.keys()]
+
+    # beyond a mapping
+
+    def load_all(self):
+        for virtual in list(self._files()):
+            self._load(virtual)
+
+    def module(self, name):
+        """The namespace (a dict) that the function's module has for its globals."""
+        self[name]
+        for module in self._modules[name.split(".", 1)[0]]:
+            if name in module["__functions__"]:
+                return module
+        raise MissingFunction(name, self.missing(name))
+
+    def missing(self, name):
+        """Salt's words for a function that is not there, with the reason that the module's ``__virtual__`` gave."""
+        module = str(name).split(".", 1)[0]
+        if module not in self._modules and module in self._reasons:
+            reason = self._reasons[module]
+            return "'%s' __virtual__ returned False%s" % (module, ": %s" % reason if reason else "")
+        return "'%s' is not available." % name
+
+    missing_fun_string = missing
+
+    def nearest(self, name, count=3):
+        """Names of functions that come close to this one. Looks at all modules' names, loads those that come close."""
+        import difflib
+
+        module, _, function = str(name).partition(".")
+        modules = difflib.get_close_matches(module, list(self._files()), 5, 0.7)
+        if module in self._files() and module not in modules:
+            modules.insert(0, module)
+        for virtual in modules:
+            self._load(virtual)
+        near = [known for known in self._functions if known.split(".", 1)[0] in modules]
+        found = difflib.get_close_matches(str(name), near, count, 0.75)
+        return found or ["%s.%s" % (virtual, function) for virtual in modules
+                         if "%s.%s" % (virtual, function) in self._functions][:count]
+
+    # loading
+
+    def _files(self):
+        """virtual name -> [(source, file name)], overlays first."""
+        if self._index is None:
+            self._index, seen = {}, set()
+            for source in self._sources:
+                index, here = source.virtual_index(self.kind), set()
+                for virtual in index:
+                    for name in index[virtual]:
+                        here.add(name)
+                        if name not in seen:
+                            self._index.setdefault(virtual, []).append((source, name))
+                seen |= here
+        return self._index
+
+    def _load(self, virtual, wanted=None):
+        """Execute the files that can be ``virtual``, until one has the ``wanted`` function (none wanted: all)."""
+        for source, name in self._files().get(virtual, ()):
+            if name not in self._done:
+                self._done.add(name)
+                self._execute(source, name)
+            if wanted is not None and wanted in self._functions:
+                return
+
+    def _execute(self, source, name):
+        full = "thin.%s.%s" % (self.kind, name)
+        try:
+            module = self._namespace(source, full)
+            virtual, reason = _virtual(module, name)
+        except Exception as exc:  # a user's file may do anything: it must not take the others along
+            self._reasons[name] = "%s: %s" % (type(exc).__name__, exc)
+            self._note("cannot load %s: %s" % (full, self._reasons[name]))
+            return
+        if virtual is None:
+            self._reasons[name] = self._reasons[module.get("__virtualname__", name)] = reason
+            return
+        allowed = module.get("__controller__", False) if self._controller else True
+        public = _public(module)
+        module["__functions__"] = set()
+        for known in (virtual,) + tuple(module.get("__virtual_aliases__", ())):
+            self._modules.setdefault(known, []).append(module)
+            for function in public:
+                if allowed is True or (allowed and function in allowed):
+                    dotted = "%s.%s" % (known, function)
+                    module["__functions__"].add(dotted)
+                    self._functions.setdefault(dotted, public[function])
+
+    def _namespace(self, source, full):
+        module = types.ModuleType(full)
+        space = module.__dict__
+        for dunder in EMPTY:
+            space[dunder] = EMPTY[dunder]() if callable(EMPTY[dunder]) else EMPTY[dunder]
+        space.update(self.pack)
+        space["__opts__"] = self.opts
+        space["__file__"] = full.replace(".", "/") + ".py"
+        space["__package__"] = full.rpartition(".")[0]
+        space["__module_object__"] = module  # keeps the module alive as long as its functions
+        exec(source.code(full), space)  # noqa: S102  (this is what a loader does)
+        init = space.get("__init__")
+        if isinstance(init, types.FunctionType):
+            init(self.opts)
+        return space
+
+    def _note(self, text):
+        from thin import log
+
+        log.getLogger(__name__).warning(text)
+
+
+class ModuleView(object):
+    """``loader.module``: its functions as attributes and items."""
+
+    def __init__(self, loader, name):
+        self.__dict__["_loader"] = loader
+        self.__dict__["_name"] = name
+
+    def __getattr__(self, function):
+        try:
+            return self._loader["%s.%s" % (self._name, function)]
+        except KeyError as exc:
+            raise AttributeError(str(exc))
+
+    def __getitem__(self, function):
+        return self._loader["%s.%s" % (self._name, function)]
+
+
+class Loaders(object):
+    """The loaders of one target, tied together: each one's modules see the others as Salt's dunders.
+
+    ``grains`` and ``pillar`` are dicts or functions that fetch one; ``extra`` are more dunders.
+    """
+
+    def __init__(
+        self, opts, runtime, grains=None, pillar=None, context=None, overlays=None, controller=False, extra=None
+    ):
+        overlays = overlays or {}
+        self.opts = opts
+        self.context = {} if context is None else context
+        self.grains = LazyDict(grains) if callable(grains) else {} if grains is None else grains
+        self.pillar = LazyDict(pillar) if callable(pillar) else {} if pillar is None else pillar
+        self.pack = {"__grains__": self.grains, "__pillar__": self.pillar, "__context__": self.context}
+        self.pack.update(extra or {})
+        self.modules, self.states, self.utils = [
+            Loader(kind, self.pack, opts, runtime, overlays.get(kind, ()), controller)
+            for kind in ("modules", "states", "utils")
+        ]
+        self.pack.update(__salt__=self.modules, __states__=self.states, __utils__=self.utils)
+
+    def refresh(self):
+        """Load all anew (``reload_modules``). The loaders stay the same objects: modules hold on to them."""
+        for loader in (self.modules, self.states, self.utils):
+            loader.clear()
+
+    def set_grains(self, grains):
+        """Put newly collected grains in the place of the old ones, in the same object."""
+        self.grains.clear()
+        self.grains.update(grains)
+
+
+def controller_functions(runtime):
+    """The names of all execution functions that the controller can answer itself, as a lazy set (see there)."""
+    return ControllerFunctions(runtime)
+
+
+class ControllerFunctions(object):
+    """A set of ``module.function`` names marked ``__controller__``. Reads the marks with ``ast``, executes nothing.
+
+    A test for one name reads only the files which can have that module; iterating reads all.
+    """
+
+    def __init__(self, runtime):
+        self._runtime = runtime
+        self._index = runtime.virtual_index("modules")
+        self._known = {}  # virtual name -> names of functions
+
+    def __contains__(self, name):
+        module, _, function = str(name).partition(".")
+        return function in self._of(module)
+
+    def __iter__(self):
+        for module in sorted(self._index):
+            for function in sorted(self._of(module)):
+                yield "%s.%s" % (module, function)
+
+    def _of(self, module):
+        if module not in self._known:
+            found = self._known[module] = set()
+            for name in self._index.get(module, ()):
+                found |= marked(self._runtime.source("thin.modules." + name))
+        return self._known[module]
+
+
+def marked(source):
+    """Public names of the functions that a module's source marks with ``__controller__``."""
+    if "__controller__" not in source:
+        return set()
+    import ast
+
+    literals, functions = {}, set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            functions.add(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name in ("__controller__", "__func_alias__"):
+                literals[name] = ast.literal_eval(node.value)
+            elif isinstance(node.value, (ast.Name, ast.Call)) and not name.startswith("_"):
+                functions.add(name)  # an alias of a function
+    alias = literals.get("__func_alias__", {})
+    public = {alias.get(name, name) for name in functions}
+    mark = literals.get("__controller__")
+    return public if mark is True else public & set(mark or ())
+
+
+def _virtual(module, name):
+    """``(virtual name or None, reason)`` of an executed module."""
+    function = module.get("__virtual__")
+    if not isinstance(function, types.FunctionType):
+        return module.get("__virtualname__", name), None
+    answer, reason = function(), None
+    if isinstance(answer, tuple):
+        answer, reason = answer[0], answer[1] if len(answer) > 1 else None
+    if not answer:
+        return None, reason
+    return (module.get("__virtualname__", name) if answer is True else answer), None
+
+
+def _public(module):
+    """``{public name: function}``: not private, not imported from elsewhere, renamed by ``__func_alias__``."""
+    names = module.get("__load__") or module.get("__all__") or list(module)
+    alias, here = module.get("__func_alias__", {}), module["__name__"]
+    out = {}
+    for name in names:
+        value = module.get(name)
+        if name.startswith("_") or not isinstance(value, _FUNCTIONS):
+            continue
+        if getattr(value, "__module__", here) != here and "__load__" not in module:
+            continue
+        out[alias.get(name, name)] = value
+    return out
