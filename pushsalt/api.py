@@ -1,0 +1,194 @@
+"""pushsalt from Python, with the command line's words; the command line itself is built on it.
+
+    from pushsalt.api import Client, Selection, Settings
+
+    client = Client(Settings(inventories=[Path("inventory.yaml")]))
+    returns = client.apply(Selection("web*"), ["apache"])          # {id: TargetReturn}
+
+Each call has an async twin (``apply_async``); ``stream_apply`` and ``stream_run`` yield each target's return as it
+finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); only a wrong command raises
+(``errors.CommandError``). A Client keeps no global state: several may work side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pushsalt.events import Reporter
+from pushsalt.model import Target, TargetReturn
+from pushsalt.run.job import Job, JobOptions
+
+if TYPE_CHECKING:
+    from pushsalt.redact import Redactor
+    from pushsalt.run.project import Project
+
+__all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where things are: what the global options of the command line say. Empty means the defaults."""
+
+    inventories: list[Path] = field(default_factory=list)
+    config: Path | None = None
+    file_roots: list[Path] = field(default_factory=list)
+    pillar_roots: list[Path] = field(default_factory=list)
+    cache_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which targets: an expression and the matcher that reads it.
+
+    ``tgt_type`` is Salt's word: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
+    """
+
+    expr: str
+    tgt_type: str = "glob"
+    delimiter: str = ":"
+
+
+class Client:
+    """One project: its configuration, inventory and caches, read when first needed."""
+
+    def __init__(self, settings: Settings | None = None, reporter: Reporter | None = None) -> None:
+        self.settings = settings or Settings()
+        self.reporter = reporter or Reporter()
+        self._project: Project | None = None
+        self._stop: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+
+    @property
+    def project(self) -> Project:
+        """Configuration, inventory, file server and runtime of this client. Raises CommandError when they can't be read."""
+        if self._project is None:
+            from pushsalt.run.project import Project
+
+            self._project = Project.open(self.settings, self.reporter)
+        return self._project
+
+    def redactor(self) -> Redactor:
+        """Hides the secrets that this client has met so far."""
+        return self.project.redactor
+
+    def target(self, selection: Selection) -> list[str]:
+        """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none."""
+        return self.project.select(selection.expr, selection.tgt_type, selection.delimiter)
+
+    def apply(self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Apply these SLS, or the highstate, to each target."""
+        return self._wait(self.apply_async(selection, sls, options))
+
+    async def apply_async(
+        self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_apply(selection, sls, options))
+
+    def stream_apply(
+        self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        job = Job("apply", "state.apply" if sls else "state.highstate", list(sls or []), {}, options or JobOptions())
+        return self._stream(selection, job)
+
+    def run(
+        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> dict[str, TargetReturn]:
+        """Call one execution function on each target."""
+        return self._wait(self.run_async(selection, fun, args, kwargs, options))
+
+    async def run_async(
+        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_run(selection, fun, args, kwargs, options))
+
+    def stream_run(
+        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        options: JobOptions | None = None,
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("call", fun, list(args or []), dict(kwargs or {}), options or JobOptions()))
+
+    def grains(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Collect each target's grains, afresh, and keep them in the cache."""
+        return self._wait(self.grains_async(selection, options))
+
+    async def grains_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_grains(selection, options))
+
+    def stream_grains(self, selection: Selection, options: JobOptions | None = None) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("grains", "grains.items", options=options or JobOptions()))
+
+    def clean(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Remove all that pushsalt keeps on each target; returns what was removed."""
+        return self._wait(self.clean_async(selection, options))
+
+    async def clean_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_clean(selection, options))
+
+    def stream_clean(self, selection: Selection, options: JobOptions | None = None) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
+
+    def stop(self) -> None:
+        """Ask the work under way to end soon; targets without a return get one of kind ``interrupted``. From any thread."""
+        if self._stop is not None:
+            loop, event = self._stop
+            loop.call_soon_threadsafe(event.set)
+
+    async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
+        from pushsalt.run.fanout import fan_out
+        from pushsalt.run.single import Runner
+
+        project = self.project
+        ids = self.target(selection)
+        width = job.options.width(len(ids))
+        stop = asyncio.Event()
+        self._stop = (asyncio.get_running_loop(), stop)
+        self.reporter.run_started(ids, job.title)
+        runner = Runner(project, job, new_jid(), width)
+        try:
+            async for result in fan_out(ids, runner.run, width, self.reporter, stop):
+                yield result
+        finally:
+            self._stop = None
+            await runner.close()
+            self.reporter.run_finished()
+
+    def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run to the end, also when the caller is inside of an event loop of its own."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(work)
+        answers: list[Result] = []
+        troubles: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                answers.append(asyncio.run(work))
+            except BaseException as exc:
+                troubles.append(exc)
+
+        thread = threading.Thread(target=run, name="pushsalt")
+        thread.start()
+        thread.join()
+        if troubles:
+            raise troubles[0]
+        return answers[0]
+
+
+async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:
+    return {result.id: result async for result in stream}
+
+
+def new_jid() -> str:
+    """A job id: when it began, in Salt's digits (year to microsecond, UTC)."""
+    now = time.time()
+    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now)) + f"{int(now % 1 * 1_000_000):06}"

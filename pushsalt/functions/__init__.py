@@ -1,0 +1,59 @@
+"""Execution functions that only the controller can answer, one Salt module a file.
+
+A file's public functions take the ``Minion`` they answer for, then Salt's own arguments. ``function_named`` finds one
+by its name (``state.show_sls``); nothing is imported before it is asked for.
+
+``Lowstate`` is what a function returns that wants chunks run on the target: the caller runs them and the return of the
+run is the function's return.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pushsalt.model import Chunk
+
+#: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
+_KEYWORDS = frozenset({"apply", "id", "list", "type"})
+
+
+@dataclass
+class Lowstate:
+    """Chunks to run, in order, with the test mode and environment they were compiled for."""
+
+    chunks: list[Chunk]
+    test: bool = False
+
+
+@cache
+def modules() -> frozenset[str]:
+    """Names of the modules in this folder."""
+    return frozenset(path.stem for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("_"))
+
+
+def function_named(name: str) -> Callable[..., Any] | None:
+    """The function of this name, or None; its first argument is the Minion."""
+    module, _, function = name.partition(".")
+    if module not in modules() or function.startswith("_"):
+        return None
+    found = getattr(importlib.import_module(f"{__name__}.{module}"), function + "_" if function in _KEYWORDS else function, None)
+    own = inspect.isfunction(found) and found.__module__ == f"{__name__}.{module}"
+    return found if own else None
+
+
+def names() -> list[str]:
+    """Every function here, as ``module.function``, sorted."""
+    found = []
+    for module in modules():
+        loaded = importlib.import_module(f"{__name__}.{module}")
+        for name, value in vars(loaded).items():
+            if inspect.isfunction(value) and value.__module__ == loaded.__name__ and not name.startswith("_"):
+                found.append(f"{module}.{name.rstrip('_')}")
+    return sorted(found)

@@ -1,0 +1,201 @@
+"""Salt's ``state`` module: compile on the controller, show or run. Shapes are those of ``salt-call state.*``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError
+from pushsalt.compile.select import with_requisites
+from pushsalt.functions import Lowstate
+
+if TYPE_CHECKING:
+    from pushsalt.compile import CompileResult
+    from pushsalt.run.minion import Minion
+
+#: What a highstate returns when no top file names this target. Salt: state.HighState.call_highstate
+NO_STATES_TAG = "no_|-states_|-states_|-None"
+
+
+def _split(mods: Any) -> list[str]:
+    """SLS names from a list, a comma-separated text or several of them. Salt: utils.args.split_input."""
+    if mods is None:
+        return []
+    words = mods if isinstance(mods, (list, tuple)) else [mods]
+    return [name.strip() for word in words for name in str(word).split(",") if name.strip()]
+
+
+def _refuse(text: str, hint: str = "see the function's arguments in the Salt documentation") -> FunctionError:
+    return FunctionError("exception", text, hint, "SaltInvocationError")
+
+
+def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
+    """The minion as this call's keyword arguments want it: test, pillar, saltenv, pillarenv."""
+    pillar = kwargs.get("pillar")
+    if pillar is not None and not isinstance(pillar, dict):
+        raise _refuse("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
+    return minion.derive(test=test, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
+
+
+def _lowstate(minion: Minion, result: CompileResult) -> Lowstate | list[str]:
+    return list(result.errors) if result.errors else Lowstate(result.low, test=minion.test)
+
+
+def apply_(minion: Minion, mods: Any = None, *more: Any, **kwargs: Any) -> Any:
+    """Run these SLS, or the highstate when none is named."""
+    return sls(minion, [mods, *more], **kwargs) if mods else highstate(minion, **kwargs)
+
+
+def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
+    """``state.apply`` in test mode."""
+    kwargs["test"] = True
+    return apply_(minion, *args, **kwargs)
+
+
+def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+    """Run these SLS."""
+    minion = _for_call(minion, test, kwargs)
+    return _lowstate(minion, minion.compile_sls(_split(mods), exclude=exclude))
+
+
+def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+    """Run what the top file names for this target."""
+    minion = _for_call(minion, test, kwargs)
+    result = minion.compile_highstate(exclude=exclude)
+    if not result.errors and not result.matches:
+        return _no_states()
+    return _lowstate(minion, result)
+
+
+def _no_states() -> dict[str, Any]:
+    """A failed return, in the shape of a highstate, that says why nothing ran."""
+    return {
+        NO_STATES_TAG: {
+            "result": False,
+            "comment": "No Top file or master_tops data matches found. Check the top file and the ids, grains and pillar that it matches on.",
+            "name": "No States",
+            "changes": {},
+            "__id__": "states",
+            "__sls__": "",
+            "__run_num__": 0,
+            "start_time": "00:00:00.000000",
+            "duration": 0.0,
+        }
+    }
+
+
+def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+    """Run the highstate of another top file."""
+    minion = _for_call(minion, test, kwargs)
+    result = minion.compile_highstate(exclude=exclude, state_top=topfn)
+    if not result.errors and not result.matches:
+        return _no_states()
+    return _lowstate(minion, result)
+
+
+def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any) -> Any:
+    """Run one state function: ``state.single pkg.installed name=vim``."""
+    module, dot, function = str(fun).partition(".")
+    if not dot or not function:
+        return "Invalid function passed"
+    minion = _for_call(minion, test, kwargs)
+    for option in ("saltenv", "pillarenv", "pillar", "queue", "pillar_enc"):
+        kwargs.pop(option, None)
+    chunk = {"state": module, "fun": function, "__id__": name, "name": name, "__sls__": None, "__env__": minion.saltenv, **kwargs}
+    errors = minion.check_chunk(chunk)
+    return errors or Lowstate([{**chunk, "order": 10000}], test=minion.test)
+
+
+def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
+    """Run one low chunk as it is given."""
+    if not isinstance(data, dict):
+        raise _refuse("state.low takes a low chunk (a dictionary)")
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    chunk = {"__id__": data.get("name"), "__sls__": None, "__env__": minion.saltenv, "order": 10000, **data}
+    errors = minion.check_chunk(chunk)
+    return errors or Lowstate([chunk], test=minion.test)
+
+
+def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
+    """Run high data as it is given."""
+    minion = _for_call(minion, test, kwargs)
+    return _lowstate(minion, minion.compile_high(data))
+
+
+def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
+    """Run a state tree's template file by its path on the controller."""
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    name = str(tem)
+    return _lowstate(minion, minion.compile_sls([name.removesuffix(".sls")]))
+
+
+def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
+    """Run SLS text."""
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    return _lowstate(minion, minion.compile_high(minion.render_sls_text(str(tem))))
+
+
+def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
+    """Run one ID of these SLS, with what it requires."""
+    minion = _for_call(minion, test, kwargs)
+    result = minion.compile_sls(_split(mods))
+    if result.errors:
+        return list(result.errors)
+    wanted = [chunk for chunk in result.low if chunk.get("__id__") == id_]
+    if not wanted:
+        raise _refuse(f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'", "state.show_low_sls lists the IDs")
+    return Lowstate(with_requisites(result.low, wanted), test=minion.test)
+
+
+def show_sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+    """The high data of these SLS."""
+    result = _for_call(minion, test, kwargs).compile_sls(_split(mods), exclude=exclude)
+    return list(result.errors) if result.errors else result.high
+
+
+def show_low_sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+    """The low data of these SLS."""
+    result = _for_call(minion, test, kwargs).compile_sls(_split(mods), exclude=exclude)
+    return list(result.errors) if result.errors else result.low
+
+
+def show_highstate(minion: Minion, **kwargs: Any) -> Any:
+    """The high data that the top file gives."""
+    result = _for_call(minion, kwargs.get("test"), kwargs).compile_highstate()
+    return list(result.errors) if result.errors else result.high
+
+
+def show_lowstate(minion: Minion, **kwargs: Any) -> Any:
+    """The low data that the top file gives."""
+    result = _for_call(minion, kwargs.get("test"), kwargs).compile_highstate()
+    return list(result.errors) if result.errors else result.low
+
+
+def show_states(minion: Minion, **kwargs: Any) -> Any:
+    """The SLS that a highstate would use, in the order of their first chunk. Salt: state.show_states."""
+    low_data = show_lowstate(minion, **kwargs)
+    if any(not isinstance(chunk, dict) for chunk in low_data):
+        return low_data
+    return list(dict.fromkeys(chunk["__sls__"] for chunk in low_data))
+
+
+def show_top(minion: Minion, **kwargs: Any) -> Any:
+    """The SLS that the top file names for this target, by environment."""
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    matches, errors = minion.top_matches()
+    return errors or matches
+
+
+def sls_exists(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> bool:
+    """Whether all these SLS exist and compile."""
+    return isinstance(show_sls(minion, mods, test=test, **kwargs), dict)
+
+
+def id_exists(minion: Minion, ids: Any, mods: Any, test: Any = None, **kwargs: Any) -> bool:
+    """Whether all these IDs stand in these SLS."""
+    low_data = show_low_sls(minion, mods, test=test, **kwargs)
+    return {*_split(ids)} <= {chunk["__id__"] for chunk in low_data if isinstance(chunk, dict)}
+
+
+def running(minion: Minion, concurrent: bool = False) -> list[str]:
+    """What runs on the target now: nothing, since a call that reaches it holds its lock or needs none."""
+    return []
