@@ -137,8 +137,8 @@ def _parse(path: Path, text: str, render: Render) -> Source:
     except RenderError as exc:
         # the first line says what is wrong; the source lines after it may hold a password
         reason = exc.errors[0].splitlines()[0] if exc.errors else "no reason given"
-        hint = exc.hint or "correct the template"
-        raise InventoryError(f"the roster cannot be rendered: {reason}", hint, exc.where or Position(str(path))) from None
+        where = exc.where or Position(str(path))
+        raise InventoryError(f"the roster cannot be rendered: {reason}", exc.hint or "correct it", where) from None
 
 
 def _not_yaml(path: Path, exc: YamlError) -> InventoryError:

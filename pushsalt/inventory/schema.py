@@ -60,7 +60,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Layer:
-    """Settings from one place, by name of the Target's field. ``words``: configuration, defaults, group web, host web1."""
+    """Settings from one place, by name of the Target's field. ``words``: defaults, group web, host web1 ..."""
 
     words: str
     settings: Mapping[str, Setting]

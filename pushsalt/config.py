@@ -1,0 +1,396 @@
+"""The configuration: found, read, checked against the option table, and turned into what a target's templates see.
+
+Discovery, in this order: what the command line names (or PUSHSALT_CONFIG), the project folder (the nearest one at or
+above the working folder that holds a ``pushsalt.yaml``), ``pushsalt/`` in the user's configuration folder,
+``/etc/pushsalt``. What is found, and not named, counts only when nobody but the user (or root) can write to it.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import fnmatch
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.errors import ConfigError, Position
+from pushsalt.model import Target
+from pushsalt.options import OPTIONS, Option, belongs_to_daemons
+from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
+
+NAME: Final = "pushsalt.yaml"
+SALT_MASTER: Final = "master"
+INVENTORY: Final = "inventory.yaml"
+MAX_BYTES: Final = 16 * 1024 * 1024
+
+#: option of salt-ssh -> setting of a host
+_TARGET_OPTIONS: Final = {
+    "ssh_user": "user",
+    "ssh_port": "port",
+    "ssh_passwd": "passwd",
+    "ssh_priv": "priv",
+    "ssh_priv_passwd": "priv_passwd",
+    "ssh_sudo": "sudo",
+    "ssh_sudo_user": "sudo_user",
+    "ssh_timeout": "timeout",
+    "ssh_identities_only": "identities_only",
+    "ssh_minion_opts": "minion_opts",
+}
+
+
+@dataclass(frozen=True)
+class CliOverrides:
+    """What the command line (or the environment) says; None or empty means: not said. Paths count from ``cwd``."""
+
+    inventories: tuple[Path, ...] = ()
+    file_roots: tuple[Path, ...] = ()
+    pillar_roots: tuple[Path, ...] = ()
+    cache_dir: Path | None = None
+    log_level: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """``opts`` has every option of the table, and what else the files had. ``given`` names the ones that were set."""
+
+    opts: dict[str, Any]
+    path: Path | None
+    project: Path | None
+    cache_dir: Path
+    inventories: list[Path]
+    warnings: list[str] = field(default_factory=list)
+    given: frozenset[str] = frozenset()
+
+    def target_defaults(self) -> dict[str, Any]:
+        """Settings below those of every inventory, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
+        options = {key: self.opts[name] for name, key in _TARGET_OPTIONS.items() if name in self.given}
+        if self.opts["connect_timeout"] is not None:
+            options.setdefault("timeout", self.opts["connect_timeout"])
+        return {key: value for key, value in {**options, **self.opts["roster_defaults"]}.items() if value != ""}
+
+
+def load_config(
+    path: Path | None = None,
+    *,
+    cli: CliOverrides = CliOverrides(),
+    cwd: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Config:
+    """The configuration of this command. ``path`` is a file, or a folder holding ``pushsalt.yaml`` or ``master``.
+
+    Raises ConfigError for what was named and is not there, malformed YAML and values of the wrong type, with file and
+    line. Unknown options and files that are passed over for their owner or mode are ``warnings``.
+    """
+    env = os.environ if environ is None else environ
+    here = cwd or Path.cwd()
+    warnings: list[str] = []
+    if path is None and env.get("PUSHSALT_CONFIG"):
+        path = Path(env["PUSHSALT_CONFIG"])
+    project = None
+    if path is not None:
+        file: Path | None = _named(here / path.expanduser())
+    else:
+        project = _project(here, warnings)
+        file = project / NAME if project else _installed(env, warnings)
+
+    given: dict[str, Any] = {}
+    if file is not None:
+        given = _read_with_includes(file, warnings)
+        if project is None and file.name == NAME and path is not None:
+            project = file.parent
+    opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items()}
+    opts.update(given)
+    for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
+        if folders:
+            added = [str(_absolute(here, folder)) for folder in folders]
+            opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
+            given[option] = opts[option]
+    if cli.log_level:
+        opts["log_level"] = cli.log_level
+    return Config(
+        opts=opts,
+        path=file,
+        project=project,
+        cache_dir=_cache_dir(here, cli, env, opts, file),
+        inventories=_inventories(here, cli, env, opts, file, named=path is not None, warnings=warnings),
+        warnings=warnings,
+        given=frozenset(given),
+    )
+
+
+def minion_opts(
+    config: Config,
+    target: Target,
+    *,
+    test: bool | None = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+) -> dict[str, Any]:
+    """The ``opts`` that templates and modules see for one target, by Salt's minion option names. No secrets.
+
+    Precedence, lowest first: defaults, configuration, the target's ``minion_opts``, the arguments (None: not said).
+    """
+    opts = {name: copy.deepcopy(config.opts[name]) for name, option in OPTIONS.items() if option.scope != "controller"}
+    for name in config.given:
+        if name not in OPTIONS and not _secret_like(name, config.opts["secret_keys"]):
+            opts[name] = copy.deepcopy(config.opts[name])
+    opts.update(
+        {
+            "cachedir": "/var/cache/salt/minion",
+            "conf_file": "/etc/salt/minion",
+            "config_dir": "/etc/salt",
+            "extension_modules": "/var/cache/salt/minion/extmods",
+            "pki_dir": "/etc/salt/pki/minion",
+            "sock_dir": "/var/run/salt/minion",
+            "log_file": "/var/log/salt/minion",
+            "default_include": "minion.d/*.conf",
+        }
+    )
+    opts.update(copy.deepcopy(dict(target.minion_opts)))
+    for name, value in (("test", test), ("saltenv", saltenv), ("pillarenv", pillarenv)):
+        if value is not None:
+            opts[name] = value
+    if opts["pillarenv"] is None and opts["pillarenv_from_saltenv"]:
+        opts["pillarenv"] = opts["saltenv"]
+    opts.update({"id": target.id, "__role": "minion", "__cli": "salt-minion", "file_client": "local"})
+    return opts
+
+
+def _secret_like(name: str, patterns: list[Any]) -> bool:
+    return any(fnmatch.fnmatchcase(name.lower(), str(pattern).lower()) for pattern in patterns)
+
+
+# --- where -----------------------------------------------------------------------------------------------------------
+
+
+def _absolute(base: Path, path: Path | str) -> Path:
+    try:
+        return Path(os.path.normpath(base / Path(path).expanduser()))
+    except RuntimeError:  # ~someone who is not there
+        return Path(os.path.normpath(base / path))
+
+
+def _named(path: Path) -> Path:
+    """The file behind a path that the command line names."""
+    if not path.is_dir():
+        return Path(os.path.normpath(path))
+    for name in (NAME, SALT_MASTER):
+        if (path / name).is_file():
+            return Path(os.path.normpath(path / name))
+    raise ConfigError(f"{path} has neither a {NAME} nor a {SALT_MASTER}", hint=f"name a folder that holds a {NAME}")
+
+
+def _project(here: Path, warnings: list[str]) -> Path | None:
+    for folder in (here, *here.parents):
+        if os.path.lexists(folder / NAME):
+            return folder if _is_ours(folder / NAME, warnings) else None
+    return None
+
+
+def _installed(env: Mapping[str, str], warnings: list[str]) -> Path | None:
+    for folder in (_xdg(env, "XDG_CONFIG_HOME", ".config") / "pushsalt", Path("/etc/pushsalt")):
+        if os.path.lexists(folder / NAME) and _is_ours(folder / NAME, warnings):
+            return folder / NAME
+    return None
+
+
+def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
+    """The user's folder of that kind. A relative value of the variable does not count (XDG Base Directory)."""
+    value = env.get(variable, "")
+    if value.startswith("/"):
+        return Path(value)
+    home = env.get("HOME") or str(Path.home())
+    return Path(home) / fallback
+
+
+def _is_ours(path: Path, warnings: list[str]) -> bool:
+    """Whether file and folder belong to the user or root and nobody else can write to them; if not, that is said."""
+    try:
+        # the folder as found, and whatever a link leads to
+        for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
+            status = each.stat()
+            problem = None
+            if status.st_uid not in (0, os.geteuid()):
+                problem = f"{each} belongs to another user (uid {status.st_uid})"
+            elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                problem = f"others can write to {each} (chmod go-w it)"
+            if problem:
+                warnings.append(f"{path} is not used: {problem}; name it with -c or -i if you trust it")
+                return False
+    except (OSError, RuntimeError) as exc:
+        warnings.append(f"{path} is not used: {getattr(exc, 'strerror', None) or exc}")
+        return False
+    return True
+
+
+def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
+    if cli.cache_dir is not None:
+        return _absolute(here, cli.cache_dir)
+    if env.get("PUSHSALT_CACHE"):
+        return _absolute(here, env["PUSHSALT_CACHE"])
+    # the cachedir of a Salt master belongs to that master
+    configured = opts["cache_dir"] or (opts["cachedir"] if file is not None and file.name == NAME else "")
+    return Path(configured) if configured else _xdg(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
+
+
+def _inventories(
+    here: Path,
+    cli: CliOverrides,
+    env: Mapping[str, str],
+    opts: dict[str, Any],
+    file: Path | None,
+    *,
+    named: bool,
+    warnings: list[str],
+) -> list[Path]:
+    if cli.inventories:
+        return [_absolute(here, path) for path in cli.inventories]
+    if env.get("PUSHSALT_INVENTORY"):
+        return [_absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path]
+    if opts["inventory"]:
+        return [Path(path) for path in opts["inventory"]]
+    if opts["roster_file"]:
+        return [Path(opts["roster_file"])]
+    if file is not None:
+        beside = file.parent / (INVENTORY if file.name == NAME else "roster")
+        if os.path.lexists(beside) and (named or _is_ours(beside, warnings)):
+            return [beside]
+    return []
+
+
+# --- what ------------------------------------------------------------------------------------------------------------
+
+
+def _read_with_includes(file: Path, warnings: list[str]) -> dict[str, Any]:
+    """The options of the file, then of ``default_include`` (a Salt master's), then of ``include``: later ones win."""
+    given = _read(file, warnings)
+    patterns: list[Any] = []
+    if file.name != NAME or "default_include" in given:
+        patterns.append(given.get("default_include", OPTIONS["default_include"].default))
+    include = given.get("include") or []
+    patterns += include if isinstance(include, list) else [include]
+    for pattern in patterns:
+        for included in _expand(_absolute(file.parent, str(pattern))):
+            if included != file and included.is_file():
+                given.update(_read(included, warnings))
+    return given
+
+
+def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
+    try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            raise ConfigError(f"{file} is no configuration file", hint=f"name a {NAME} or a Salt master configuration")
+        text = file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"there is no configuration {file}", hint="check the path given with -c") from None
+    except UnicodeDecodeError as exc:
+        where = Position(str(file), exc.object.count(b"\n", 0, exc.start) + 1)
+        raise ConfigError("the text is not UTF-8", hint="save it as UTF-8", where=where) from None
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
+        raise ConfigError(f"{file} cannot be read: {reason}", hint="check the path and its permissions") from None
+    try:
+        data, lines = load_yaml_with_lines(text, str(file))
+    except YamlError as exc:
+        where = Position(str(file), exc.line, exc.column)
+        raise ConfigError(f"not valid YAML: {exc.problem}", hint="correct that line", where=where) from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"a configuration is a mapping of options, not a {type(data).__name__}",
+            hint="write one  option: value  a line",
+            where=Position(str(file), lines.get((), 1)),
+        )
+    return dict(_checked(data, lines, file, warnings))
+
+
+def _checked(
+    data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str]
+) -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        name = str(key)
+        where = Position(str(file), lines.get((key,)))
+        option = OPTIONS.get(name)
+        if option is None:
+            if not belongs_to_daemons(name):
+                near = difflib.get_close_matches(name, OPTIONS, n=1, cutoff=0.8)
+                hint = f"; did you mean `{near[0]}`?" if near else ""
+                warnings.append(f"{where}: unknown option `{name}`{hint}")
+            yield name, value
+        elif value is not None:
+            yield name, _convert(option, value, where, file.parent)
+
+
+def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
+    """The value as the option's type; what Salt would take for it is taken. Raises ConfigError for anything else."""
+    wanted = option.type
+    if wanted == "bool" and isinstance(value, int | str):
+        word = str(value).lower()
+        if word in ("true", "yes", "on", "1"):
+            return True
+        if word in ("false", "no", "off", "0", ""):
+            return False
+    elif wanted in ("int", "number") and not isinstance(value, bool | list | dict):
+        number = _number(value)
+        if number is not None and (wanted == "number" or number == int(number)):
+            return int(number) if wanted == "int" else number
+    elif wanted == "text" and isinstance(value, str | int | float):
+        return value if isinstance(value, str) else str(value)
+    elif wanted == "path" and isinstance(value, str):
+        return str(_absolute(folder, value)) if value else ""
+    elif wanted == "paths" and isinstance(value, str | list):
+        items = value if isinstance(value, list) else [value]
+        if all(isinstance(item, str) for item in items):
+            return [str(_absolute(folder, item)) for item in items]
+    elif wanted == "list" and isinstance(value, list | str | set):
+        return [value] if isinstance(value, str) else list(value)
+    elif wanted == "map" and isinstance(value, dict):
+        return value
+    elif wanted == "roots" and isinstance(value, dict):
+        return {str(env): _folders(option, dirs, where, folder) for env, dirs in value.items()}
+    elif wanted == "any":
+        return value
+    words = {
+        "bool": "true or false",
+        "int": "a whole number",
+        "number": "a number",
+        "map": "a mapping",
+        "roots": "a mapping of saltenvs to lists of folders",
+        "path": "a path",
+        "paths": "a list of paths",
+        "list": "a list",
+    }.get(wanted, "text")
+    raise ConfigError(f"`{option.name}` must be {words}, not a {type(value).__name__}", hint=option.doc, where=where)
+
+
+def _number(value: Any) -> int | float | None:
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[str]:
+    """Folders of one saltenv as absolute paths; globs are expanded as Salt does, one that matches nothing stays."""
+    if dirs is None:
+        return []
+    items = dirs if isinstance(dirs, list) else [dirs]
+    found: list[str] = []
+    for item in items:
+        if not isinstance(item, str) or not item:
+            raise ConfigError(f"`{option.name}` has an entry that is no path", hint=option.doc, where=where)
+        path = _absolute(folder, item)
+        found += [str(each) for each in _expand(path) or [path]]
+    return found
+
+
+def _expand(pattern: Path) -> list[Path]:
+    """What a glob matches on the disk, sorted; nothing for a path that is not there."""
+    return sorted(Path(name) for name in glob(str(pattern)))  # noqa: PTH207  (absolute patterns)

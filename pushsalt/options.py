@@ -1,0 +1,282 @@
+"""The one table of options: name, type, default, doc. It checks, gives defaults, and is the documentation.
+
+Names and defaults are Salt's wherever the option exists there (salt.config.DEFAULT_MASTER_OPTS and, for what only a
+minion knows, DEFAULT_MINION_OPTS); what is pushsalt's own stands at the end of the table.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+#: ``roots`` is {saltenv: [folder]}; ``number`` takes fractions; ``any`` is not checked
+Type = Literal["bool", "int", "number", "text", "list", "map", "roots", "path", "paths", "any"]
+
+#: ``both``: templates and modules see it in their ``opts``; ``controller``: they do not; ``minion``: only they do
+Scope = Literal["both", "controller", "minion"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. ``default`` is never changed in place. An empty value in a file (``null``) means the default."""
+
+    name: str
+    type: Type
+    default: Any
+    doc: str
+    scope: Scope = "both"
+
+
+def _of(scope: Scope, *rows: tuple[str, Type, Any, str]) -> list[Option]:
+    return [Option(*row, scope) for row in rows]
+
+
+_REFSPECS: Final = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
+_SECRET_KEYS: Final = [
+    "*passw*", "*secret*", "*token*", "*private_key*", "*privkey*", "*api_key*", "*apikey*", "*credential*",
+]  # fmt: skip
+
+_BOTH: Final = _of(
+    "both",
+    # files
+    ("file_roots", "roots", {"base": ["/srv/salt", "/srv/spm/salt"]}, "Folders of states and files, by saltenv."),
+    ("fileserver_backend", "list", ["roots"], "Where files come from, in order: roots, git."),
+    ("fileserver_followsymlinks", "bool", True, "Whether links inside of the roots are followed."),
+    ("fileserver_ignoresymlinks", "bool", False, "Whether links are left out altogether."),
+    ("file_ignore_glob", "list", [], "Globs of paths that are not served."),
+    ("file_ignore_regex", "list", [], "Regular expressions of paths that are not served."),
+    ("file_client", "text", "local", "Always local: files are served by the controller."),
+    ("file_buffer_size", "int", 262144, "Bytes read at a time."),
+    ("hash_type", "text", "sha256", "Digest that cp.hash_file and others give by default."),
+    ("default_top", "text", "base", "saltenv whose top file is used by the merging strategy `same`."),
+    ("env_order", "list", [], "Order in which saltenvs are merged."),
+    ("roots_update_interval", "int", 60, "Seconds between updates of the roots backend."),
+    # git
+    ("gitfs_remotes", "list", [], "Git repositories of states and files, each a URL or {URL: [option]}."),
+    ("gitfs_base", "text", "master", "Branch that is the saltenv base."),
+    ("gitfs_root", "text", "", "Folder inside of the repository that is served."),
+    ("gitfs_mountpoint", "text", "", "salt:// path under which the repository is seen."),
+    ("gitfs_saltenv", "list", [], "Refs by saltenv."),
+    ("gitfs_saltenv_whitelist", "any", [], "Only these saltenvs."),
+    ("gitfs_saltenv_blacklist", "any", [], "Not these saltenvs."),
+    ("gitfs_ref_types", "list", ["branch", "tag", "sha"], "Kinds of refs that become saltenvs."),
+    ("gitfs_refspecs", "list", _REFSPECS, "What is fetched."),
+    ("gitfs_disable_saltenv_mapping", "bool", False, "Use only what gitfs_saltenv names."),
+    ("gitfs_fallback", "text", "", "Ref for a saltenv that has none."),
+    ("gitfs_depth", "int", 1, "Depth of clones; 0 is everything."),
+    ("gitfs_ssl_verify", "bool", True, "Whether the server's certificate is checked."),
+    ("gitfs_insecure_auth", "bool", False, "Whether a password may travel over http."),
+    ("gitfs_proxy", "text", "", "HTTP proxy."),
+    ("gitfs_update_interval", "int", 60, "Seconds for which a fetch is fresh."),
+    ("gitfs_global_lock", "bool", True, "Accepted; locks belong to each repository."),
+    ("git_pillar_base", "text", "master", "Branch that is the pillar environment base."),
+    ("git_pillar_branch", "text", "master", "Branch of a remote that names none."),
+    ("git_pillar_env", "text", "", "Pillar environment of a remote that names none."),
+    ("git_pillar_root", "text", "", "Folder inside of the repository."),
+    ("git_pillar_ref_types", "list", ["branch", "tag", "sha"], "Kinds of refs."),
+    ("git_pillar_refspecs", "list", _REFSPECS, "What is fetched."),
+    ("git_pillar_disable_saltenv_mapping", "bool", False, "No pillar environment by branch name."),
+    ("git_pillar_fallback", "text", "", "Ref for an environment that has none."),
+    ("git_pillar_includes", "bool", True, "Whether all git_pillar repositories can be included from."),
+    ("git_pillar_depth", "int", 1, "Depth of clones."),
+    ("git_pillar_ssl_verify", "bool", True, "Whether the server's certificate is checked."),
+    ("git_pillar_insecure_auth", "bool", False, "Whether a password may travel over http."),
+    ("git_pillar_proxy", "text", "", "HTTP proxy."),
+    ("git_pillar_update_interval", "int", 60, "Seconds for which a fetch is fresh."),
+    ("git_pillar_global_lock", "bool", True, "Accepted; locks belong to each repository."),
+    # pillar
+    ("pillar_roots", "roots", {"base": ["/srv/pillar", "/srv/spm/pillar"]}, "Folders of pillar SLS, by pillarenv."),
+    ("pillarenv", "text", None, "Pillar environment; all of them when not set."),
+    ("pillarenv_from_saltenv", "bool", False, "Use the saltenv as pillarenv where none is given."),
+    ("pillar_source_merging_strategy", "text", "smart", "smart, recurse, aggregate, overwrite or none."),
+    ("pillar_merge_lists", "bool", False, "Append lists of several pillar SLS instead of replacing them."),
+    ("pillar_includes_override_sls", "bool", False, "An included SLS wins over the including one."),
+    ("pillar_mask_output", "bool", True, "Mask values in the output of pillar functions."),
+    ("pillar_opts", "bool", False, "Put the configuration into pillar as `master`."),
+    ("pillar_cache", "bool", False, "Keep compiled pillar between runs."),
+    ("pillar_cache_backend", "text", "disk", "Where compiled pillar is kept."),
+    ("pillar_cache_ttl", "int", 3600, "Seconds for which it is kept."),
+    ("decrypt_pillar", "list", [], "Pillar keys to decrypt, each with an optional renderer."),
+    ("decrypt_pillar_default", "text", "gpg", "Renderer of keys that name none."),
+    ("decrypt_pillar_delimiter", "text", ":", "Separates nested keys in decrypt_pillar."),
+    ("decrypt_pillar_renderers", "list", ["gpg"], "Renderers that decrypt_pillar may use."),
+    ("on_demand_ext_pillar", "list", ["libvirt", "virtkey"], "External pillars that pillar.ext may call."),
+    ("gpg_cache", "bool", False, "Keep decrypted values for the next render."),
+    ("gpg_cache_backend", "text", "disk", "Where they are kept."),
+    ("gpg_cache_ttl", "int", 86400, "Seconds for which they are kept."),
+    ("gpg_decrypt_must_succeed", "bool", True, "A value that cannot be decrypted is an error."),
+    # rendering
+    ("renderer", "text", "jinja|yaml", "Renderers of an SLS without a #! line."),
+    ("renderer_whitelist", "list", [], "Only these renderers."),
+    ("renderer_blacklist", "list", [], "Not these renderers."),
+    ("jinja_env", "map", {}, "Options of the Jinja environment for file templates."),
+    ("jinja_sls_env", "map", {}, "Options of the Jinja environment for SLS."),
+    ("jinja_trim_blocks", "bool", False, "Jinja's trim_blocks."),
+    ("jinja_lstrip_blocks", "bool", False, "Jinja's lstrip_blocks."),
+    ("allow_undefined", "bool", False, "Undefined variables render as nothing instead of being an error."),
+    # states
+    ("saltenv", "text", None, "saltenv of commands that name none."),
+    ("lock_saltenv", "bool", False, "Refuse any other saltenv."),
+    ("state_top", "text", "top.sls", "Name of the top file."),
+    ("state_top_saltenv", "text", None, "Use only this saltenv's top file."),
+    ("top_file_merging_strategy", "text", "merge", "merge, merge_all or same."),
+    ("master_tops", "map", {}, "External top data."),
+    ("master_tops_first", "bool", False, "External top data before the top file."),
+    ("failhard", "bool", False, "Stop a target at its first failed state."),
+    ("state_aggregate", "any", False, "Join states that can be done at once: true, or a list of state modules."),
+    ("state_auto_order", "bool", True, "States run in the order in which they are written."),
+    ("state_events", "bool", False, "Accepted; progress is always streamed."),
+    ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0 is none."),
+    ("state_output", "text", "full", "How much of each state is shown."),
+    ("state_output_diff", "bool", False, "Show only states with changes."),
+    ("state_output_profile", "bool", True, "Show start time and duration."),
+    ("state_output_pct", "bool", False, "Show percentages in the summary."),
+    ("state_verbose", "bool", True, "Show states without changes too."),
+    ("state_compress_ids", "bool", False, "Show states with one ID as one."),
+    ("state_tabular", "any", False, "Show states as table rows."),
+    ("test", "bool", False, "Dry run by default."),
+    ("optimization_order", "list", [0, 1, 2], "Accepted; order of Python bytecode levels."),
+    # plug-ins
+    ("module_dirs", "paths", [], "Folders of plug-ins, each with _modules, _states ... or modules, states ..."),
+    ("extmod_whitelist", "map", {}, "Only these of the trees' own plug-ins, by kind."),
+    ("extmod_blacklist", "map", {}, "Not these of the trees' own plug-ins, by kind."),
+    ("clean_dynamic_modules", "bool", True, "Accepted; what a run does not need is never sent."),
+    ("features", "map", {}, "Salt's feature switches."),
+    ("http_connect_timeout", "number", 20.0, "Seconds."),
+    ("http_request_timeout", "number", 3600.0, "Seconds."),
+    ("http_max_body", "int", 107374182400, "Bytes."),
+    ("winrepo_dir", "text", "/srv/salt/win/repo", "Windows package definitions."),
+    ("winrepo_dir_ng", "text", "/srv/salt/win/repo-ng", "Windows package definitions."),
+    # words
+    ("log_level", "text", "warning", "Of messages on stderr."),
+    ("log_fmt_console", "text", "[%(levelname)-8s] %(message)s", "Shape of messages on stderr."),
+    ("log_granular_levels", "map", {}, "Levels by logger name."),
+    ("ipv6", "bool", None, "Prefer IPv6 where both are there."),
+    ("root_dir", "text", "/", "Root that grains and others look below."),
+    ("user", "text", "root", "User that formulas see in opts."),
+)  # fmt: skip
+
+_CONTROLLER: Final = _of(
+    "controller",
+    ("ext_pillar", "list", [], "External pillars in order, each {name: argument}."),
+    ("ext_pillar_first", "bool", False, "External pillars before pillar_roots."),
+    ("pillar_safe_render_error", "bool", True, "Keep secrets out of errors in pillar SLS."),
+    ("nodegroups", "map", {}, "Named target expressions for -N and N@."),
+    ("ssh_list_nodegroups", "map", {}, "Named lists of ids for -N and N@."),
+    ("glob_includes_resources", "bool", True, "A glob with a wildcard also selects what a matched id manages."),
+    ("minion_data_cache", "bool", True, "Keep grains and pillar between runs, for targeting."),
+    ("default_include", "text", "master.d/*.conf", "Further files of a Salt master configuration."),
+    ("include", "any", [], "Further configuration files (globs), the last one wins."),
+    ("git_pillar_verify_config", "bool", True, "Check git_pillar remotes at start."),
+    ("fileserver_verify_config", "bool", True, "Check the file server at start."),
+    ("gitfs_user", "text", "", "User for http remotes."),
+    ("gitfs_password", "text", "", "Password for http remotes."),
+    ("gitfs_privkey", "text", "", "Private key for ssh remotes."),
+    ("gitfs_pubkey", "text", "", "Public key for ssh remotes."),
+    ("gitfs_passphrase", "text", "", "Passphrase of the private key."),
+    ("git_pillar_user", "text", "", "User for http remotes."),
+    ("git_pillar_password", "text", "", "Password for http remotes."),
+    ("git_pillar_privkey", "text", "", "Private key for ssh remotes."),
+    ("git_pillar_pubkey", "text", "", "Public key for ssh remotes."),
+    ("git_pillar_passphrase", "text", "", "Passphrase of the private key."),
+    # rosters
+    ("roster_file", "path", "", "Inventory when no -i is given."),
+    ("roster_defaults", "map", {}, "Settings below those of every host."),
+    ("ssh_user", "text", "", "Login of hosts that name none; Salt's own default, root, holds only when set."),
+    ("ssh_port", "any", "", "Port of hosts that name none."),
+    ("ssh_passwd", "text", "", "Password of hosts that name none."),
+    ("ssh_priv", "text", "", "Private key of hosts that name none."),
+    ("ssh_priv_passwd", "text", "", "Its passphrase."),
+    ("ssh_sudo", "bool", False, "Use sudo on hosts that do not say."),
+    ("ssh_sudo_user", "text", "", "User to become."),
+    ("ssh_timeout", "number", None, "Seconds that connecting may take."),
+    ("ssh_identities_only", "bool", False, "Offer no keys of the agent."),
+    ("ssh_minion_opts", "map", {}, "Minion options of every host."),
+    ("ssh_config_file", "text", "~/.ssh/config", "OpenSSH client configuration to honour."),
+    ("pass_to_ext_pillars", "any", None, "Options handed to external pillars."),
+    ("cachedir", "path", "", "Salt's name for cache_dir; that of a Salt master is left alone."),
+    # pushsalt's own
+    ("inventory", "paths", [], "Inventories when no -i is given."),
+    ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),
+    ("concurrency", "int", None, "Connections at a time."),
+    ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
+    ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
+    ("secret_keys", "list", _SECRET_KEYS, "Globs of pillar keys whose values are redacted wherever they are shown."),
+    ("salt_python", "path", "", "A Python that has real Salt, for modules that pushsalt does not ship."),
+)  # fmt: skip
+
+_MINION: Final = _of(
+    "minion",
+    ("master", "any", "salt", "What formulas see as master."),
+    ("id_function", "map", {}, "Accepted."),
+    ("grains", "map", {}, "Static grains of every target."),
+    ("grains_blacklist", "list", [], "Globs of grains that are left out."),
+    ("grains_deep_merge", "bool", False, "Merge custom grains into nested ones."),
+    ("enable_fqdns_grains", "bool", False, "Look up the fqdns grain (asks the resolver)."),
+    ("enable_gpu_grains", "bool", True, "Look for graphics cards."),
+    ("enable_lspci", "bool", True, "Use lspci for that."),
+    ("disable_modules", "list", [], "Execution modules that do not exist."),
+    ("whitelist_modules", "list", [], "Only these execution modules."),
+    ("whitelist_state_modules", "list", [], "Only these state modules."),
+    ("providers", "map", {}, "Module that stands behind a virtual name, such as {pkg: aptpkg}."),
+    ("disabled_requisites", "list", [], "Requisites that are ignored."),
+    ("global_state_conditions", "any", None, "Conditions by state function for all states."),
+    ("backup_mode", "text", "", "Default of `backup` for changed files."),
+    ("cmd_safe", "bool", True, "cmd functions use no shell unless told."),
+    ("multiprocessing", "bool", True, "Accepted."),
+    ("process_count_max", "int", -1, "Accepted."),
+    ("state_queue", "any", False, "Wait for a running state run instead of refusing."),
+    ("autoload_dynamic_modules", "bool", True, "Send the trees' own plug-ins."),
+    ("startup_states", "text", "", "Accepted."),
+    ("sls_list", "list", [], "Accepted."),
+    ("top_file", "text", "", "Accepted."),
+    ("sudo_user", "text", "", "Accepted; the inventory decides."),
+    ("snapper_states", "bool", False, "Accepted."),
+    ("snapper_states_config", "text", "root", "Accepted."),
+    ("use_master_when_local", "bool", False, "Accepted."),
+    ("proxy_host", "text", "", "HTTP proxy of modules."),
+    ("proxy_port", "int", 0, "Its port."),
+    ("no_proxy", "list", [], "Hosts without it."),
+    ("cython_enable", "bool", False, "Accepted."),
+    ("mine_functions", "map", {}, "Functions whose returns go to the mine."),
+    ("mine_interval", "int", 60, "Accepted."),
+    ("beacons", "map", {}, "Accepted."),
+    ("schedule", "map", {}, "Accepted."),
+    ("saltpip_allow_find_links", "bool", True, "Accepted."),
+)  # fmt: skip
+
+#: every option by name
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in (*_BOTH, *_CONTROLLER, *_MINION)})
+
+#: Options of Salt's daemons, command lines and transports: taken without a word, they mean nothing without daemons.
+_DAEMON: Final = (
+    "acceptance_*", "add_proxymodule_to_opts", "allow_minion_key_revoke", "always_verify_signature", "api_*",
+    "append_minionid_*", "archive_jobs", "auth_*", "auto_*", "autosign_*", "autoreject_file", "beacons_*",
+    "bootstrap_delay", "cache", "cache_*", "cli_summary", "client_acl*", "cluster_*", "con_cache", "conf_file",
+    "config_dir", "daemon", "default_module_dirs", "detect_*", "disable_aes_with_tls", "disable_returners", "discovery",
+    "django_*", "drop_messages_*", "dummy_pub", "eauth_*", "enable_*", "encryption_algorithm", "enforce_mine_cache",
+    "engines*", "event_*", "ext_job_cache", "extension_modules", "external_auth", "file_recv*", "fileserver_*",
+    "fips_mode", "gather_job_timeout", "git_pillar_*", "gitfs_*", "grains_*", "halite", "hgfs_*", "id", "interface",
+    "ipc_*", "job_cache*", "keep_*", "key_*", "keys.*", "keysize", "ldap_*", "local", "log_*", "loop_interval",
+    "maintenance_*", "master_*", "max_*", "mem*", "metrics", "min_extra_mods", "mine_*", "minimum_auth_version",
+    "minion_*", "minionfs_*", "modules_max_memory", "multifunc_ordered", "mworker_*", "netapi_*", "open_mode",
+    "order_masters", "osx_*", "outputter_dirs", "output*", "pass_*", "password", "peer", "peer_run", "permissive_*",
+    "pidfile", "pillar.*", "pillar_version", "ping_*", "pki_dir", "presence_events", "preserve_minion_cache", "proxy_*",
+    "pub_*", "publish*", "queue_dirs", "random_*", "range_server", "raet_*", "reactor*", "recon_*", "regen_thin",
+    "rejected_retry", "remote_minions_port", "render_dirs", "req_server_*", "request_*", "require_minion_sign_messages",
+    "resolve_dns_fallback", "resource_pillar_key", "rest_*", "restart_on_error", "ret_port", "retry_dns*", "return",
+    "return_*", "returner*", "roster", "rosters", "rotate_*", "runner_*", "s3fs_*", "salt_*",
+    "saltpip_*", "scheduler_*", "search", "serial", "show_*", "sign_*", "signing_*", "sock_*", "source_*",
+    "sqlite_queue_dir", "ssh_*", "ssl", "start_event_grains", "states_dirs", "sudo_acl", "svnfs_*", "syndic_*",
+    "tcp_*", "thin_*", "thorium*", "timeout", "token_*", "tracing", "transport*", "unique_jid", "update_*",
+    "use_os_truststore", "username", "utils_dirs", "verify_*", "wheel_dirs", "winrepo_*", "worker_*", "yaml_utf8",
+    "zmq_*", "__*",
+)  # fmt: skip
+
+
+def belongs_to_daemons(name: str) -> bool:
+    """Whether Salt knows the option but it means nothing here."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in _DAEMON)

@@ -1,0 +1,145 @@
+"""Finds plug-ins of the controller by kind and name, and loads one when it is asked for.
+
+A plug-in is one Python file; its name is the file's. The first place that has it wins:
+
+1. the folders that ``folders`` gives: ``_<kind>`` or ``<kind>`` below each of ``module_dirs``, and ``_<kind>`` below
+   each of ``file_roots:base``, which override built-in ones as in Salt;
+2. our own folder of the kind;
+3. entry points of installed distributions, group ``pushsalt.<kind>``: last, because looking for them is slow, and
+   nobody wants to be without ``json`` after installing something.
+
+Files are compiled from their source each time: nothing is read from, or written to, a ``__pycache__`` beside them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import ConfigError, Position
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+@dataclass(frozen=True)
+class Kind:
+    """``package`` has our own plug-ins; ``salt`` is Salt's name for their folder."""
+
+    package: str
+    salt: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "renderers": Kind("pushsalt.render.renderers", "renderers"),
+    "matchers": Kind("pushsalt.targeting.matchers", "matchers"),
+    "outputters": Kind("pushsalt.outputters", "output"),
+    "transport": Kind("pushsalt.transport", "transport"),
+    "ext_pillar": Kind("pushsalt.ext_pillar", "pillar"),
+    "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
+    "functions": Kind("pushsalt.functions", "wrapper"),
+}
+
+
+def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
+    """The folders that a configuration names for plug-ins of this kind; not all of them need to be there."""
+    salt = KINDS[kind].salt
+    found = [Path(top) / name for top in opts.get("module_dirs") or () for name in (f"_{salt}", salt, f"_{kind}", kind)]
+    found += [Path(top) / f"_{salt}" for top in (opts.get("file_roots") or {}).get("base") or ()]
+    return tuple(dict.fromkeys(found))
+
+
+def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
+    """All names of this kind, sorted. Nothing is imported but the package that holds ours."""
+    found = {path.stem for folder in folders if folder.is_dir() for path in folder.glob("*.py")}
+    found.update(_entry_points(kind))
+    found.update(_own(kind))
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def load(kind: str, name: str, folders: Sequence[Path] = ()) -> ModuleType:
+    """The plug-in's module. Raises ConfigError when there is none (naming the nearest), or when it cannot be loaded."""
+    if name.isidentifier() and not name.startswith("_"):
+        for folder in folders:
+            if (folder / f"{name}.py").is_file():
+                return _from_file(kind, folder / f"{name}.py")
+        if name in _own(kind):
+            return importlib.import_module(f"{KINDS[kind].package}.{name}")
+        if name in _entry_points(kind):
+            return _from_entry_point(kind, name)
+    there = names(kind, folders)
+    near = difflib.get_close_matches(name, there, n=3)
+    raise ConfigError(
+        f"there is no plug-in {name!r} of the kind {kind}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(there) or 'none'}",
+    )
+
+
+@cache
+def _own(kind: str) -> frozenset[str]:
+    package = importlib.import_module(KINDS[kind].package)
+    return frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+
+
+@cache
+def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=f"pushsalt.{kind}")}
+
+
+def _from_entry_point(kind: str, name: str) -> ModuleType:
+    point = _entry_points(kind)[name]
+    try:
+        module = point.load()
+    except Exception as exc:  # an installed plug-in's import may raise anything
+        raise ConfigError(
+            f"the plug-in {name!r} ({point.value}) cannot be loaded: {type(exc).__name__}: {exc}",
+            hint="reinstall or remove the distribution that brings it",
+        ) from exc
+    if not isinstance(module, ModuleType):
+        raise ConfigError(f"the plug-in {name!r} ({point.value}) is no module", hint="its entry point must name one")
+    return module
+
+
+_files: dict[tuple[Path, int, int], ModuleType] = {}
+
+
+def _from_file(kind: str, path: Path) -> ModuleType:
+    path = path.resolve()
+    status = path.stat()
+    key = (path, status.st_mtime_ns, status.st_size)
+    if key not in _files:
+        module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
+        module.__file__ = str(path)
+        try:
+            exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        except Exception as exc:  # a user's file may raise anything
+            raise ConfigError(
+                f"the plug-in cannot be loaded: {type(exc).__name__}: {exc}",
+                hint="correct the file, or take it out of the plug-ins' folder",
+                where=Position(str(path), _line_of(exc, path)),
+            ) from exc
+        sys.modules.setdefault(module.__name__, module)  # what pickle and dataclasses look up
+        _files[key] = module
+    return _files[key]
+
+
+def _line_of(exc: Exception, path: Path) -> int | None:
+    """The line in that file where it went wrong."""
+    if isinstance(exc, SyntaxError) and exc.filename == str(path):
+        return exc.lineno
+    line, trace = None, exc.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
