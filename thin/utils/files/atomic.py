@@ -1,0 +1,155 @@
+"""Whole writes: a file has its old content or its new one, never a part, whatever happens to disk, process or power.
+
+The new content goes to a file of an unguessable name beside the target, made by O_EXCL so that nothing planted there is
+followed. Owner, mode and SELinux context are set, the bytes are on disk, and only then is it renamed.
+"""
+
+import errno
+import os
+import stat
+
+from thin.utils.files import owner
+
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+PIECE = 1 << 18
+SELINUX = "security.selinux"
+
+
+def temporary(directory, suffix=""):
+    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee."""
+    while True:
+        path = os.path.join(directory, ".pushsalt-%s%s" % (os.urandom(12).hex(), suffix))
+        try:
+            return os.open(path, NEW, 0o600), path
+        except FileExistsError:
+            continue
+
+
+def write(path, pieces, uid=None, gid=None, mode=None):
+    """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
+
+    What is not given stays as the file at ``path`` has it; a new one gets our own owner and mode 0600. ``mode`` is
+    in bits. Raises OSError; the old file is untouched then and the temporary one is gone.
+    """
+    try:
+        old = os.lstat(path)
+        if not stat.S_ISREG(old.st_mode):
+            old = None
+    except OSError:
+        old = None
+    descriptor, temp = temporary(os.path.dirname(path) or ".")
+    try:
+        try:
+            _fill(descriptor, pieces)
+            _dress(descriptor, old, uid, gid, mode)
+            if old is not None:
+                _copy_context(path, descriptor)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.rename(temp, path)
+        except OSError as exc:
+            if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
+                raise
+            _overwrite(temp, path)  # a mount point, as container engines make of /etc/hosts: it cannot be renamed over
+            os.unlink(temp)
+    except BaseException:
+        _discard(temp)
+        raise
+    if old is None:
+        _default_context(path)
+
+
+def _fill(descriptor, pieces):
+    for piece in (pieces,) if isinstance(pieces, (bytes, bytearray)) else pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view):]
+
+
+def _dress(descriptor, old, uid, gid, mode):
+    """Owner before mode: a change of owner clears setuid and setgid."""
+    now = os.fstat(descriptor)
+    uid = (old.st_uid if old else now.st_uid) if uid is None else uid
+    gid = (old.st_gid if old else now.st_gid) if gid is None else gid
+    if (uid, gid) != (now.st_uid, now.st_gid):
+        try:
+            os.fchown(descriptor, uid, gid)
+        except PermissionError:
+            pass  # not root: the caller looks again and says what could not be set
+    if mode is None:
+        mode = stat.S_IMODE(old.st_mode) if old else 0o600
+    os.fchmod(descriptor, mode)
+
+
+def _overwrite(temp, path):
+    with open(temp, "rb") as source, open(path, "r+b") as target:
+        for piece in iter(lambda: source.read(PIECE), b""):
+            target.write(piece)
+        target.truncate()
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _discard(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _copy_context(path, descriptor):
+    try:
+        os.setxattr(descriptor, SELINUX, os.getxattr(path, SELINUX))
+    except (AttributeError, OSError):
+        pass  # no SELinux here, or the file system keeps no contexts
+
+
+def _default_context(path):
+    """A file moved into place has the context of where it was made; restorecon gives it that of its name."""
+    try:
+        with open("/sys/fs/selinux/enforce") as enforce:
+            if enforce.read().strip() != "1":
+                return
+    except OSError:
+        return
+    import subprocess
+
+    try:
+        subprocess.call(["restorecon", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL)
+    except OSError:
+        pass
+
+
+def pieces(path):
+    """The bytes of a file, one piece after the other."""
+    with open(path, "rb") as source:
+        for piece in iter(lambda: source.read(PIECE), b""):
+            yield piece
+
+
+def makedirs(path, user=None, group=None, mode=None):
+    """Make every directory on the way to the file ``path`` that is not there yet, each with this owner and mode.
+
+    Returns the directories made, top first. Raises OSError (also when something in the way is no directory).
+    """
+    missing, directory = [], os.path.normpath(os.path.dirname(os.path.abspath(path)))
+    while not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for directory in reversed(missing):
+        mkdir(directory, user, group, mode)
+    return missing[::-1]
+
+
+def mkdir(path, user=None, group=None, mode=None):
+    """Make one directory. The mode is exact where one is given, else what the umask leaves."""
+    os.mkdir(path, 0o777 if mode is None else 0o700)
+    st = os.lstat(path)
+    wanted = owner.drift(st, user, group, owner.normalize_mode(mode))
+    if mode is None:
+        wanted.pop("mode", None)
+    if wanted:
+        owner.enforce(path, wanted, follow_symlinks=False)

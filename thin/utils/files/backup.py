@@ -1,0 +1,50 @@
+"""Copies of a file as it was before a change: ``backup: minion`` under ``<cachedir>/file_backup``, named by time as Salt does."""
+
+import os
+import re
+import stat
+import time
+
+from thin.utils.files import atomic
+
+STAMP = "%a_%b_%d_%H:%M:%S_%Y"
+SUFFIX = re.compile(r"_(\w{3}_\w{3}_\d\d_\d\d:\d\d:\d\d_\d{6}_\d{4})$")
+
+
+def root(cachedir):
+    return os.path.join(cachedir, "file_backup")
+
+
+def keep(path, mode, cachedir):
+    """Copy the file away when ``mode`` is "minion" or "both". Returns the copy's path. Raises OSError."""
+    if mode not in ("minion", "both"):
+        return None
+    st = os.stat(path)
+    now = time.time()
+    stamp = time.strftime(STAMP, time.localtime(now))
+    name = "%s_%s%s_%s" % (os.path.basename(path), stamp[:-4], ("%d" % (now * 1000000))[-6:], stamp[-4:])
+    target = os.path.join(root(cachedir), os.path.dirname(os.path.abspath(path))[1:], name)
+    atomic.makedirs(target, mode="0700")
+    atomic.write(target, atomic.pieces(path), st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+    return target
+
+
+def listed(path, cachedir, limit=None):
+    """{number: {"Backup Time", "Size", "Location"}} of a file's copies, the newest is 0."""
+    folder = os.path.join(root(cachedir), os.path.dirname(path)[1:])
+    base, found = os.path.basename(path), []
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        match = SUFFIX.search(name)
+        if match and name[:match.start()] == base:
+            stamp = re.sub(r"_(\d{6})_(\d{4})$", r"_\2.\1", match.group(1))
+            whole, _, fraction = stamp.partition(".")
+            when = time.strptime(whole, STAMP)
+            found.append((time.mktime(when), fraction, when, os.path.join(folder, name)))
+    copies = {}
+    for number, (_, fraction, when, location) in enumerate(sorted(found, reverse=True)[:limit]):
+        copies[number] = {
+            "Backup Time": time.strftime("%a %b %d %Y %H:%M:%S.", when) + fraction,
+            "Size": os.stat(location).st_size,
+            "Location": location,
+        }
+    return copies

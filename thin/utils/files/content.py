@@ -1,0 +1,88 @@
+"""What a managed file shall hold, known by digest as long as that is enough.
+
+Each kind has ``hash_type`` and ``hsum`` (what to compare an existing file with), ``pieces()`` (the bytes, fetched on
+first use) and ``read()``. Comparing costs no transfer; only what differs is fetched.
+"""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils.files import atomic, hashes
+
+
+class Failed(CommandExecutionError):
+    """The file cannot be made as wished; the text is the state's whole comment."""
+
+
+class Data(object):
+    """Bytes in memory: contents of a state, rendered templates. They touch no disk but that of the managed file."""
+
+    hash_type = "sha256"
+
+    def __init__(self, data):
+        self.data = data
+
+    @property
+    def hsum(self):
+        return hashes.data_hash(self.data)
+
+    def pieces(self):
+        return [self.data]
+
+    def read(self):
+        return self.data
+
+
+class LocalFile(object):
+    """A file of this machine. With a ``source_sum`` its bytes must have that digest."""
+
+    def __init__(self, path, source_sum=None, words=None):
+        self.path = path
+        self.hash_type = source_sum["hash_type"] if source_sum else "sha256"
+        self._hsum = source_sum["hsum"].lower() if source_sum else None
+        self._words = words if source_sum else None
+
+    @property
+    def hsum(self):
+        if self._hsum is None:
+            self._hsum = hashes.file_hash(self.fetched(), self.hash_type)
+        return self._hsum
+
+    def fetched(self):
+        """The path of the bytes. Raises Failed when they are not what the digest says."""
+        if self._words:
+            found = hashes.file_hash(self.path, self.hash_type)
+            if found != self._hsum:
+                raise Failed(self._words % (self.hash_type, self._hsum, found))
+            self._words = None
+        return self.path
+
+    def pieces(self):
+        return atomic.pieces(self.fetched())
+
+    def read(self):
+        return b"".join(self.pieces())
+
+
+class Fetched(LocalFile):
+    """A source elsewhere. ``fetch()`` gives the path of a local copy, or None when the source is gone."""
+
+    def __init__(self, name, fetch, source_sum=None, words=None):
+        LocalFile.__init__(self, None, source_sum, words)
+        self.name = name
+        self._fetch = fetch
+
+    def fetched(self):
+        if self.path is None:
+            self.path = self._fetch()
+            if not self.path:
+                raise Failed("Source file '%s' not found" % self.name)
+        return LocalFile.fetched(self)
+
+
+def same(content, path):
+    """True when the regular file at ``path`` has this content already. Raises OSError."""
+    return hashes.file_hash(path, content.hash_type) == content.hsum
+
+
+def read_file(path):
+    with open(path, "rb") as source:
+        return source.read()

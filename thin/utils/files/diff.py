@@ -1,0 +1,89 @@
+"""Differences between two contents, in the words of Salt's ``changes: {diff: ...}``."""
+
+HIDDEN = "<show_changes=False>"
+OBFUSCATED = "<Obfuscated Template>"
+_ASCII = bytes(range(32, 127)) + b"\n\r\t\f\b"
+_HIGH = bytes(range(128, 255))
+
+
+def is_binary(data):
+    """Salt's guess: a zero byte, or more than 30 % of bytes that are no text; bytes above 127 are text in valid UTF-8."""
+    if not data or b"\0" in data:
+        return bool(data)
+    try:
+        data.decode("utf-8")
+        text_bytes = _ASCII + _HIGH
+    except UnicodeDecodeError as exc:
+        text_bytes = _ASCII + _HIGH if exc.reason == "unexpected end of data" else _ASCII
+    return len(data.translate(None, text_bytes)) > 0.3 * len(data)
+
+
+def is_text_file(path):
+    """False for a file that cannot be read, or whose first 512 bytes are binary."""
+    try:
+        with open(path, "rb") as source:
+            return not is_binary(source.read(512))
+    except OSError:
+        return False
+
+
+def text(data):
+    """Bytes as text for people: UTF-8, else Latin-1."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _lines(data):
+    """Lines end at line feeds only, as those of a binary file object do."""
+    parts = data.split(b"\n")
+    lines = [part + b"\n" for part in parts[:-1]]
+    if parts[-1]:
+        lines.append(parts[-1])
+    return [text(line) for line in lines]
+
+
+def unified(old, new, old_name="", new_name="", binary=True):
+    """The unified diff of two contents (bytes), "" when they are equal, a sentence when one of them is binary.
+
+    ``binary`` false diffs them as text whatever they are.
+    """
+    if old == new:
+        return ""
+    binaries = (is_binary(old[:512]), is_binary(new[:512])) if binary else (False, False)
+    if all(binaries):
+        return "Replace binary file"
+    if binaries[0]:
+        return "Replace binary file with text file"
+    if binaries[1]:
+        return "Replace text file with binary file"
+    from difflib import unified_diff
+
+    return "".join(unified_diff(_lines(old), _lines(new), old_name, new_name))
+
+
+def of_lines(old, new, joint=""):
+    """The unified diff of two lists of text lines."""
+    from difflib import unified_diff
+
+    return joint.join(unified_diff(old, new))
+
+
+def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):
+    """False when a unified diff has nothing but what is to be ignored: moved lines, white space, comments."""
+    comments = ignore_comment_characters or []
+    if isinstance(comments, str):
+        comments = [comments]
+    added, removed = [], []
+    for line in diff.splitlines():
+        if line[:1] not in ("+", "-") or line.startswith(("+++", "---")):
+            continue
+        content = line[1:]
+        for character in comments:
+            content = content.partition(character)[0]
+        if ignore_whitespace:
+            content = content.strip()
+        if content:
+            (added if line[0] == "+" else removed).append(content)
+    return sorted(added) != sorted(removed)

@@ -1,0 +1,113 @@
+"""The parts of ``file.directory``: what is in its way, what below it differs, and setting that."""
+
+import os
+import stat
+
+from thin.utils.files import owner, walk
+
+REMOVED = {"removed": "Removed due to clean"}
+
+
+def make_way(name, ret, force, backupname, allow_symlink, test):
+    """Take away, or rename to ``backupname``, what is no directory at ``name``. Notes it in ``ret``; words when it may not."""
+    link = os.path.islink(name)
+    if not (os.path.isfile(name) or (link and (force or not allow_symlink))):
+        return ""
+    changes = ret["changes"]
+    if backupname is not None:
+        if os.path.lexists(backupname):
+            if not force:
+                return "File exists where the backup target %s should go" % backupname
+            if test:
+                changes["forced"] = "Existing file at backup path %s would be removed" % backupname
+            else:
+                walk.remove(backupname)
+        if test:
+            changes["backup"] = "%s would be renamed to %s" % (name, backupname)
+            changes[name] = {"directory": "new"}
+            ret["comment"] = "%s would be backed up and replaced with a new directory" % name
+            ret["result"] = None
+        else:
+            os.rename(name, backupname)
+        return ""
+    if not force:
+        return "Specified location %s exists and is a %s" % (name, "file" if os.path.isfile(name) else "symlink")
+    kind = "File" if os.path.isfile(name) else "Symlink"
+    if test:
+        changes["forced"] = "%s would be forcibly replaced" % kind
+    else:
+        os.unlink(name)
+        changes["forced"] = "%s was forcibly replaced" % kind
+    return ""
+
+
+def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only):
+    """{path: what differs}, those below first, the directory itself last, as Salt lists them."""
+    found = {}
+    inner_user = user if "user" in aspects else None
+    inner_group = group if "group" in aspects else None
+    inner_dir, inner_file = (dir_mode, file_mode) if "mode" in aspects else (None, None)
+    if aspects:
+        for root, dirs, files in tree:
+            if "ignore_files" not in aspects:
+                for entry in files:
+                    _note(found, os.path.join(root, entry), inner_user, inner_group, inner_file, follow_symlinks)
+            if "ignore_dirs" not in aspects:
+                for entry in dirs:
+                    _note(found, os.path.join(root, entry), inner_user, inner_group, inner_dir, follow_symlinks)
+    if not children_only:
+        _note(found, name, user, group, dir_mode, follow_symlinks)
+    return found
+
+
+def _note(found, path, user, group, mode, follow_symlinks):
+    st = owner.look(path, follow_symlinks)
+    if st is None:
+        return  # gone in between
+    change = owner.drift(st, user, group, None if stat.S_ISLNK(st.st_mode) else mode)
+    if change:
+        found[path] = change
+
+
+def predicted(name, ret, found, removed):
+    """The return of a dry run."""
+    ret["changes"].update(found)
+    ret["changes"].update((path, REMOVED) for path in removed)
+    lines = ["%s: %s - %s\n" % (path, key, value) for path, change in ret["changes"].items()
+             if isinstance(change, dict) for key, value in change.items()]
+    if lines:
+        ret["result"] = None
+        ret["comment"] = "The following files will be changed:\n" + "".join(lines)
+    else:
+        ret["comment"] = "The directory %s is in the correct state" % name
+    return ret
+
+
+def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
+    """Set what differs, take away what is unwanted, and say what came of it."""
+    words = []
+    ret["changes"].update(found)
+    ret["changes"].update((path, REMOVED) for path in removed)
+    for path in [name] + [path for path in found if path != name]:
+        if path in found:
+            done, failed = owner.enforce(path, found[path], follow_symlinks)
+            words += ["%s: %s" % (path, word) if path != name else word for word in failed]
+            ret["changes"].update(done)
+        if path == name and silent:
+            ret["changes"] = {"recursion": "Changes silenced"}
+    comment = "Directory %s%s updated" % (name, "/*" if children_only else "")
+    gone = []
+    for path in removed:
+        try:
+            if walk.remove(path):
+                gone.append(path)
+        except OSError as exc:
+            words.append("Could not remove '%s': %s" % (path, exc.strerror))
+    if gone:
+        ret["changes"]["removed"] = gone
+        comment = "Files cleaned from directory %s" % name
+    ret["comment"] = comment
+    if words:
+        ret["result"] = False
+        ret["comment"] = "; ".join([comment] + words)
+    return ret

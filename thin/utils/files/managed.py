@@ -1,0 +1,230 @@
+"""One regular file: look, change, look again. The core of ``file.managed``, ``file.manage_file`` and their dry runs."""
+
+import os
+import stat
+from collections import namedtuple
+
+from thin.utils.files import atomic, owner
+from thin.utils.files import content as contents_of
+from thin.utils.files.content import Failed
+
+NEW_FILE = "New file"
+#: a stat result of a file that is about to be made
+Born = namedtuple("Born", "st_uid st_gid st_mode")
+
+
+class Wish(object):
+    """How a managed file shall be, apart from its content. ``mode`` is normalized; None is "leave it"."""
+
+    def __init__(self, user=None, group=None, mode=None, attrs=None, selinux=None, follow_symlinks=True,
+                 makedirs=False, dir_mode=None, backup="", cachedir="", show_changes=True, obfuscate=False,
+                 ignore=None, new_file_diff=False):
+        self.user = user
+        self.group = group
+        self.mode = mode
+        self.attrs = attrs
+        self.selinux = selinux or {}
+        self.follow_symlinks = follow_symlinks
+        self.makedirs = makedirs
+        self.dir_mode = dir_mode
+        self.backup = backup
+        self.cachedir = cachedir
+        self.show_changes = show_changes
+        self.obfuscate = obfuscate
+        #: keyword arguments of diff.matters, when some differences count for nothing
+        self.ignore = ignore
+        self.new_file_diff = new_file_diff
+
+
+def describe_change(old, content, wish):
+    """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from ``old``."""
+    from thin.utils.files import diff
+
+    if not wish.ignore and wish.obfuscate:
+        return diff.OBFUSCATED, True
+    if not wish.ignore and not wish.show_changes:
+        return diff.HIDDEN, True
+    text = diff.unified(old, content.read())
+    matters = diff.matters(text, **wish.ignore) if wish.ignore else True
+    if wish.obfuscate:
+        text = diff.OBFUSCATED
+    elif not wish.show_changes:
+        text = diff.HIDDEN
+    return text, matters
+
+
+def predict(name, content, wish):
+    """What ``manage`` would change: (changes, matters). ``matters`` is False when all of it is to be ignored.
+
+    A missing file is ``{"newfile": name}``, as Salt says it. Nothing is changed, nothing but a differing source is read.
+    """
+    st = owner.look(name, wish.follow_symlinks)
+    if st is None:
+        if not wish.new_file_diff or content is None:
+            return {"newfile": name}, True
+        text, _ = describe_change(b"", content, wish)
+        return {"diff": text}, True
+    changes, matters = {}, False
+    if content is not None:
+        target = owner.look(name)
+        if not stat.S_ISREG(target.st_mode):
+            changes["diff"], matters = "Replace symbolic link with regular file", True
+        elif not contents_of.same(content, name):
+            changes["diff"], matters = describe_change(contents_of.read_file(name), content, wish)
+        elif stat.S_ISLNK(st.st_mode):
+            changes["diff"], matters = "Replace symbolic link with regular file", True
+        st = target
+    changes.update(owner.drift(st, wish.user, wish.group, None if stat.S_ISLNK(st.st_mode) else wish.mode))
+    if wish.attrs or wish.selinux:
+        from thin.utils.files import labels
+
+        changes.update(labels.predict(name, wish.attrs, wish.selinux))
+    return changes, matters
+
+
+def manage(name, content, wish, ret, from_source=False):
+    """Make the file ``name`` hold ``content`` (None: whatever it holds) and be as wished. Fills and returns ``ret``.
+
+    Raises CommandExecutionError (Failed among them) and OSError; the file is as it was then.
+    """
+    try:
+        st = os.lstat(name)
+    except OSError:
+        st = None
+    if st is None:
+        return _create(name, content, wish, ret, from_source)
+    return _update(name, st, content, wish, ret)
+
+
+def _update(name, st, content, wish, ret):
+    path, replace_link, matters = name, False, False
+    if stat.S_ISLNK(st.st_mode):
+        replace_link = content is not None and not wish.follow_symlinks
+        if wish.follow_symlinks:
+            path = os.path.realpath(name)
+            st = os.stat(path)
+        elif replace_link:
+            st = owner.look(name)  # the file in the link's place gets owner and mode of what the link led to
+    if content is not None:
+        if replace_link and not stat.S_ISREG(st.st_mode):
+            ret["changes"]["diff"], matters = "Replace symbolic link with regular file", True
+            st = _born(os.path.dirname(name), 0o600)
+        elif not stat.S_ISREG(st.st_mode):
+            raise Failed("Specified target %s is neither a regular file nor a symbolic link" % path)
+        elif replace_link or not contents_of.same(content, path):
+            ret["changes"]["diff"], matters = describe_change(contents_of.read_file(path), content, wish)
+            if not ret["changes"]["diff"]:
+                ret["changes"]["diff"] = "Replace symbolic link with regular file"
+    link = stat.S_ISLNK(st.st_mode)
+    wanted = {} if link else owner.drift(st, wish.user, wish.group, wish.mode)
+    if "diff" in ret["changes"]:
+        _write(path, content, wish, owner.mode_text(st) if replace_link and wish.mode is None else None)
+    _settle(name, wanted, wish, ret)
+    if ret["changes"]:
+        _say(ret, "File %s updated" % name)
+        if wish.ignore and not matters:
+            ret["skip_req"] = True
+    elif ret["result"]:
+        ret["comment"] = "File %s is in the correct state" % name
+    return ret
+
+
+def _born(directory, mode):
+    """Owner and mode of a file that we make in a directory, as a stat result would show them."""
+    parent = os.stat(directory)
+    return Born(os.geteuid(), parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid(), stat.S_IFREG | mode)
+
+
+def _create(name, content, wish, ret, from_source):
+    directory = os.path.dirname(name)
+    if not os.path.isdir(directory):
+        if not wish.makedirs:
+            raise Failed("Parent directory not present")
+        atomic.makedirs(name, wish.user, wish.group, owner.parent_mode(wish.dir_mode, wish.mode))
+    # Salt reports owner and mode when they differ from those with which it would make the file: private from a
+    # source, as touch does under the umask (077 with a mode given) otherwise.
+    private = wish.mode is not None or from_source
+    born = _born(directory, 0o600 if private else owner.mode_bits(owner.default_mode()))
+    change = NEW_FILE
+    if wish.new_file_diff and content is not None:
+        change = describe_change(b"", content, wish)[0]
+    mode = wish.mode if wish.mode is not None else owner.default_mode()
+    wanted = owner.drift(born, wish.user, wish.group, mode)
+    _write(name, content or contents_of.Data(b""), wish, mode)
+    if content is None:
+        ret["changes"]["new"] = "file %s created" % name
+        ret["comment"] = "Empty file"
+    else:
+        ret["changes"]["diff"] = change
+    _settle(name, wanted, wish, ret)
+    if not ret["comment"]:
+        ret["comment"] = "File %s updated" % name
+    return ret
+
+
+def _write(path, content, wish, mode=None):
+    if wish.backup and os.path.exists(path):
+        from thin.utils.files import backup
+
+        backup.keep(path, wish.backup, wish.cachedir)
+    uid = owner.user_to_uid(wish.user) if wish.user else None
+    gid = owner.group_to_gid(wish.group) if wish.group else None
+    mode = wish.mode if mode is None else mode
+    try:
+        atomic.write(path, content.pieces(), uid, gid, None if mode is None else owner.mode_bits(mode))
+    except OSError as exc:
+        raise Failed("Failed to commit change: %s" % exc)
+
+
+def settle(name, wish, ret):
+    """Set owner, mode, attributes and context of an existing file, whatever it holds."""
+    st = owner.look(name, wish.follow_symlinks)
+    link = stat.S_ISLNK(st.st_mode)
+    _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)
+
+
+def _settle(name, wanted, wish, ret):
+    """Set what still differs and note in ``ret`` what holds now and what could not be had."""
+    words = []
+    if wanted:
+        done, words = owner.enforce(name, wanted, wish.follow_symlinks)
+        ret["changes"].update(done)
+    if wish.attrs is not None or wish.selinux:
+        from thin.utils.files import labels
+
+        changes, more = labels.enforce(name, wish.attrs, wish.selinux)
+        ret["changes"].update(changes)
+        words += more
+    if words:
+        ret["result"] = False
+        ret["comment"] = "; ".join(([ret["comment"]] if ret["comment"] else []) + words)
+
+
+def _say(ret, words):
+    ret["comment"] = words if ret["result"] else "; ".join(filter(None, (words, ret["comment"])))
+
+
+def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
+    """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial return."""
+    import tempfile
+
+    directory = directory or tempfile.gettempdir()
+    descriptor, temp = atomic.temporary(directory, suffix or "")
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            for piece in content.pieces():
+                target.write(piece)
+        owner.enforce(temp, owner.drift(os.lstat(temp), wish.user, wish.group, wish.mode))
+        options = {"shell": shell} if shell else {}
+        return failed_check(run_all("%s %s" % (command, temp), **options))
+    finally:
+        os.unlink(temp)
+
+
+def failed_check(result):
+    """The partial state return that Salt gives for a check_cmd's ``cmd.run_all``, None when it went well."""
+    if result["retcode"] == 0:
+        return None
+    comment = "\n".join(["check_cmd execution failed"] + [text for text in (result.get("stdout"), result.get("stderr")) if text])
+    return {"comment": comment, "skip_watch": True, "result": False}
+

@@ -1,0 +1,219 @@
+"""Owners and modes of files: reading them, comparing them with what is wanted, setting them."""
+
+import os
+import stat
+
+from thin.exceptions import CommandExecutionError
+
+try:
+    import grp
+    import pwd
+except ImportError:  # no such databases on this platform
+    grp = pwd = None
+
+KINDS = (
+    (stat.S_ISLNK, "link"), (stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISCHR, "char"),
+    (stat.S_ISBLK, "block"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
+)
+
+
+def normalize_mode(mode):
+    """The mode as four octal digits in text ("0644"), or None. Takes 644, "0644", "644", "0o644". Salt: salt.utils.files."""
+    if mode is None:
+        return None
+    return str(mode).replace("0o", "0").strip("\"'").lstrip("0").zfill(4)
+
+
+def mode_bits(mode):
+    """The number behind a normalized mode. Raises CommandExecutionError when it is no octal number."""
+    try:
+        return int(normalize_mode(mode), 8)
+    except ValueError:
+        raise CommandExecutionError("Invalid Mode %s" % mode)
+
+
+def mode_text(st):
+    """The permission bits of a stat result as normalized mode."""
+    return "%04o" % stat.S_IMODE(st.st_mode)
+
+
+def current_umask():
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+def default_mode():
+    """The mode that a program without wishes would give a new file."""
+    return "%04o" % (0o666 & ~current_umask())
+
+
+def parent_mode(dir_mode, mode):
+    """The mode of directories made on the way to a file: ``dir_mode``, else the file's with x wherever any bit is set."""
+    if dir_mode is not None or mode is None:
+        return dir_mode
+    return "".join(digit if digit == "0" else str(int(digit) | 1) for digit in str(mode)[-3:])
+
+
+def uid_to_user(uid):
+    """The user's name, or the uid itself when nobody has it."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, AttributeError, OverflowError):
+        return uid
+
+
+def gid_to_group(gid):
+    """The group's name, or the gid itself when there is none."""
+    try:
+        return grp.getgrgid(int(gid)).gr_name
+    except (KeyError, AttributeError, OverflowError):
+        return gid
+    except ValueError:
+        return ""
+
+
+def user_to_uid(user):
+    """The uid of a name (an int is its own answer; None is the user who asks), "" when there is no such user."""
+    if user is None:
+        return os.geteuid()
+    if isinstance(user, int):
+        return user
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def group_to_gid(group):
+    """The gid of a name (an int is its own answer), "" when there is no such group."""
+    if group is None:
+        return ""
+    if isinstance(group, int):
+        return group
+    try:
+        return grp.getgrnam(group).gr_gid
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def missing_owners(user, group):
+    """Salt's sentence about a user and a group that do not exist, "" when both do or are not asked for."""
+    words = ""
+    if user and user_to_uid(user) == "":
+        words += "User %s is not available " % user
+    if group and group_to_gid(group) == "":
+        words += "Group %s is not available" % group
+    return words
+
+
+def primary_group(user):
+    """The name of the user's primary group; that of root when there is no such user."""
+    try:
+        gid = (pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)).pw_gid
+    except (KeyError, TypeError):
+        gid = 0
+    return gid_to_group(gid)
+
+
+def same_user(user, uid):
+    """True when ``user`` (name or number) is the owner ``uid``."""
+    return user == uid or user == uid_to_user(uid)
+
+
+def same_group(group, gid):
+    return group == gid or group == gid_to_group(gid)
+
+
+def drift(st, user, group, mode):
+    """What of user, group and mode (None: not asked for) differs from a stat result, in Salt's shape of changes."""
+    changes = {}
+    if user is not None and user != "" and not same_user(user, st.st_uid):
+        changes["user"] = user
+    if group is not None and group != "" and not same_group(group, st.st_gid):
+        changes["group"] = group
+    if mode is not None and mode != mode_text(st):
+        changes["mode"] = mode
+    return changes
+
+
+def look(path, follow_symlinks=True):
+    """The stat result of what is at ``path``; that of the link itself when it leads nowhere; None when nothing is there."""
+    try:
+        return os.stat(path) if follow_symlinks else os.lstat(path)
+    except OSError:
+        try:
+            return os.lstat(path)
+        except OSError:
+            return None
+
+
+def kind(st):
+    for test, word in KINDS:
+        if test(st.st_mode):
+            return word
+    return "file"
+
+
+def stats(path, hash_type=None, follow_symlinks=True):
+    """Salt's dict of ``file.stats``. Raises CommandExecutionError when nothing is at ``path``."""
+    path = os.path.expanduser(path)
+    st = look(path, follow_symlinks)
+    if st is None:
+        raise CommandExecutionError("Path not found: %s" % path)
+    ret = {
+        "inode": st.st_ino,
+        "uid": st.st_uid,
+        "gid": st.st_gid,
+        "group": gid_to_group(st.st_gid),
+        "user": uid_to_user(st.st_uid),
+        "atime": st.st_atime,
+        "mtime": st.st_mtime,
+        "ctime": st.st_ctime,
+        "size": st.st_size,
+        "mode": mode_text(st),
+    }
+    if hash_type:
+        from thin.utils.files import hashes
+
+        ret["sum"] = hashes.file_hash(path, hash_type)
+    ret["type"] = kind(st)
+    ret["target"] = os.path.realpath(path) if follow_symlinks else os.path.abspath(path)
+    return ret
+
+
+def chown(path, user, group, follow_symlinks=True):
+    """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises OSError."""
+    uid, gid, errors = user_to_uid(user) if user is not None else "", group_to_gid(group), ""
+    if uid == "" and user:
+        errors += "User does not exist\n"
+    if gid == "" and group:
+        errors += "Group does not exist\n"
+    if errors:
+        return errors
+    os.chown(path, -1 if uid == "" else uid, -1 if gid == "" else gid, follow_symlinks=follow_symlinks)
+    return None
+
+
+def enforce(path, wanted, follow_symlinks=True):
+    """Set what ``drift`` found and look again: (changes that hold now, words about those that do not).
+
+    A change of owner clears setuid bits, so the mode is set after it, to its old value when no other is wanted.
+    """
+    before = look(path, follow_symlinks)
+    link = stat.S_ISLNK(before.st_mode)
+    words = []
+    try:
+        if "user" in wanted or "group" in wanted:
+            error = chown(path, wanted.get("user"), wanted.get("group"), follow_symlinks=not link)
+            if error:
+                words.append(error)
+        if not link and ("mode" in wanted or look(path).st_mode != before.st_mode):
+            os.chmod(path, mode_bits(wanted.get("mode", mode_text(before))))
+    except OSError as exc:
+        if exc.errno not in (1, 13, 30):  # not permitted, denied, read-only: the second look tells
+            raise
+    after = look(path, follow_symlinks)
+    left = drift(after, wanted.get("user"), wanted.get("group"), wanted.get("mode"))
+    words.extend("Failed to change %s to %s" % item for item in left.items())
+    return {key: value for key, value in wanted.items() if key not in left}, words

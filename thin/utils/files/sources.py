@@ -1,0 +1,191 @@
+"""Where a managed file's content comes from: ``salt://``, paths of the target, http(s) and ftp, in Salt's rules and words."""
+
+import os
+
+from thin import link
+from thin.exceptions import CommandExecutionError
+from thin.utils.files import content, hashes
+
+REMOTE = ("http", "https", "ftp")
+MISMATCH = (
+    "Specified %%s checksum for %s (%%s) does not match actual checksum (%%s). If the 'source_hash' value refers to a "
+    "remote file with multiple possible matches, then it may be necessary to set 'source_hash_name'."
+)
+
+
+class NoContent(CommandExecutionError):
+    """The source cannot be had. Salt's dry run shows the bare text, its real run puts "Unable to manage file: " before."""
+
+
+def scheme(source):
+    """The lower-case protocol of a source, "" for a path."""
+    head, separator, _ = str(source).partition("://")
+    head = head.lower()
+    return head if separator and head in hashes.PROTOCOLS else ""
+
+
+def is_remote(source):
+    """True when any of the source(s) comes by http, https or ftp."""
+    items = source if isinstance(source, (list, tuple)) else [source]
+    return any(scheme(next(iter(item)) if isinstance(item, dict) and item else item) in REMOTE for item in items)
+
+
+def local_path(source):
+    """The path behind ``/a/b`` or ``file:///a/b``."""
+    return source[len("file://"):].rstrip("/") if scheme(source) == "file" else source
+
+
+def redact(url):
+    """The URL without the password of its user."""
+    head, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    if separator and "@" in authority:
+        return "%s://%s@%s%s%s" % (head, "<redacted>", authority.rpartition("@")[2], slash, path)
+    return url
+
+
+def choose(source, source_hash, saltenv):
+    """(source, source_hash) where ``source`` may be a list: the first entry that exists, with its own hash if it has one.
+
+    Raises CommandExecutionError when none of them does. Salt: ``file.source_list``.
+    """
+    if not isinstance(source, (list, tuple)):
+        return source, source_hash
+    for entry in source:
+        single, single_hash = entry, source_hash
+        if isinstance(entry, dict):
+            if len(entry) != 1:
+                continue
+            [(single, own)] = entry.items()
+            single_hash = own or source_hash
+        if exists(str(single), saltenv):
+            return single, single_hash
+    raise CommandExecutionError("none of the specified sources were found")
+
+
+def exists(source, saltenv):
+    """True when a source can be read: a file or directory of the file server, a path here, an answer to HEAD."""
+    kind = scheme(source)
+    if kind == "salt":
+        return link.file_digest(source, saltenv) is not None or link.tree(source, saltenv) is not None
+    if kind in REMOTE:
+        from thin.utils.files import web
+
+        return web.exists(source)
+    path = local_path(source)
+    return path.startswith(os.sep) and os.path.exists(path)
+
+
+def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=True):
+    """``{"hash_type", "hsum"}`` from a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of them.
+
+    Raises CommandExecutionError. Salt: ``file.get_source_sum``.
+    """
+    if isinstance(source_hash, str) and (os.path.isabs(source_hash) or scheme(source_hash)):
+        with open(_hash_list(source_hash, saltenv, verify_ssl), "rb") as lines:
+            found = hashes.extract(lines, "", name, source, source_hash_name)
+        if found is None:
+            raise hashes.bad_format(source_hash)
+        return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}
+    return hashes.parse(source_hash)
+
+
+def _hash_list(source_hash, saltenv, verify_ssl):
+    path = fetch(source_hash, saltenv, verify_ssl)
+    if not path or not os.path.isfile(path):
+        raise CommandExecutionError("Source hash file %s not found" % redact(source_hash))
+    return path
+
+
+def fetch(source, saltenv, verify_ssl=True, have=(), cache=None):
+    """The path of a local copy of any source, or None when there is none. Raises CommandExecutionError, LinkError."""
+    kind = scheme(source)
+    if kind == "salt":
+        return link.file(source, saltenv, have)
+    if kind in REMOTE:
+        from thin.utils.files import web
+
+        return web.fetch(source, verify_ssl, cache)
+    path = local_path(source)
+    return path if os.path.exists(path) else None
+
+
+def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None):
+    """The content that a source stands for. Raises NoContent with Salt's words. Nothing is transferred for salt://."""
+    kind = scheme(source)
+    if kind == "salt":
+        digest = link.file_digest(source, saltenv)
+        if digest is None:
+            raise NoContent("Source file %s not found in saltenv '%s'" % (source, saltenv))
+        return content.Fetched(
+            source, lambda: link.file(source, saltenv, ()), {"hash_type": "sha256", "hsum": digest}, MISMATCH % source
+        )
+    if kind in ("", "file"):
+        path = local_path(source)
+        if not os.path.exists(path):
+            raise NoContent("Local file source %s does not exist" % path)
+        if not source_hash or skip_verify:
+            return content.LocalFile(path)
+        return content.LocalFile(
+            path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl), MISMATCH % source
+        )
+    if kind not in REMOTE:
+        raise NoContent("Source %s: the protocol %s is not supported" % (source, kind))
+    shown = redact(source)
+    wanted = None
+    if not skip_verify:
+        if not source_hash:
+            raise NoContent(
+                "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify to True" % shown
+            )
+        wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+
+    def download():
+        try:
+            return fetch(source, saltenv, verify_ssl, cache=cache)
+        except CommandExecutionError as exc:
+            raise NoContent("Failed to cache %s: %s" % (shown, exc))
+
+    return content.Fetched(shown, download, wanted, MISMATCH % shown)
+
+
+def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl):
+    try:
+        return source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+    except CommandExecutionError as exc:
+        raise NoContent("Unable to manage file: %s" % exc)
+
+
+def rendered(source, saltenv, engine, context, defaults, tag, sls, fetched=None):
+    """The content that a template makes, rendered on the controller. Raises NoContent with the render error."""
+    try:
+        if scheme(source) == "salt":
+            return content.Data(_bytes(link.template(source, saltenv, engine, context, defaults, tag, sls)))
+        return text(content.read_file(fetched.fetched()), saltenv, engine, context, defaults, tag, sls)
+    except link.LinkError as exc:
+        if scheme(source) == "salt" and link.connected() and link.file_digest(source, saltenv) is None:
+            raise NoContent("Source file %s not found in saltenv '%s'" % (source, saltenv))
+        raise NoContent(str(exc))
+
+
+def text(template, saltenv, engine, context, defaults, tag="", sls=""):
+    """The content that a template given as text makes. Raises LinkError."""
+    if isinstance(template, bytes):
+        template = template.decode("utf-8")
+    return content.Data(_bytes(link.template(None, saltenv, engine, context, defaults, tag, sls, template)))
+
+
+def _bytes(data):
+    return data if isinstance(data, bytes) else data.encode("utf-8")
+
+
+def server_mode(source, saltenv):
+    """The mode that a source has on the file server or on this machine (``mode: keep``), or None."""
+    try:
+        if scheme(source) == "salt":
+            return link.ask("cp.stat_file", [source], {"saltenv": saltenv, "octal": True})
+        from thin.utils.files import owner
+
+        return owner.mode_text(os.stat(local_path(source)))
+    except (OSError, link.LinkError):
+        return None

@@ -1,0 +1,99 @@
+"""Walking directories: by depth, by include and exclude patterns, and what `clean` may take away."""
+
+import os
+
+ASPECTS = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
+
+
+def check_include_exclude(path, include_pat=None, exclude_pat=None):
+    """True when ``path`` fits the patterns (globs, or regular expressions after ``E@``; one or a list). Salt: stringutils."""
+    if include_pat and not _any(path, include_pat):
+        return False
+    return not (exclude_pat and _any(path, exclude_pat))
+
+
+def _any(path, patterns):
+    from fnmatch import fnmatch
+
+    for pattern in patterns if isinstance(patterns, list) else [patterns]:
+        if pattern.startswith("E@"):
+            import re
+
+            if re.search(pattern[2:], path):
+                return True
+        elif fnmatch(path, pattern):
+            return True
+    return False
+
+
+def aspects(recurse):
+    """The set that ``recurse`` of file.directory names. Raises TypeError, ValueError with Salt's words."""
+    if not recurse:
+        return set()
+    if not isinstance(recurse, list):
+        raise TypeError('"recurse" must be formed as a list of strings')
+    if not all(isinstance(word, str) and word in ASPECTS for word in recurse):
+        raise ValueError('Types for "recurse" limited to %s.' % ", ".join('"%s"' % word for word in ASPECTS))
+    if "ignore_files" in recurse and "ignore_dirs" in recurse:
+        raise ValueError('Must not specify "recurse" options "ignore_files" and "ignore_dirs" at the same time.')
+    return set(recurse)
+
+
+def walk(top, max_depth=None):
+    """os.walk, at most ``max_depth`` levels deep, as a list."""
+    base, found = top.rstrip(os.sep).count(os.sep), []
+    for root, dirs, files in os.walk(top):
+        if max_depth is not None and root.rstrip(os.sep).count(os.sep) - base >= max_depth:
+            del dirs[:]
+            continue
+        found.append((root, list(dirs), list(files)))
+    return found
+
+
+def with_parents(root, keep):
+    """The paths to keep, each with all directories above it."""
+    real = {root}
+    for path in keep:
+        if os.path.isabs(path):
+            path = os.path.abspath(path)
+            while path not in real:
+                real.add(path)
+                path = os.path.dirname(path)
+    return real
+
+
+def unwanted(root, keep, exclude_pat):
+    """What ``clean`` takes away below ``root``: all that is neither kept nor excluded, a directory before what it holds."""
+    kept, found = with_parents(root, keep), []
+    for folder, dirs, files in os.walk(root):
+        for name in files + dirs:
+            path = os.path.join(folder, name)
+            if path not in kept and check_include_exclude(os.path.relpath(path, root), None, exclude_pat):
+                found.append(path)
+    return found
+
+
+def below(top):
+    """``top`` and everything below it, or nothing when it is no directory."""
+    found = set()
+    for root, dirs, files in os.walk(top):
+        found.add(root)
+        found.update(os.path.join(root, name) for name in dirs + files)
+    return found
+
+
+def is_child(path, directory):
+    return not os.path.relpath(os.path.abspath(path), os.path.abspath(directory)).startswith(os.pardir)
+
+
+def remove(path):
+    """Take away a file, a link or a whole directory. True when something was there. Raises OSError."""
+    if os.path.islink(path) or (os.path.exists(path) and not os.path.isdir(path)):
+        os.unlink(path)
+    elif os.path.isdir(path):
+        import shutil
+
+        shutil.rmtree(path)
+    else:
+        return False
+    return True
