@@ -1,0 +1,138 @@
+"""Everything that a template may see of one target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, Protocol
+
+#: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
+ALIASES = {"cmd.run": "cmd.shell"}
+
+
+class FoundFile(Protocol):
+    """A file of the file server, as far as rendering needs it."""
+
+    @property
+    def path(self) -> str: ...
+
+    def read(self) -> bytes: ...
+
+
+class FileSource(Protocol):
+    """What rendering needs of ``pushsalt.fileserver.FileServer``."""
+
+    def find(self, path: str, saltenv: str) -> FoundFile | None: ...
+
+
+@dataclass(frozen=True)
+class RenderContext:
+    """One target, as its templates see it.
+
+    ``salt`` maps names like ``grains.get`` to functions; it decides where they run and notices that they ran.
+    ``fileserver`` gives what templates import (pillar templates: a file server over ``pillar_roots``).
+    ``extra`` holds more names for templates (``proxy`` …).
+    """
+
+    id: str
+    opts: Mapping[str, Any]
+    grains: Mapping[str, Any]
+    pillar: Mapping[str, Any]
+    salt: Mapping[str, Callable[..., Any]]
+    fileserver: FileSource | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def names(self, saltenv: str) -> dict[str, Any]:
+        """The names that every template of this target has, whatever its language."""
+        return {
+            "salt": SaltFunctions(self.salt),
+            "grains": self.grains,
+            "pillar": self.pillar,
+            "opts": self.opts,
+            "saltenv": saltenv,
+            "proxy": {},
+            **self.extra,
+        }
+
+    def dunders(self, saltenv: str, sls: str) -> dict[str, Any]:
+        """The names that Python code written for Salt expects as module globals."""
+        return {
+            "__salt__": SaltFunctions(self.salt),
+            "__grains__": self.grains,
+            "__pillar__": self.pillar,
+            "__opts__": self.opts,
+            "__env__": saltenv,
+            "__sls__": sls,
+            "__proxy__": {},
+        }
+
+
+class SaltFunctions(Mapping[str, Callable[..., Any]]):
+    """``salt`` in templates: ``salt['grains.get'](…)`` and ``salt.grains.get(…)``."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._functions[self._resolve(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __getattr__(self, module: str) -> SaltModule:
+        if module.startswith("_") or not module.isidentifier():
+            raise AttributeError(module)  # jinja asks for attributes when an item is missing: salt['no.such']
+        return SaltModule(self, module)
+
+    def _resolve(self, name: str) -> str:
+        alias = ALIASES.get(name)
+        return alias if alias is not None and alias in self._functions else name
+
+
+class SaltModule:
+    """``salt.grains`` in templates: its functions as attributes."""
+
+    def __init__(self, functions: SaltFunctions, module: str) -> None:
+        self._functions = functions
+        self._module = module
+
+    def __getattr__(self, function: str) -> Callable[..., Any]:
+        try:
+            return self._functions[f"{self._module}.{function}"]
+        except KeyError:
+            raise AttributeError(function) from None
+
+
+def sls_names(path: str, sls: str) -> dict[str, str]:
+    """``tplpath tplfile tpldir tpldot slspath slsdotpath slscolonpath sls_path`` of an SLS.
+
+    ``path`` is the file on disk. Salt: salt.utils.templates.generate_sls_context.
+    """
+    slspath = sls.replace(".", "/").rstrip("/")
+    names: dict[str, str] = {}
+    if path:
+        template = PurePosixPath(path).as_posix()
+        if not sls:
+            template = template.rsplit("/", 1)[-1]
+        elif template.endswith(f"{slspath}.sls"):
+            template = f"{slspath}.sls"
+        elif template.endswith(f"{slspath}/init.sls"):
+            template = f"{slspath}/init.sls"
+        else:  # not the SLS itself: a file that is rendered in its name
+            return {"tplpath": path, "tplfile": sls, "tpldir": PurePosixPath(sls).parent.as_posix()}
+        slspath = template.rsplit("/", 1)[0] if "/" in template else ""
+        names.update(tplpath=path, tplfile=template, tpldir=slspath or ".", tpldot=slspath.replace("/", "."))
+    names.update(
+        slspath=slspath,
+        slsdotpath=slspath.replace("/", "."),
+        slscolonpath=slspath.replace("/", ":"),
+        sls_path=slspath.replace("/", "_"),
+    )
+    return names

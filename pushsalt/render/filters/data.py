@@ -1,0 +1,223 @@
+"""Filters on mappings and nested data. Salt: salt.utils.data, salt.utils.dictupdate."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, MutableMapping
+from typing import Any
+
+import jinja2
+from jinja2.exceptions import TemplateRuntimeError
+
+from pushsalt.errors import RenderError
+from pushsalt.yamlio import load_yaml
+
+
+def traverse(data: Any, key: Any, default: Any = None, delimiter: str = ":") -> Any:
+    """What ``a:b:0`` leads to in nested mappings and lists, or ``default``.
+
+    In a list, a key is looked up in the mappings of the list first, then as index.
+    """
+    value = data
+    steps = key.split(delimiter) if isinstance(key, str) else [key] if isinstance(key, int) else key
+    for step in steps:
+        try:
+            value = _list_step(value, step) if isinstance(value, list) else _mapping_step(value, step)
+        except (KeyError, IndexError, TypeError, ValueError):
+            return default
+    return value
+
+
+def _list_step(values: list[Any], step: Any) -> Any:
+    try:
+        key: Any = int(step)
+    except ValueError:
+        key = step
+    for embedded in values:
+        if isinstance(embedded, dict) and key in embedded:
+            return embedded[key]
+    return values[key]  # TypeError for a text, caught by the caller
+
+
+def _mapping_step(value: Any, step: Any) -> Any:
+    try:
+        return value[step]
+    except KeyError:
+        other = as_yaml_value(step)
+        if other == step:
+            raise
+        return value[other]
+
+
+def as_yaml_value(text: Any) -> Any:
+    """``text`` as YAML reads it, where that is a number or truth value: keys of mappings may be such."""
+    if not isinstance(text, str) or "_" in text:
+        return text
+    try:
+        value = load_yaml(text)
+    except RenderError:
+        return text
+    return text if isinstance(value, dict | list) or value is None else value
+
+
+def compare_dicts(old: Any = None, new: Any = None) -> dict[Any, dict[str, Any]]:
+    """key -> ``{"old": …, "new": …}`` for what differs; a key that one side lacks is '' there."""
+    old, new = old or {}, new or {}
+    return {
+        key: {"old": old.get(key, ""), "new": new.get(key, "")}
+        for key in [*old, *(key for key in new if key not in old)]
+        if key not in old or key not in new or old[key] != new[key]
+    }
+
+
+def encoded(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
+    """Nested data with all text as bytes, tuples as lists."""
+    if isinstance(data, str):
+        return data.encode(encoding or "utf-8", errors)
+    if isinstance(data, Mapping):
+        return {encoded(key, encoding, errors): encoded(value, encoding, errors) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [encoded(value, encoding, errors) for value in data]
+    return data
+
+
+def to_entries(data: Any) -> list[dict[str, Any]]:
+    """``[{"key": …, "value": …}, …]`` of a mapping, or of a list with its indices."""
+    if isinstance(data, dict):
+        pairs: Any = data.items()
+    elif isinstance(data, list):
+        pairs = enumerate(data)
+    else:
+        raise TemplateRuntimeError("Input data must be a dict or list")
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+def from_entries(entries: Any) -> dict[Any, Any]:
+    """The mapping of such a list; ``Key``, ``name`` and ``Value`` do as well."""
+    result = {}
+    for entry in entries:
+        lowered = {str(key).lower(): value for key, value in entry.items()}
+        key = lowered.get("key") or lowered.get("name")
+        if key:
+            result[key] = lowered.get("value")
+    return result
+
+
+def mysql_to_dict(lines: Any, key: str) -> dict[Any, dict[str, Any]]:
+    """Rows of the table that the mysql client draws, by their column ``key``."""
+    rows: dict[Any, dict[str, Any]] = {}
+    headers: list[str] = []
+    for line in lines:
+        if not line or line.startswith("+"):
+            continue
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(headers) <= 1:
+            headers = cells
+            continue
+        row = {headers[at]: _number(cells[at]) for at in range(1, len(headers) - 1)}
+        rows[row[key]] = row
+    return rows
+
+
+def _number(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+# --- setting keys, however deep ----------------------------------------------------------------------------------
+
+
+def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[MutableMapping[Any, Any], str]:
+    """The mapping that has the last key of ``keys``; what is missing on the way is made."""
+    *way, last = keys.split(delimiter)
+    for key in way:
+        if not isinstance(data.get(key), dict):
+            data[key] = OrderedDict() if ordered else {}
+        data = data[key]
+    return data, last
+
+
+def _changing(change: Callable[[Any, Any], Any], new: Callable[[], Any]) -> Callable[..., Any]:
+    """A filter that changes what is at the end of ``keys`` in place, and returns the whole."""
+
+    def changed(data: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
+        parent, last = _parent(data, keys, delimiter, ordered_dict)
+        if parent.get(last) is None:
+            parent[last] = new()
+        try:
+            change(parent[last], value)
+        except (AttributeError, TypeError, ValueError):
+            raise TemplateRuntimeError(
+                f"Cannot change {type(parent[last]).__name__} at {keys!r} with {type(value).__name__}"
+            ) from None
+        return data
+
+    return changed
+
+
+def set_dict_key_value(data: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
+    parent, last = _parent(data, keys, delimiter, ordered_dict)
+    parent[last] = value
+    return data
+
+
+# --- seeing what there is ----------------------------------------------------------------------------------------
+
+
+@jinja2.pass_context
+def show_full_context(context: jinja2.runtime.Context) -> dict[Any, Any]:
+    """All names that the template sees, simple values as they are, others as their repr."""
+    return _simple_mapping(context.get_all())
+
+
+def _simple_mapping(data: Mapping[Any, Any]) -> dict[Any, Any]:
+    simple = (str, int, float)
+    return {key if key is None or isinstance(key, simple) else repr(key): _simple(item) for key, item in data.items()}
+
+
+def _simple(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _simple_mapping(value)
+    if isinstance(value, list | tuple):
+        return [_simple(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float) else repr(value)
+
+
+def json_query(data: Any, expression: str) -> Any:
+    """What a JMESPath expression finds."""
+    try:
+        import jmespath  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except ImportError:
+        raise TemplateRuntimeError("json_query requires jmespath: pip install jmespath") from None
+    return jmespath.search(expression, data)
+
+
+def method_call(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    """``value.name(…)``; None where there is no such method. Names with an underscore first are out of reach."""
+    if name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"access to attribute {name!r} is unsafe.")
+    method = getattr(value, name, None)
+    return None if method is None else method(*args, **kwargs)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "append_dict_key_value": _changing(lambda data, value: data.append(value), list),
+    "compare_dicts": compare_dicts,
+    "extend_dict_key_value": _changing(lambda data, value: data.extend(value), list),
+    "from_entries": from_entries,
+    "json_decode_dict": encoded,
+    "json_decode_list": encoded,
+    "json_encode_dict": encoded,
+    "json_encode_list": encoded,
+    "json_query": json_query,
+    "method_call": method_call,
+    "mysql_to_dict": mysql_to_dict,
+    "set_dict_key_value": set_dict_key_value,
+    "to_entries": to_entries,
+    "traverse": traverse,
+    "update_dict_key_value": _changing(lambda data, value: data.update(value), dict),
+}

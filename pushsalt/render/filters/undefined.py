@@ -1,0 +1,40 @@
+"""Undefined values inside of what a filter is given stay undefined, instead of being printed or lost.
+
+Salt: salt.utils.jinja._handle_strict_undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+from jinja2 import StrictUndefined
+
+
+def passes_undefined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, but its result is undefined when its first argument has undefined values in it."""
+
+    @wraps(function)
+    def checked(value: Any, *args: Any, **kwargs: Any) -> Any:
+        found: list[StrictUndefined] = []
+        _collect(value, found, set())
+        if found:
+            return StrictUndefined("\n".join(str(item._undefined_message) for item in found))
+        return function(value, *args, **kwargs)
+
+    return checked
+
+
+def _collect(value: Any, found: list[StrictUndefined], seen: set[int]) -> None:
+    if isinstance(value, StrictUndefined):
+        found.append(value)
+    elif isinstance(value, Mapping):
+        if id(value) not in seen:
+            seen.add(id(value))
+            for item in value.values():
+                _collect(item, found, seen)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and id(value) not in seen:
+        seen.add(id(value))
+        for item in value:
+            _collect(item, found, seen)

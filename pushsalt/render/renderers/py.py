@@ -1,0 +1,47 @@
+"""A Python module whose ``run()`` returns the data of an SLS, or the text of a file. Trusted: it runs on the controller."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from types import CodeType, ModuleType
+from typing import Any
+
+from pushsalt.errors import FunctionError, TargetError
+from pushsalt.render.context import RenderContext
+from pushsalt.render.problems import SourceError, at_place, python_chain, reason
+from pushsalt.render.source import Origin, as_text
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, path: str) -> CodeType:
+    return compile(text, path, "exec", dont_inherit=True)
+
+
+def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
+    text = as_text(data)
+    path = str(kwargs.get("tmplpath") or sls or "<text>")
+    context: RenderContext = kwargs["render_context"]
+    names = {
+        **context.dunders(saltenv, sls),
+        **context.names(saltenv),
+        "sls": sls,
+        "context": kwargs.get("context") or {},
+        **(kwargs.get("context") or {}),
+    }
+    module = ModuleType(path)
+    module.__file__ = path
+    module.__dict__.update(names)
+    try:
+        exec(_compiled(text, path), module.__dict__)  # noqa: S102 - running it is what this renderer is for
+        module.__dict__.update(names)  # a module may declare them itself, to please its editor
+        return module.run()
+    except SyntaxError as exc:
+        raise SourceError(f"Python: {exc.msg}", [Origin(path, exc.lineno or 1, text)]) from None
+    except TargetError as exc:
+        raise TargetError(exc.kind, at_place(exc, python_chain(exc.__traceback__, path, text)), exc.hint) from None
+    except Exception as exc:
+        chain = python_chain(exc.__traceback__, path, text)
+        hint = exc.hint if isinstance(exc, FunctionError) else ""
+        if not chain and isinstance(exc, AttributeError) and not hasattr(module, "run"):
+            raise SourceError("a #!py file needs a function run()", [Origin(path, 1, text)]) from None
+        raise SourceError(f"{type(exc).__name__}: {reason(exc)}", chain, hint) from None
