@@ -8,7 +8,17 @@ from typing import Any
 from pushsalt.model import Chunk
 
 _FORWARD = (
-    "require", "require_any", "watch", "watch_any", "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "prereq", "use",
+    "require",
+    "require_any",
+    "watch",
+    "watch_any",
+    "onchanges",
+    "onchanges_any",
+    "onfail",
+    "onfail_any",
+    "onfail_all",
+    "prereq",
+    "use",
 )
 
 
@@ -39,5 +49,7 @@ def with_requisites(low: list[Chunk], wanted: list[Chunk]) -> list[Chunk]:
         for key in _FORWARD:
             for requisite in low[at].get(key) or ():
                 for module, name in _names(requisite):
-                    open_ends += [other for other, chunk in enumerate(low) if other not in keep and _meets(chunk, module, name)]
+                    open_ends += [
+                        other for other, chunk in enumerate(low) if other not in keep and _meets(chunk, module, name)
+                    ]
     return [chunk for at, chunk in enumerate(low) if at in keep]

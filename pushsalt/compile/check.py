@@ -1,0 +1,40 @@
+"""What a target's states would refuse, found before anything runs. Salt finds it chunk by chunk: State.verify_data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pushsalt.compile.source import ArgSpec, Problem, Sources, StateFunctions
+from pushsalt.compile.words import RUNTIME_KEYWORDS, nearest
+from pushsalt.model import Chunk
+
+
+def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: Sources | None = None) -> list[Problem]:
+    """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks."""
+    sources = sources or Sources()
+    problems: list[Problem] = []
+    seen: set[int] = set()
+    for chunk in chunks:
+        if id(chunk) in seen:  # the second place of a prerequired chunk
+            continue
+        seen.add(id(chunk))
+        full = f"{chunk['state']}.{chunk['fun']}"
+        spec = functions.spec(full)
+        where = sources.where(chunk, chunk.get("__id__"))
+        if spec is None:
+            text = f"State '{full}' was not found in SLS '{chunk.get('__sls__')}'"
+            problems.append(Problem(text, where, nearest(full, functions.names())))
+        else:
+            problems.extend(Problem(text, where, hint) for text, hint in _check_args(chunk, full, spec))
+    return problems
+
+
+def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str]]:
+    place = f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')"
+    for arg in spec.required:
+        if arg not in chunk:
+            yield f"Missing parameter {arg} for state {full}{place}", ""
+    if not spec.kwargs:
+        for key in chunk:
+            if key not in spec.args and key not in RUNTIME_KEYWORDS and key != "name":
+                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", nearest(key, spec.args)

@@ -1,0 +1,197 @@
+"""From SLS names or the top file to the chunks that run, for one target. Salt: HighState and State in salt.state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushsalt.compile.check import check_chunks
+from pushsalt.compile.extend import apply_exclude, copy_high, reconcile_extend
+from pushsalt.compile.high import Available, HighBuilder
+from pushsalt.compile.low import chunks_of, split_disabled
+from pushsalt.compile.order import order_chunks
+from pushsalt.compile.requisites import apply_requisites_in
+from pushsalt.compile.source import High, Matches, Problem, Sources, StateFunctions, StateTree
+from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
+from pushsalt.compile.verify import verify_high
+from pushsalt.model import Chunk
+
+NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
+NO_STATES = "No states found for this minion"
+
+
+@dataclass
+class CompileResult:
+    """What a step gave. With ``problems`` nothing may run, and a target's return is ``errors``.
+
+    ``high``        rendered SLS as one high data; ``__extend__`` and ``__exclude__`` not applied
+    ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
+    ``matches``     saltenv -> SLS, what was asked for or what the top file says
+    ``disabled``    tag -> return, for what ``state.disable`` forbids
+    ``aggregates``  tags of chunks that may run as one, group by group
+    ``nothing``     why a highstate has nothing to run, else empty
+    """
+
+    high: High = field(default_factory=dict)
+    low: list[Chunk] = field(default_factory=list)
+    matches: Matches = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    aggregates: list[list[str]] = field(default_factory=list)
+    nothing: str = ""
+    sources: Sources = field(default_factory=Sources)
+
+    @property
+    def errors(self) -> list[str]:
+        """The texts of all problems, in Salt's words."""
+        return [problem.text for problem in self.problems]
+
+    @property
+    def sls(self) -> list[str]:
+        """The SLS that have chunks, in the order in which they come first: what ``state.show_states`` returns."""
+        return list(dict.fromkeys(chunk["__sls__"] for chunk in self.low))
+
+
+def no_states_return(comment: str) -> dict[str, dict[str, Any]]:
+    """The return of a highstate that has nothing to run: one failed state without a module."""
+    failed = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
+    return {"no_|-states_|-states_|-None": failed}
+
+
+class StateCompiler:
+    """Compiles the states of one target. Pure: everything from outside is an argument.
+
+    ``opts``       the target's minion options (Salt's names); also its ``grains``, for ``state_runs_disabled``
+    ``matcher``    whether a top file's expression means this target
+    ``functions``  the state functions there are; with ``check`` what they would refuse is a problem, and nothing runs
+
+    The methods are named like the functions of Salt's ``state`` module. None raises for what a tree can have wrong.
+    """
+
+    def __init__(
+        self,
+        tree: StateTree,
+        opts: Mapping[str, Any],
+        *,
+        matcher: Matcher,
+        functions: StateFunctions | None = None,
+        master_tops: Callable[[], Mapping[str, Sequence[str]]] | None = None,
+        check: bool = True,
+    ) -> None:
+        self._tree = tree
+        self._opts = opts
+        self._matcher = matcher
+        self._functions = functions
+        self._master_tops = master_tops
+        self._check = check
+        self._available = Available(tree)
+        disabled = opts.get("disabled_requisites") or []
+        self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
+
+    # what runs -------------------------------------------------------------------------------------------------------
+
+    def sls(self, sls: Sequence[str], saltenv: str = "base", *, exclude: Sequence[Any] = ()) -> CompileResult:
+        """``state.sls``. ``exclude`` has SLS patterns, and ``{sls: pattern}`` or ``{id: id}``."""
+        return self._finish(self._render({saltenv: list(sls)}), exclude)
+
+    def highstate(self, *, exclude: Sequence[Any] = (), whitelist: Sequence[str] = ()) -> CompileResult:
+        """``state.highstate``. Of the SLS that the top file says, only those in a given ``whitelist`` count."""
+        result = self.show_top()
+        if result.problems:
+            return result
+        if not result.matches:
+            result.nothing = NO_MATCHES
+            return result
+        matches = result.matches
+        if whitelist:
+            matches = {env: [name for name in names if name in whitelist] for env, names in matches.items()}
+        finished = self._finish(self._render({env: names for env, names in matches.items() if names}), exclude)
+        finished.warnings = result.warnings + finished.warnings
+        if not finished.high and not finished.problems:
+            finished.nothing = NO_STATES
+        return finished
+
+    def high(self, high: High) -> CompileResult:
+        """``state.high``: high data that comes from elsewhere, with ``module.function`` already taken apart."""
+        return self._finish(CompileResult(high=high), ())
+
+    # what is shown ---------------------------------------------------------------------------------------------------
+
+    def show_top(self) -> CompileResult:
+        """``state.show_top``: ``matches``."""
+        top: TopResult = match_top(
+            self._tree,
+            TopOptions.of(self._opts),
+            self._matcher,
+            available=self._available,
+            master_tops=self._master_tops,
+        )
+        return CompileResult(matches=top.matches, problems=top.problems, warnings=top.warnings)
+
+    def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
+        """``state.show_sls``: ``high``, verified."""
+        result = self._render({saltenv: list(sls)})
+        result.problems += verify_high(result.high, result.sources)
+        return result
+
+    def show_low_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
+        """``state.show_low_sls``: ``low``. As in Salt, extend, exclude, use and the ``_in`` forms are not applied."""
+        result = self.show_sls(sls, saltenv)
+        if not result.problems:
+            self._lower(result, result.high)
+        return result
+
+    def show_highstate(self) -> CompileResult:
+        """``state.show_highstate``: ``high``, as rendered."""
+        top = self.show_top()
+        return top if top.problems else self._render(top.matches)
+
+    def show_lowstate(self) -> CompileResult:
+        """``state.show_lowstate``: ``low``, as ``highstate`` runs it."""
+        return self.highstate()
+
+    # steps -----------------------------------------------------------------------------------------------------------
+
+    def _render(self, matches: Matches) -> CompileResult:
+        builder = HighBuilder(
+            self._tree, available=self._available, auto_order=bool(self._opts.get("state_auto_order", True))
+        )
+        high = builder.build(matches)
+        return CompileResult(high=high, matches=matches, problems=builder.problems, sources=builder.sources)
+
+    def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
+        """Apply what states say about each other, then lower. Each step goes on as far as it makes sense."""
+        if result.problems:
+            return result
+        high = copy_high(result.high)
+        if exclude:
+            high["__exclude__"] = [*high.get("__exclude__", []), *exclude]
+        result.problems += reconcile_extend(high, result.sources)
+        result.problems += verify_high(high, result.sources)
+        if result.problems:
+            return result
+        result.problems += apply_requisites_in(high, result.sources, self._disabled_requisites)
+        apply_exclude(high)
+        if not result.problems:
+            self._lower(result, high)
+            if self._functions and self._check:
+                result.problems += check_chunks(result.low, self._functions, result.sources)
+        return result
+
+    def _lower(self, result: CompileResult, high: High) -> None:
+        chunks = list(chunks_of(high))
+        patterns = (self._opts.get("grains") or {}).get("state_runs_disabled")
+        if patterns:
+            chunks, result.disabled = split_disabled(chunks, patterns)
+        ordered = order_chunks(
+            chunks,
+            result.sources,
+            self._functions,
+            disabled=self._disabled_requisites,
+            aggregate=self._opts.get("state_aggregate", False),
+        )
+        result.low = [] if ordered.problems else ordered.chunks
+        result.problems += ordered.problems
+        result.aggregates = ordered.aggregates

@@ -1,0 +1,140 @@
+"""What one SLS says of the states of another: ``extend``, ``exclude``. Salt: State.reconcile_extend, _apply_exclude."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator
+from typing import Any
+
+from pushsalt.compile.source import High, Problem, Sources
+from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta, nearest
+
+
+def copy_high(high: High) -> High:
+    """High data whose bodies and declarations can be changed without changing these. Arguments are shared."""
+    return {
+        id_: {key: list(value) if isinstance(value, list) else value for key, value in body.items()}
+        if isinstance(body, dict)
+        else (list(body) if isinstance(body, list) else body)
+        for id_, body in high.items()
+    }
+
+
+def find_name(name: Any, module: str, high: High, *, strict: bool) -> list[tuple[Any, str]]:
+    """The (ID, state module) pairs that a reference means.
+
+    An ID comes first; then every ID of an SLS, for ``sls``; then IDs that have this value in *any* of the module's
+    arguments, as in Salt. ``strict`` wants the ID to have that state module. Salt: salt.state.find_name.
+    """
+    if name in high and (not strict or module in high[name]):
+        return [(name, module)]
+    if module == "sls":
+        return [(id_, first_key(body)) for id_, body in bodies(high) if body.get("__sls__") == name]
+    return [
+        (id_, module)
+        for id_, body in bodies(high)
+        for arg in body.get(module) or ()
+        if isinstance(arg, dict) and len(arg) == 1 and arg[first_key(arg)] == name
+    ]
+
+
+def bodies(high: High) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The IDs of high data with their bodies."""
+    return ((id_, body) for id_, body in high.items() if not is_meta(id_) and isinstance(body, dict))
+
+
+def reconcile_extend(high: High, sources: Sources, *, strict: bool = False) -> list[Problem]:
+    """Apply ``__extend__`` to ``high`` in place and remove it.
+
+    Requisites are added to those that are there, another argument replaces the one of its name, a function the
+    function. ``strict`` refuses to add a state module that the extended ID does not have. An SLS that is excluded
+    extends nothing.
+    """
+    problems = []
+    excluded = _excluded_sls(high)
+    for extend in high.pop("__extend__", []):
+        for id_, body in extend.items():
+            modules = [key for key in body if not is_meta(key)]
+            if not modules:
+                continue
+            name = id_
+            if name not in high or modules[0] not in high[name]:
+                found = find_name(name, modules[0], high, strict=strict)
+                if len(found) != 1:
+                    problems.append(_cannot_extend(name, body, high, sources))
+                    continue
+                name = found[0][0]
+            if body.get("__sls__") in excluded:
+                continue
+            for module in modules:
+                high[name][module] = _extended(high[name].get(module), body[module])
+    return problems
+
+
+def _extended(declaration: Any, extension: Any) -> Any:
+    """A declaration with an extension's function and arguments. Malformed ones are left for ``verify_high``."""
+    if not isinstance(declaration, list) or not isinstance(extension, list):
+        return extension if declaration is None else declaration
+    extended = list(declaration)
+    for arg in extension:
+        known = False
+        for index, old in enumerate(extended):
+            if isinstance(arg, str) and isinstance(old, str):
+                extended[index] = arg
+                known = True
+            elif isinstance(arg, dict) and isinstance(old, dict) and arg and old:
+                key, old_key = first_key(arg), first_key(old)
+                if key == old_key:
+                    extended[index] = _replaced(key, old, arg)
+                    known = True
+                elif key == "name" and old_key == "names":
+                    extended[index] = arg
+        if not known:
+            extended.append(arg)
+    return extended
+
+
+def _replaced(key: Any, old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, Any]:
+    if key in REQUISITE_LISTS and isinstance(old[key], list) and isinstance(new[key], list):
+        return {**old, key: [*old[key], *new[key]]}
+    return new
+
+
+def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources) -> Problem:
+    env, sls = body.get("__env__", "base"), body.get("__sls__", "base")
+    return Problem(
+        f"Cannot extend ID '{name}' in '{env}:{sls}'. It is not part of the high state.\n"
+        "This is likely due to a missing include statement or an incorrectly typed ID.\n"
+        f"Ensure that a state with an ID of '{name}' is available\nin environment '{env}' and to SLS '{sls}'",
+        sources.where(body),
+        nearest(str(name), (str(id_) for id_, _ in bodies(high))),
+    )
+
+
+def _excluded_sls(high: High) -> list[Any]:
+    """The SLS names in ``__exclude__``, as they are written: a pattern is no name here, as in Salt."""
+    excludes = high.get("__exclude__", [])
+    return [
+        item["sls"] if isinstance(item, dict) else item
+        for item in excludes
+        if not isinstance(item, dict) or item.get("sls")
+    ]
+
+
+def apply_exclude(high: High) -> None:
+    """Remove ``__exclude__`` from ``high``, and every ID that it names or whose SLS matches one of its patterns."""
+    patterns, ids = [], []
+    for item in high.pop("__exclude__", []):
+        if isinstance(item, str):
+            patterns.append(item)
+        elif isinstance(item, dict) and len(item) == 1:
+            [(kind, name)] = item.items()
+            if kind == "sls":
+                patterns.append(name)
+            elif kind == "id":
+                ids.append(name)
+    for id_, body in bodies(high):
+        if any(fnmatch.fnmatch(body.get("__sls__") or "", str(pattern)) for pattern in patterns):
+            ids.append(id_)
+    for id_ in ids:
+        high.pop(id_, None)

@@ -1,0 +1,311 @@
+"""SLS files to high data: declarations, include, and what is to be extended and excluded.
+
+Salt: BaseHighState.render_highstate, render_state.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree
+from pushsalt.compile.words import first_key, is_meta, nearest
+from pushsalt.errors import Position, RenderError
+
+#: The ``order`` of the first declaration; each following one has one more. Explicit orders below it run first.
+FIRST_ORDER = 10000
+
+#: ``include: [{_xenv: sls}]`` looks for the SLS in every saltenv that the target takes states from.
+ANY_ENV = "_xenv"
+
+
+class Available:
+    """The SLS names of each saltenv, listed only when a pattern needs them."""
+
+    def __init__(self, tree: StateTree) -> None:
+        self._tree = tree
+        self._envs: set[str] | None = None
+        self._names: dict[str, Sequence[str]] = {}
+
+    def has_env(self, saltenv: str, *, dynamic: bool = True) -> bool:
+        """Whether the saltenv exists. A file server with ``__env__`` roots has every one, if ``dynamic`` ones count."""
+        if saltenv == "base":
+            return True
+        if self._envs is None:
+            self._envs = set(self._tree.envs())
+        return saltenv in self._envs or (dynamic and "__env__" in self._envs)
+
+    def names(self, saltenv: str) -> Sequence[str]:
+        if saltenv not in self._names:
+            self._names[saltenv] = self._tree.list_states(saltenv)
+        return self._names[saltenv]
+
+    def match(self, saltenv: str, pattern: str) -> list[str]:
+        return fnmatch.filter(self.names(saltenv), pattern)
+
+    def expand(self, saltenv: str, pattern: str) -> list[str]:
+        """The names that a pattern matches, or the pattern itself: a file may exist that no listing has."""
+        if not any(char in pattern for char in "*?["):
+            return [pattern]
+        return self.match(saltenv, pattern) or [pattern]
+
+
+class HighBuilder:
+    """Renders the SLS files of one target, and all that they include, into one high data.
+
+    After ``build``, ``problems`` has everything that was wrong, and ``sources`` knows where each ID was declared.
+    """
+
+    def __init__(self, tree: StateTree, *, available: Available | None = None, auto_order: bool = True) -> None:
+        self.problems: list[Problem] = []
+        self.sources = Sources()
+        self._tree = tree
+        self._available = available or Available(tree)
+        self._auto_order = auto_order
+        self._next_order = FIRST_ORDER
+        self._rendered: set[tuple[str, str]] = set()
+
+    def build(self, matches: Matches) -> High:
+        """The high data of these SLS; ``__extend__`` and ``__exclude__`` are kept as lists, not applied."""
+        high: High = {}
+        for saltenv, patterns in matches.items():
+            for pattern in patterns:
+                if self._available.has_env(saltenv):
+                    names = self._available.expand(saltenv, pattern)
+                else:
+                    self._report(f"No matching salt environment for environment '{saltenv}' found")
+                    names = [pattern]
+                for sls in names:
+                    if (saltenv, sls) not in self._rendered:
+                        self._merge(high, self._state(sls, saltenv, matches, requested=True))
+        if "__extend__" in high:
+            high["__extend__"] = _distinct(high["__extend__"])
+        return high
+
+    # one SLS ---------------------------------------------------------------------------------------------------------
+
+    def _state(self, sls: str, saltenv: str, matches: Matches, *, requested: bool = False) -> High:
+        rendered = self._render(sls, saltenv, requested)
+        if rendered is None or not rendered.data:
+            return {}
+        origin = {"__sls__": sls, "__env__": saltenv}
+        if not isinstance(rendered.data, dict):
+            self._report(f"SLS {sls} does not render to a dictionary", origin)
+            return {}
+        state: High = {}
+        data = dict(rendered.data)
+        include = data.pop("include", [])
+        if "extend" in data:
+            self._extend(state, data.pop("extend"), origin)
+        if "exclude" in data:
+            self._exclude(state, data.pop("exclude"), origin)
+        for id_, body in data.items():
+            if (declared := self._declaration(id_, body, origin)) is not None:
+                state[id_] = declared
+        if not isinstance(include, list):
+            self._report(f"Include Declaration in SLS {sls} is not formed as a list", origin)
+            include = []
+        for env, name in self._includes(include, sls, saltenv, rendered, matches):
+            if (env, name) not in self._rendered:
+                included = self._state(name, env, matches)
+                for id_, body in included.items():
+                    if not is_meta(id_):
+                        body.setdefault("__sls_included_from__", []).append(sls)
+                self._merge(state, included)
+        if self._auto_order:
+            self._number(state)
+        return state
+
+    def _render(self, sls: str, saltenv: str, requested: bool) -> RenderedSls | None:
+        try:
+            rendered = self._tree.render_sls(sls, saltenv)
+        except RenderError as exc:
+            self._rendered.add((saltenv, sls))
+            where = (exc.where,) if exc.where else ()
+            self.problems.extend(Problem(_render_text(text, sls, saltenv), where, exc.hint) for text in exc.errors)
+            return None
+        if rendered is None:
+            text = (
+                f"No matching sls found for '{sls}' in env '{saltenv}'"
+                if requested
+                else f"Specified SLS {sls} in saltenv {saltenv} is not available on the salt master or through a "
+                "configured fileserver"
+            )
+            hint = nearest(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
+            self.problems.append(Problem(text, hint=hint))
+            return None
+        self._rendered.add((saltenv, sls))
+        self.sources.add(saltenv, sls, rendered)
+        return rendered
+
+    def _declaration(self, id_: Any, body: Any, origin: Mapping[str, str]) -> dict[Any, Any] | None:
+        """An ID's body as the following steps read it: ``pkg.installed`` becomes ``pkg: [.., installed]``."""
+        if is_meta(id_):
+            return None
+        if isinstance(body, str) and "." in body:
+            module, function = body.split(".")[:2]
+            return {**origin, module: [function]}
+        if not isinstance(body, dict):
+            self._report(f"ID {id_} in SLS {origin['__sls__']} is not a dictionary", origin, id_)
+            return None
+        plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
+        for key, value in body.items():
+            if not _is_dotted(key, value):
+                continue
+            module, function = key.split(".")[:2]
+            if module in plain:
+                self._report(
+                    f"ID '{id_}' in SLS '{origin['__sls__']}' contains multiple state declarations of the same type",
+                    origin,
+                    id_,
+                )
+                continue
+            plain[module] = [*value, function]
+        return {
+            **plain,
+            "__sls__": plain.get("__sls__", origin["__sls__"]),
+            "__env__": plain.get("__env__", origin["__env__"]),
+        }
+
+    def _extend(self, state: High, extend: Any, origin: Mapping[str, str]) -> None:
+        sls = origin["__sls__"]
+        if not isinstance(extend, dict):
+            self._report(f"Extension value in SLS '{sls}' is not a dictionary", origin)
+            return
+        bodies = {}
+        for id_, body in extend.items():
+            if not isinstance(body, dict):
+                self._report(f"Extension name '{id_}' in SLS '{sls}' is not a dictionary", origin, id_)
+                continue
+            plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
+            plain = {"__sls__": sls, "__env__": origin["__env__"], **plain}
+            for key, value in body.items():
+                if _is_dotted(key, value):
+                    module, function = key.split(".")[:2]
+                    plain[module] = [*value, function]
+            bodies[id_] = plain
+        state.setdefault("__extend__", []).append(bodies)
+
+    def _exclude(self, state: High, exclude: Any, origin: Mapping[str, str]) -> None:
+        if isinstance(exclude, list):
+            state.setdefault("__exclude__", []).extend(exclude)
+        else:
+            self._report(f"Exclude Declaration in SLS {origin['__sls__']} is not formed as a list", origin)
+
+    def _number(self, state: High) -> None:
+        """Give every declaration without an ``order`` the next number. Included ones have theirs already."""
+        for body in state.values():
+            if not isinstance(body, dict):
+                continue
+            for key, args in body.items():
+                if not isinstance(key, str) or key.startswith("_") or not isinstance(args, list):
+                    continue
+                if not any(isinstance(arg, dict) and first_key(arg) == "order" for arg in args):
+                    args.append({"order": self._next_order})
+                    self._next_order += 1
+
+    # include ---------------------------------------------------------------------------------------------------------
+
+    def _includes(
+        self, entries: list[Any], sls: str, saltenv: str, rendered: RenderedSls, matches: Matches
+    ) -> Iterator[tuple[str, str]]:
+        """The (saltenv, SLS) that an include list names: absolute, relative, globs, and ``{saltenv: sls}``."""
+        origin = {"__sls__": sls, "__env__": saltenv}
+        for entry in entries:
+            env, name = (
+                (list(entry.items())[-1] if entry else ("", "")) if isinstance(entry, dict) else (saltenv, entry)
+            )
+            if not isinstance(name, str) or not isinstance(env, str) or not name:
+                self._report(f"Badly formatted include {entry} found in include in SLS '{saltenv}:{sls}'", origin)
+                continue
+            if env != ANY_ENV and not self._available.has_env(env):
+                self._report(
+                    f"Nonexistent saltenv '{env}' found in include of '{name}' within SLS '{saltenv}:{sls}'", origin
+                )
+                continue
+            if name.startswith("."):
+                absolute = _absolute(name, sls, rendered.is_init)
+                if absolute is None:
+                    self._report(
+                        f"Attempted relative include of '{name}' within SLS '{saltenv}:{sls}' "
+                        "goes beyond top level package ",
+                        origin,
+                    )
+                    continue
+                name = absolute
+            candidates = [env] if env != ANY_ENV else list(matches)
+            found = [
+                each for each in candidates if (env != ANY_ENV and each in matches) or self._available.match(each, name)
+            ]
+            if len(found) == 1 or saltenv in found:
+                target = found[0] if len(found) == 1 else saltenv
+                # Salt expands the pattern in the including SLS's own saltenv, whichever one is asked for.
+                yield from ((target, each) for each in self._available.expand(saltenv, name))
+            elif found:
+                self._report(
+                    f"Ambiguous include: Specified SLS {env}: {name} is available on the salt master in multiple "
+                    f"available saltenvs: {', '.join(found)}",
+                    origin,
+                )
+            else:
+                self._report(
+                    f"Unknown include: Specified SLS {env}: {name} is not available on the salt master in saltenv(s): "
+                    f"{', '.join(candidates)} ",
+                    origin,
+                )
+
+    def _merge(self, into: High, state: High) -> None:
+        """Add the IDs of one SLS to those of others; an ID that is there already is a conflict."""
+        for key in ("__extend__", "__exclude__"):
+            if key in state:
+                into.setdefault(key, []).extend(state.pop(key))
+        for id_, body in state.items():
+            other = into.get(id_)
+            if other is not None and other != body:
+                self.problems.append(
+                    Problem(
+                        "Detected conflicting IDs, SLS IDs need to be globally unique.\n    The conflicting ID is "
+                        f"'{id_}' and is found in SLS '{other['__env__']}:{other['__sls__']}' and SLS "
+                        f"'{body['__env__']}:{body['__sls__']}'",
+                        (*self.sources.where(other, id_), *self.sources.where(body, id_)),
+                    )
+                )
+        into.update(state)
+
+    def _report(self, text: str, origin: Mapping[str, str] | None = None, id_: object = None) -> None:
+        where: tuple[Position, ...] = self.sources.where(origin, id_) if origin else ()
+        self.problems.append(Problem(text, where))
+
+
+def _is_dotted(key: object, value: object) -> bool:
+    """Whether a declaration's key is ``module.function``. Only lists count: anything else is refused later."""
+    return isinstance(key, str) and "." in key and not key.startswith("_") and isinstance(value, list)
+
+
+def _copy(value: Any) -> Any:
+    """Lists of declarations are changed later (numbered, extended); what was rendered is not."""
+    return list(value) if isinstance(value, list) else value
+
+
+def _absolute(name: str, sls: str, is_init: bool) -> str | None:
+    """``.x`` and ``..x`` as an SLS name, seen from ``sls``; None when it leads out of the tree."""
+    dots, rest = re.fullmatch(r"(\.+)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]  # begins with a dot
+    parts = sls.split(".") + (["init"] if is_init else [])
+    if len(dots) > len(parts):
+        return None
+    return ".".join([*parts[: -len(dots)], rest])
+
+
+def _render_text(text: str, sls: str, saltenv: str) -> str:
+    """Salt's opening words before a renderer's message."""
+    return text if text.startswith("Rendering SLS") else f"Rendering SLS '{saltenv}:{sls}' failed: {text}"
+
+
+def _distinct(extends: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """One dict an ID, without repeats: an SLS that is reached twice extends once."""
+    distinct: list[tuple[Any, Any]] = []
+    for extend in extends:
+        distinct.extend(item for item in extend.items() if item not in distinct)
+    return [{id_: body} for id_, body in distinct]

@@ -1,0 +1,287 @@
+"""Top files to the SLS that one target gets. Salt: BaseHighState.get_tops to top_matches."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushsalt.compile.high import Available
+from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree
+from pushsalt.errors import Position, RenderError
+
+log = logging.getLogger(__name__)
+
+#: (expression, match type) -> whether this target is meant. Types are Salt's: compound, glob, grain, pillar, list, ...
+Matcher = Callable[[str, str], bool]
+
+#: One top file, or several merged: saltenv -> expression -> list of SLS names and option dicts.
+Top = dict[Any, Any]
+
+NO_TARGETS = "Unable to render top file. No targets found."
+
+
+@dataclass(frozen=True)
+class TopOptions:
+    """The options that top files are read by, with Salt's names and defaults."""
+
+    state_top: str = "top.sls"
+    saltenv: str | None = None
+    state_top_saltenv: str | None = None
+    top_file_merging_strategy: str = "merge"
+    default_top: str = "base"
+    env_order: tuple[str, ...] = ()
+    master_tops_first: bool = False
+
+    @classmethod
+    def of(cls, opts: Mapping[str, Any]) -> TopOptions:
+        state_top = str(opts.get("state_top") or cls.state_top).removeprefix("salt://").lstrip("/")
+        top_saltenv = opts.get("state_top_saltenv")
+        return cls(
+            state_top=state_top,
+            saltenv=opts.get("saltenv") or None,
+            state_top_saltenv=str(top_saltenv) if top_saltenv else None,
+            top_file_merging_strategy=opts.get("top_file_merging_strategy") or "merge",
+            default_top=opts.get("default_top") or "",
+            env_order=tuple(dict.fromkeys(opts.get("env_order") or ())),
+            master_tops_first=bool(opts.get("master_tops_first")),
+        )
+
+
+@dataclass
+class TopResult:
+    """``matches`` are the SLS of one target; ``found`` says whether any top file exists."""
+
+    matches: Matches = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    found: bool = False
+
+
+def match_top(
+    tree: StateTree,
+    options: TopOptions,
+    matcher: Matcher,
+    *,
+    available: Available | None = None,
+    master_tops: Callable[[], Mapping[str, Sequence[str]]] | None = None,
+) -> TopResult:
+    """Read, merge, check and match the top files.
+
+    ``master_tops`` are matches from elsewhere (an external node classifier), added behind those of the top files, or
+    before them with ``master_tops_first``.
+    """
+    available = available or Available(tree)
+    result = TopResult()
+    tops = _gather(tree, options, available, result)
+    try:
+        top = _merge(tops, options)
+    except TypeError:
+        result.problems.append(Problem(NO_TARGETS, hint="A saltenv in a top file maps targets to lists of SLS."))
+        return result
+    result.problems += verify_top(top)
+    if result.problems:
+        return result
+    for saltenv, body in top.items():
+        if options.saltenv in (None, saltenv):
+            for expression, items in body.items():
+                _take(result.matches, saltenv, expression, items, matcher, available)
+    for saltenv, names in (master_tops() if master_tops else {}).items():
+        own = result.matches.get(saltenv, [])
+        first, second = (list(names), own) if options.master_tops_first else (own, list(names))
+        result.matches[saltenv] = first + [name for name in second if name not in first]
+    return result
+
+
+# gather --------------------------------------------------------------------------------------------------------------
+
+
+def saltenvs(tree: StateTree, env_order: Sequence[str] = ()) -> list[str]:
+    """The saltenvs whose top files count, in order: ``base`` first, or as the option ``env_order`` says."""
+    known = list(tree.envs())
+    if env_order:
+        return [env for env in env_order if env in known] if known else list(env_order)
+    return list(dict.fromkeys(["base", *known]))
+
+
+def _gather(tree: StateTree, options: TopOptions, available: Available, result: TopResult) -> dict[str, list[Top]]:
+    """saltenv -> its top file and those that it includes; one empty top where it has none."""
+    if options.saltenv:
+        envs = [options.saltenv]
+    elif options.state_top_saltenv:
+        envs = [options.state_top_saltenv]
+    else:
+        envs = saltenvs(tree, options.env_order)
+    strategy = options.top_file_merging_strategy
+    if strategy == "same" and not options.saltenv and not options.default_top:
+        text = "top_file_merging_strategy set to 'same', but no default_top configuration option was set"
+        result.problems.append(Problem(text))
+        return {}
+    tops: dict[str, list[Top]] = {}
+    found = 0
+    for env in envs:
+        top = _render(lambda env=env: tree.render_file(options.state_top, env), result)  # type: ignore[misc]
+        found += top is not None
+        tops[env] = [top or {}]
+    result.found = found > 0
+    if found > 1 and strategy == "merge" and not options.env_order:
+        result.warnings.append(
+            "top_file_merging_strategy is set to 'merge' and multiple top files were found. Merging order is not "
+            "deterministic, it may be desirable to either set top_file_merging_strategy to 'same' or use the "
+            "'env_order' configuration parameter to specify the merging order."
+        )
+    for env, of_env in tops.items():
+        done: set[str] = set()
+        for pattern in of_env[0].pop("include", None) or ():
+            for sls in available.match(env, str(pattern)):
+                if sls not in done:
+                    done.add(sls)
+                    included = _render(lambda sls=sls, env=env: tree.render_sls(sls, env), result)  # type: ignore[misc]
+                    of_env.append(included or {})
+    return tops
+
+
+def _render(render: Callable[[], RenderedSls | None], result: TopResult) -> Top | None:
+    """A top file's own copy of its data; None when the file is not there, empty when it has nothing or is bad."""
+    try:
+        rendered = render()
+    except RenderError as exc:
+        where = (exc.where,) if exc.where else ()
+        result.problems.extend(Problem(f"Unable to render top file: {text}", where, exc.hint) for text in exc.errors)
+        return {}
+    if rendered is None:
+        return None
+    if rendered.data and not isinstance(rendered.data, dict):
+        where = (Position(rendered.path),) if rendered.path else ()
+        result.problems.append(Problem("Top data was not formed as a dict", where))
+        return {}
+    return dict(rendered.data or {})
+
+
+# merge ---------------------------------------------------------------------------------------------------------------
+
+
+def _merge(tops: Mapping[str, list[Top]], options: TopOptions) -> Top:
+    """All top files as one. Raises TypeError where a saltenv has no targets."""
+    strategy = options.top_file_merging_strategy
+    if strategy == "same":
+        return _merge_same(tops, options.default_top)
+    if strategy == "merge_all":
+        return _merge_all(tops)
+    if strategy != "merge":
+        log.warning("Invalid top_file_merging_strategy '%s', falling back to 'merge'", strategy)
+    return _merge_merge(tops)
+
+
+def _sections(tops: Iterable[Top]) -> Iterable[tuple[Any, Any]]:
+    return ((env, section) for top in tops for env, section in top.items() if env != "include")
+
+
+def _merge_merge(tops: Mapping[str, list[Top]]) -> Top:
+    """What ``base`` says of any saltenv counts; of the others, what each says of itself where ``base`` says nothing."""
+    merged: Top = {}
+    for env, section in _sections(tops.get("base", [])):
+        _add(merged, env, section)
+    for own, of_env in tops.items():
+        if own != "base":
+            for env, section in _sections(of_env):
+                if env == own and env not in merged:
+                    _add(merged, env, section)
+    return merged
+
+
+def _merge_same(tops: Mapping[str, list[Top]], default_top: str) -> Top:
+    """What each saltenv says of itself; one without a top file takes what the ``default_top`` says of it."""
+    merged: Top = {}
+    for own, of_env in tops.items():
+        empty = not any(of_env)
+        for env, section in _sections(tops.get(default_top, []) if empty else of_env):
+            if env == own:
+                _add(merged, env, section)
+        if empty and own not in merged:
+            log.warning("The '%s' saltenv has no top file, and default_top (%s) says nothing of it", own, default_top)
+    return merged
+
+
+def _merge_all(tops: Mapping[str, list[Top]]) -> Top:
+    """Every section of every top file; the SLS of one target in several of them are joined."""
+    merged: Top = {}
+    for env, section in (each for of_env in tops.values() for each in _sections(of_env)):
+        targets = merged.setdefault(env, {})
+        for target in section:
+            items = section[target]
+            targets[target] = _joined(targets[target], items) if target in targets else items
+    return merged
+
+
+def _joined(old: list[Any], new: list[Any]) -> list[Any]:
+    options = [item for item in [*old, *new] if isinstance(item, dict)]
+    last = [item for item in new if isinstance(item, dict)] or options
+    names = dict.fromkeys(item for item in [*old, *new] if isinstance(item, str))
+    return [*last[-1:], *names]
+
+
+def _add(merged: Top, env: Any, section: Any) -> None:
+    merged.setdefault(env, {}).update((target, section[target]) for target in section)
+
+
+# check and match -----------------------------------------------------------------------------------------------------
+
+
+def verify_top(top: Any) -> list[Problem]:
+    """What is malformed in merged top data. Salt: BaseHighState.verify_tops."""
+    if not isinstance(top, dict):
+        return [Problem("Top data was not formed as a dict")]
+    texts: list[str] = []
+    for saltenv, section in top.items():
+        if not isinstance(saltenv, str):
+            texts.append(f"Environment {saltenv} in top file is not formed as a string")
+        if saltenv == "":
+            texts.append("Empty saltenv statement in top file")
+        if not isinstance(section, dict):
+            texts.append(f"The top file matches for saltenv {saltenv} are not formatted as a dict")
+            continue
+        for expression, items in section.items():
+            if not isinstance(items, list):
+                texts.append(
+                    f"Malformed topfile: state declarations for matcher {expression!r} in saltenv {saltenv!r} are not "
+                    f"formed as a list (got {type(items).__name__})"
+                )
+                continue
+            for item in items:
+                if isinstance(item, dict):
+                    texts.extend(
+                        f"Improperly formatted top file matcher in saltenv {item}: {value} file"
+                        for value in item.values()
+                        if not value
+                    )
+                elif item == "":
+                    texts.append(f"Environment {saltenv} contains an empty sls index")
+    return [Problem(text) for text in texts]
+
+
+def match_type(items: Iterable[Any]) -> str:
+    """The matcher that a target's list asks for with ``- match: type``; compound without. Salt: confirm_top."""
+    types = [item["match"] for item in items if isinstance(item, dict) and "match" in item]
+    return str(types[-1]) if types else "compound"
+
+
+def _take(matches: Matches, saltenv: str, expression: Any, items: Any, matcher: Matcher, available: Available) -> None:
+    """Add the SLS of one target expression to the matches, when it means this target."""
+    if isinstance(items, str):
+        items = [items]
+    if not matcher(str(expression), match_type(items)):
+        return
+    own = matches.setdefault(saltenv, [])
+    for item in items:
+        if isinstance(item, str):
+            own.append(item)
+        elif isinstance(item, dict):
+            rest = dict(item)
+            for narrower, narrowed in (rest.pop("subfilter", None) or {}).items():
+                _take(matches, saltenv, narrower, narrowed, matcher, available)
+            if rest:
+                env, sls = list(rest.items())[-1]
+                if isinstance(env, str) and isinstance(sls, str) and available.has_env(env, dynamic=False):
+                    matches.setdefault(env, []).append(sls)

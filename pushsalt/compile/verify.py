@@ -1,0 +1,114 @@
+"""Whether high data has the shape that the following steps rely on. Salt: salt.state._verify_high."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+from pushsalt.compile.source import High, Problem, Sources
+from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta
+
+
+def verify_high(high: High, sources: Sources) -> list[Problem]:
+    """Everything that is malformed in the bodies of high data, in their order."""
+    problems: list[Problem] = []
+    for id_, body in high.items():
+        if is_meta(id_):
+            continue
+        if isinstance(body, dict):
+            texts = _verify_body(id_, body)
+        else:
+            texts = iter([f"The type {id_} in {body} is not formatted as a dictionary"])
+        where = sources.where(body, id_) if isinstance(body, dict) else ()
+        problems.extend(Problem(text, where) for text in texts)
+    return problems
+
+
+def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[str]:
+    sls = body.get("__sls__")
+    if not isinstance(id_, str):
+        yield (
+            f"ID '{id_}' in SLS '{sls}' is not formed as a string, but is type {type(id_).__name__}. "
+            "It may need to be quoted."
+        )
+    for module, args in body.items():
+        if is_meta(module):
+            continue
+        if not isinstance(module, str):
+            yield f"State '{module}' of ID '{id_}' in SLS '{sls}' is not formed as a string"
+        elif args is None:
+            yield (
+                f"ID '{id_}' in SLS '{sls}' contains a short declaration ({module}) with a trailing colon. "
+                "When not passing any arguments to a state, the colon must be omitted."
+            )
+        elif not isinstance(args, list):
+            yield f"State '{id_}' in SLS '{sls}' is not formed as a list"
+        else:
+            yield from _verify_declaration(id_, sls, module, args)
+
+
+def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Iterator[str]:
+    # A dotted module should be gone by now; high data that comes from outside (state.high) may still have one.
+    functions = [module.split(".", 1)[1]] if "." in module else []
+    for arg in args:
+        if isinstance(arg, str):
+            functions.append(arg)
+            if " " in arg.strip():
+                yield (
+                    f'The function "{arg}" in state "{id_}" in SLS "{sls}" has whitespace, a function with whitespace '
+                    'is not supported, perhaps this is an argument that is missing a ":"'
+                )
+        elif isinstance(arg, dict) and arg:
+            key = first_key(arg)
+            if key == "names" and not isinstance(arg[key], list):
+                yield f"The 'names' argument in state '{id_}' in SLS '{sls}' needs to be formed as a list"
+            if key == "names" and isinstance(arg[key], list):
+                yield from _verify_names(id_, sls, arg[key])
+            if key in REQUISITE_LISTS:
+                yield from _verify_requisite(id_, sls, key, arg[key])
+                if len(arg) != 1:
+                    yield f"Multiple dictionaries defined in argument of state '{id_}' in SLS '{sls}'"
+    if not functions:
+        yield f"No function declared in state '{id_}' in SLS '{sls}'"
+    elif len(functions) > 1:
+        yield (
+            f"Too many functions declared in state '{id_}' in SLS '{sls}'. Please choose one of the following: "
+            + ", ".join(functions)
+        )
+
+
+def _verify_names(id_: Any, sls: Any, names: list[Any]) -> Iterator[str]:
+    """Salt fails on these with a traceback; each is a name, or one name with a list of its own arguments."""
+    for name in names:
+        if isinstance(name, dict):
+            overrides = next(iter(name.values()), None)
+            if len(name) != 1 or not isinstance(overrides, list) or not all(isinstance(arg, dict) for arg in overrides):
+                yield (
+                    f"The entry {name} of 'names' in state '{id_}' in SLS '{sls}' is not formed as one name with a "
+                    "list of arguments"
+                )
+        elif isinstance(name, list):
+            yield f"The entry {name} of 'names' in state '{id_}' in SLS '{sls}' is not formed as a string"
+
+
+def _verify_requisite(id_: Any, sls: Any, requisite: str, references: Any) -> Iterator[str]:
+    if not isinstance(references, list):
+        yield f"The {requisite} statement in state '{id_}' in SLS '{sls}' needs to be formed as a list"
+        return
+    for reference in references:
+        if isinstance(reference, str):
+            continue
+        if not isinstance(reference, dict) or len(reference) != 1:
+            yield (
+                f"Requisite declaration {reference} in state {id_} in SLS {sls} "
+                "is not formed as a single key dictionary"
+            )
+            continue
+        [(kind, name)] = reference.items()
+        if "." in str(kind):
+            yield (
+                f"Invalid requisite type '{kind}' in state '{id_}', in SLS '{sls}'. Requisite types must not contain "
+                f"dots, did you mean '{str(kind).split('.')[0]}'?"
+            )
+        if not isinstance(name, Hashable):
+            yield f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n'

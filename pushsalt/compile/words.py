@@ -1,0 +1,56 @@
+"""The words of the SLS language that more than one step of the compiler knows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+#: Requisites by weight: where a state is required in several ways, the heaviest decides its place. Salt: RequisiteType.
+REQUISITES = (
+    "onfail",
+    "onfail_any",
+    "onfail_all",
+    "require",
+    "require_any",
+    "onchanges",
+    "onchanges_any",
+    "watch",
+    "watch_any",
+    "prereq",
+    "prerequired",
+    "listen",
+)
+REQUISITE_LISTS = frozenset((*REQUISITES, "onfail_stop"))
+
+#: Arguments that the state system itself takes: no state function has to accept them.
+RUNTIME_KEYWORDS = frozenset(
+    (
+        *REQUISITE_LISTS,
+        *("onchanges_in", "onfail_in", "prereq_in", "watch_in", "require_in", "listen_in", "use", "use_in"),
+        *("state", "fun", "name_order", "order", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless"),
+        *("creates", "retry", "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas"),
+        *("runas_password", "no_log", "fire_event", "saltenv", "umask", "aggregate"),
+        *("__env__", "__sls__", "__id__", "__sls_included_from__", "__orchestration_jid__"),
+        *("__prereq__", "__prerequiring__", "__umask__"),
+    )
+)
+
+#: Salt's own state modules that can react to ``watch``: what holds for a module that is not shipped here.
+WATCHING_MODULES = frozenset(("at", "cmd", "etcd", "event", "module", "mount", "pkg", "service", "test"))
+
+
+def first_key(mapping: dict[Any, Any]) -> Any:
+    """The first key; None of an empty mapping. Salt takes an argument's name from there."""
+    return next(iter(mapping), None)
+
+
+def is_meta(key: object) -> bool:
+    """Whether a key of high data is the compiler's own (``__sls__``, ``__extend__``), not an ID or a state."""
+    return isinstance(key, str) and key.startswith("__")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``Did you mean 'x'?`` with the known word that looks most like this one, or an empty text."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"Did you mean '{close[0]}'?" if close else ""
