@@ -58,7 +58,8 @@ class Inventory:
             # difflib compares with each id: in a large inventory only with those that begin alike
             ids = self.ids if len(self.ids) <= 5000 else [id for id in self.ids if id[:2].lower() == word[:2].lower()]
             folded = {id.lower(): id for id in reversed(ids)}
-            near = difflib.get_close_matches(word.lower(), folded, n=limit, cutoff=0.5)
+            near = difflib.get_close_matches(word.lower(), sorted(folded, reverse=True), n=2 * limit, cutoff=0.5)
+            near.sort(key=lambda id: (-difflib.SequenceMatcher(None, id, word.lower()).ratio(), id))
             near += [id for id in folded if word.lower() in id or id in word.lower()]
             found += [folded[id] for id in near]
         return list(dict.fromkeys(found))[:limit]

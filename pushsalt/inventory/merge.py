@@ -124,9 +124,6 @@ def _way(id: str, targets: Mapping[str, Target], hosts: Mapping[str, Host], ways
         if not jumps:
             ways[at] = ()
             break
-        if at in jumps:
-            chain = [at]
-            continue
         chain.append(at)
         at = jumps[0]
     for member in reversed(chain):

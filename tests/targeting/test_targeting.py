@@ -1,0 +1,109 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushsalt.errors import NoTargetError, UsageError
+from pushsalt.inventory import Inventory
+from pushsalt.model import Target
+from pushsalt.targeting import Subject, matches, select, tgt_types
+
+IDS = ("web1", "web2", "db1", "db2", "Mail", "web[1]")
+INVENTORY = Inventory({id: Target(id) for id in IDS})
+
+
+@pytest.mark.parametrize(
+    "tgt_type, expr, ids",
+    [
+        ("glob", "web*", "web1 web2 web[1]"),
+        ("glob", "*", "web1 web2 db1 db2 Mail web[1]"),
+        ("glob", "web[12]", "web1 web2"),
+        ("glob", "web[[]1]", "web[1]"),
+        ("glob", "mail", ""),
+        ("glob", "?b?", "db1 db2"),
+        ("pcre", "web", "web1 web2 web[1]"),
+        ("pcre", "web[0-9]$", "web1 web2"),
+        ("pcre", "b1", ""),
+        ("list", "db1,web1,nope", "web1 db1"),
+        ("list", ["db1", "Mail"], "db1 Mail"),
+        ("list", "db1, web1", "web1 db1"),
+        ("list", "web*", ""),
+        ("compound", "web* and not web1", "web2 web[1]"),
+        ("compound", "web1 or db1 and db2", "web1"),
+        ("compound", "( web1 or db1 ) and E@.*1", "web1 db1"),
+        ("compound", "(web1 or db1) and not (L@db1,db2)", "web1"),
+        ("compound", "not not web1", "web1"),
+        ("compound", "E@(web|db)1", "web1 db1"),
+        ("compound", "not web* and not E@(db)(1|2) or Mail", "Mail"),
+        ("compound", ["web*", "and", "L@web1"], "web1"),
+    ],
+)
+def test_select(tgt_type, expr, ids):
+    found = []
+    try:
+        found = select(expr, tgt_type, INVENTORY)
+    except NoTargetError as exc:
+        assert exc.hint
+    assert found == ids.split()
+    assert found == [id for id in IDS if matches(expr, tgt_type, Subject(id))]
+
+
+@pytest.mark.parametrize(
+    "tgt_type, expr, words",
+    [
+        ("pcre", "web(", "no regular expression"),
+        ("compound", "", "ends too early"),
+        ("compound", "web* and", "ends too early"),
+        ("compound", "and web*", "has 'and' where a target is expected"),
+        ("compound", "web* db*", "does not go on with 'db\\*'"),
+        ("compound", "( web*", "without '\\)'"),
+        ("compound", "web* )", "does not go on"),
+        ("compound", "Q@x", "there is no Q@"),
+        ("compound", 5, "is text"),
+        ("compound", "( " * 5000 + "a" + " )" * 5000, "levels of parentheses"),
+        ("gob", "x", "the target type 'gob' cannot be used"),
+        ("../glob", "x", "cannot be used"),
+    ],
+)
+def test_expressions_that_make_no_sense(tgt_type, expr, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        select(expr, tgt_type, INVENTORY)
+    assert caught.value.hint
+
+
+def test_nothing_found_names_the_nearest():
+    with pytest.raises(NoTargetError, match="no target matches 'wbe1'") as caught:
+        select("wbe1", "glob", INVENTORY)
+    assert "web1" in caught.value.hint
+    with pytest.raises(NoTargetError) as caught:
+        select("L@dbb1 and not web1", "compound", INVENTORY)
+    assert "db1" in caught.value.hint
+    with pytest.raises(NoTargetError, match="the inventory is empty"):
+        select("*", "glob", Inventory({}))
+
+
+def test_missing_list_members_are_said(caplog):
+    select("web1,nope", "list", INVENTORY)
+    assert caplog.messages == ["no such id in the inventory: nope"]
+
+
+def test_types():
+    assert {"glob", "pcre", "list", "compound"} <= set(tgt_types())
+
+
+words = st.recursive(
+    st.sampled_from(["web*", "L@db1,web1", "E@.*2"]),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda t: f"( {t[0]} {t[1]} {t[2]} )"),
+        inner.map(lambda text: f"not {text}"),
+    ),
+    max_leaves=8,
+)
+
+
+@given(words, st.sampled_from(IDS))
+def test_compound_is_python_logic_over_its_words(expr, id):
+    python = " ".join(
+        word if word in ("and", "or", "not", "(", ")") else str(matches(word, "compound", Subject(id)))
+        for word in expr.split()
+    )
+    assert matches(expr, "compound", Subject(id)) == eval(python)
