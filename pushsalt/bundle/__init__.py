@@ -1,1 +1,1 @@
-"""What travels to a target: the runtime archive (pack), the first stage (shim), and what is remembered of both (runtime)."""
+"""What travels to a target: the archive (pack), the first stage (shim), and what is remembered of both (runtime)."""

@@ -1,8 +1,8 @@
 """The runtime archive: everything of ``thin`` as one tar, the same bytes for the same inputs on any controller.
 
-Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is ``thin/store.py``:
-the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here; it holds
-the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read them all.
+Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
+``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here; it
+holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read them all.
 """
 
 from __future__ import annotations

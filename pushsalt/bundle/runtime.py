@@ -1,0 +1,113 @@
+"""The runtime as the controller handles it: its name, its bytes, and what is remembered of it for each target."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pushsalt.bundle import pack, shim
+from pushsalt.cache.store import Bank, private_dir
+from pushsalt.model import Target
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Met:
+    """What was seen on a target the last time: which runtime it keeps, under which Python."""
+
+    sha: str
+    python: str
+    exe: str
+
+
+class Runtime:
+    """The archive by its SHA-256 (``sha``) and ``size``, the program ``boot`` that starts it, and the keys of the images.
+
+    Made once per process by ``load``; the archive itself is read or built only when a target lacks it.
+    """
+
+    def __init__(self, sha: str, size: int, boot: str, secret: bytes, bank: Bank | None, root: Path) -> None:
+        self.sha = sha
+        self.size = size
+        self.boot = boot
+        self._secret = secret
+        self._bank = bank
+        self._root = root
+
+    @classmethod
+    def load(cls, cache_dir: Path | None, root: Path = pack.THIN) -> Runtime:
+        """The runtime of this installation. Without a usable cache it is packed anew, and targets' images go unused."""
+        bank = _trusted(cache_dir)
+        mark = pack.fingerprint(root)
+        known = bank.get(f"packed {mark}") if bank else None
+        if not isinstance(known, dict):
+            archive = pack.build(root)
+            sha = hashlib.sha256(archive).hexdigest()
+            known = {"sha": sha, "size": len(archive), "boot": shim.strip(root / "boot.py")}
+            if bank:
+                bank.put(f"archive {sha}", zlib.compress(archive, 9))
+                bank.put(f"packed {mark}", known)
+        return cls(known["sha"], known["size"], known["boot"], _secret(bank), bank, root)
+
+    @cached_property
+    def archive(self) -> bytes:
+        """The archive as it travels, zlib-compressed."""
+        kept = self._bank.get(f"archive {self.sha}") if self._bank else None
+        return kept if isinstance(kept, bytes) else zlib.compress(pack.build(self._root), 9)
+
+    def key(self, target_id: str) -> bytes:
+        """The key that authenticates compiled code on that target; it is sent there, never written there."""
+        return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
+
+    def met(self, target: Target, user: str | None) -> Met | None:
+        """What is remembered of the target, if this very runtime was kept there."""
+        kept: Any = self._bank.get(_place(target, user)) if self._bank else None
+        if not isinstance(kept, dict) or kept.get("sha") != self.sha:
+            return None
+        return Met(self.sha, str(kept.get("python", "")), str(kept.get("exe", "")))
+
+    def remember(self, target: Target, user: str | None, met: Met | None) -> None:
+        """Remember, or with None forget, what was met; an unchanged memory is not written again."""
+        if self._bank and met != self.met(target, user):
+            if met is None:
+                self._bank.delete(_place(target, user))
+            else:
+                self._bank.put(_place(target, user), {"sha": met.sha, "python": met.python, "exe": met.exe})
+
+
+def _place(target: Target, user: str | None) -> str:
+    """One place for a runtime: whoever executes it there has a private directory of their own."""
+    parts = (target.id, target.transport, target.host, target.port, target.user, user, target.thin_dir, target.python)
+    return f"met {parts!r}"
+
+
+def _trusted(cache_dir: Path | None) -> Bank | None:
+    """The bank, when nobody else can write to it: what is in it is executed as root elsewhere."""
+    if cache_dir is None:
+        return None
+    try:
+        private_dir(cache_dir)
+        bank = Bank(cache_dir, "runtime")
+        private_dir(bank.path)
+    except OSError as exc:
+        log.warning("the cache is not used for the runtime: %s", exc)
+        return None
+    return bank
+
+
+def _secret(bank: Bank | None) -> bytes:
+    kept = bank.get("secret") if bank else None
+    if isinstance(kept, bytes) and len(kept) == 32:
+        return kept
+    fresh = secrets.token_bytes(32)
+    if bank and bank.put("secret", fresh):
+        kept = bank.get("secret")  # another process may have been first or last: use what is there
+    return kept if isinstance(kept, bytes) and len(kept) == 32 else fresh

@@ -1,0 +1,140 @@
+"""The first stage: the command that starts Python on a target, and the program that Python is fed.
+
+The command is one line that any login shell (sh, bash, zsh, fish, csh) hands on to /bin/sh unchanged. There a loop
+finds a Python and starts it with a tiny loader, which reads the real program, ``thin/boot.py`` with this session's
+parameters, from stdin: so argv stays short and says nothing worth knowing, and one interpreter start is all there is.
+
+What may come back before the first frame of that program:
+
+- the nonce, ``G`` and four zero bytes, only when asked for: Python runs and reads stdin. Nothing was written there
+  until then, except a password to sudo's prompt;
+- a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+
+#: Interpreters to try, best first, unless the inventory names one.
+CANDIDATES = (
+    "python3", *(f"python3.{minor}" for minor in range(14, 5, -1)), "/usr/libexec/platform-python",
+    "/usr/local/bin/python3", "/opt/homebrew/bin/python3", "/usr/pkg/bin/python3",
+)  # fmt: skip
+NO_PYTHON = 81
+
+# Neither text has single quotes, backslashes or exclamation marks: some login shell would change them.
+_SCRIPT = (
+    'b=$1; n=$2; s=$3; shift 3; for p; do shift; '
+    'command -v "$p" >/dev/null 2>&1 && exec "$p" -I -S -c "$b" "$n" "$s" "$@"; done; '
+    "f=none; for p in python python2; do command -v $p >/dev/null 2>&1 && f=$($p -V 2>&1) && break; done; "
+    "i=unknown; [ -r /etc/os-release ] && i=$(. /etc/os-release; echo $ID); k=no_python; "
+    '[ "$f" = none ] || k=too_old; '
+    f"echo pushsalt ${{n%????????}} $k $i $f; exit {NO_PYTHON}"
+)
+# Runs on the Pythons that know -I, 3.4 and later. One that is too old gives way to the next candidate; its own
+# command line is in /proc, so that the words need not be repeated in it.
+_LOADER = f"""import os,sys
+n,s,*c=sys.argv[1:]
+if sys.version_info<(3,6):
+ for i,p in enumerate(c):
+  try:os.execvp(p,[p]+open("/proc/self/cmdline","rb").read().split(bytes(1))[1:7]+c[i+1:])
+  except OSError:pass
+ print("pushsalt",n[:8],"too_old -",sys.version.split()[0])
+ sys.exit({NO_PYTHON})
+if s[0]=="g":os.write(1,n.encode()+b"G"+bytes(4))
+z=int(s.lstrip("g"))
+r=b""
+while len(r)<z:
+ d=os.read(0,z-len(r))
+ if not d:sys.exit(76)
+ r+=d
+exec(r)
+"""
+_ONE_LINE = f'exec("""{_LOADER.strip()}""".replace("~",chr(10)))'.replace("\n", "~")
+
+_BARE = re.compile(r"[A-Za-z0-9_./:=,@%+-]+")
+_UNQUOTABLE = re.compile(r"['\\!\x00-\x1f\x7f]")
+_REPORT = re.compile(rb"pushsalt (\w{8}) (no_python|too_old) ([\w.-]+) ([\w. +-]{1,60})")
+
+
+@dataclass(frozen=True)
+class Sudo:
+    """How to become another user there. Without a ``prompt`` sudo must not ask (-n); else it asks with this text."""
+
+    user: str
+    prompt: str | None = None
+
+
+def command(target: Target, nonce: str, size: int, *, go: bool = False, sudo: Sudo | None = None) -> list[str]:
+    """The words of the command that starts the first stage.
+
+    ``size`` is that of the program in bytes; ``go`` asks for the G frame.
+    Raises TargetError when the inventory's ``python`` or ``sudo_user`` cannot be a word of a command.
+    """
+    candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
+    words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
+    if sudo is None:
+        return words
+    asking = ["-n"] if sudo.prompt is None else ["-S", "-p", sudo.prompt]
+    return ["sudo", "-H", *asking, "-u", _plain(target, "sudo_user", sudo.user), "--", *words]
+
+
+def _plain(target: Target, setting: str, value: str) -> str:
+    if value.startswith("-") or _UNQUOTABLE.search(value):
+        raise TargetError(
+            "bootstrap_failed", f"{target.id}: {setting} {value!r} cannot be given to a command safely",
+            f"set {setting} to a name without quotes, backslashes, exclamation marks or a leading dash",
+        )
+    return value
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """The words as one line for whatever login shell there is. Raises ValueError on a word that not all shells keep."""
+    return "exec " + " ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    if _BARE.fullmatch(word):
+        return word
+    if _UNQUOTABLE.search(word):
+        raise ValueError(f"no quoting of {word!r} holds in every shell")
+    return f"'{word}'"
+
+
+def program(boot: str, parameters: Mapping[str, object]) -> bytes:
+    """The program for stdin: the text of ``thin/boot.py`` as ``strip`` leaves it, and the call that starts it."""
+    # ascii() of plain values is a Python literal that any version reads the same.
+    return f"{boot}\nboot({dict(parameters)!a})\n".encode("ascii")
+
+
+def strip(path: Path) -> str:
+    """The program text of a module without comments and docstrings: it is compiled on each start."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why no Python was started: ``no_python`` or ``too_old``; the target's os-release ID; what was found."""
+
+    kind: str
+    os_id: str
+    found: str
+
+
+def refusal(output: bytes, nonce: str) -> Refusal | None:
+    """What the first stage said in this output instead of starting Python, if it did."""
+    for match in _REPORT.finditer(output):
+        if match[1].decode() == nonce[:8]:
+            return Refusal(match[2].decode(), match[3].decode(), match[4].decode().strip())
+    return None

@@ -1,0 +1,148 @@
+"""The supervisor: the only process on the target that touches the channel. It forks the worker and relays its frames.
+
+The worker (``thin.worker``) runs in a session of its own with /dev/null as stdin and stdout and a pipe as stderr, and
+speaks over a socket pair, so nothing that a module does can reach the channel. Here both are set up; ``thin.relay``
+is what goes on until the end.
+"""
+
+import fcntl
+import os
+import select
+import sys
+from time import monotonic
+
+import _signal as signal  # `signal` itself would import enum, at three times the cost of all else here
+import _socket
+from thin import relay
+
+#: Bytes that may arrive while the lock is awaited.
+PENDING_LIMIT = 64 * 1024 * 1024
+
+
+def main(state, store):
+    """Run the session that the first stage has begun; never returns.
+
+    ``state``: nonce; lock (None or the holder's words) and wait (seconds); deadline (seconds or None); clean (bool);
+    path, home, dir_fd and pending from the first stage.
+    """
+    down, up = _claim()
+    channel = Channel(state, up, down)
+    try:
+        trouble = store.keep_archive() if not state["clean"] else ""
+        if trouble:
+            channel.say(b"N", [("kind", "warning"), ("message", trouble)])
+        lock_fd = _lock(state, channel) if state["lock"] is not None else None
+        if state["clean"]:
+            channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
+            os._exit(0)
+        ours, theirs = _socket.socketpair()
+        err_read, err_write = os.pipe()
+        life_read, life_write = os.pipe()
+        pid = os.fork()
+    except Exception as exc:
+        channel.say(b"E", [("kind", "bootstrap_failed"), ("message", "%s: %s" % (type(exc).__name__, exc))])
+        os._exit(70)
+    if pid == 0:
+        for fd in (up, down, ours.detach(), err_read, life_write, lock_fd):
+            if fd is not None:
+                os.close(fd)
+        _worker(theirs, err_write, life_read, state, store)
+    for fd in (theirs.detach(), err_write, life_read):
+        os.close(fd)
+    os._exit(relay.Relay(channel, ours, err_read, pid, state).run())
+
+
+def _claim():
+    """Descriptors for the channel that no program inherits; 0 and 1 become /dev/null."""
+    down = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 32)
+    up = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 32)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    if null > 2:
+        os.close(null)
+    return down, up
+
+
+class Channel(object):
+    """The way to the controller. ``frame`` makes one of key=value lines; before the relay runs, ``say`` writes it at once."""
+
+    def __init__(self, state, up, down):
+        self.nonce, self.up, self.down = state["nonce"], up, down
+        self._frame = state["boot"]["frame"]
+
+    def frame(self, kind, fields):
+        return self._frame(self.nonce, kind, fields)
+
+    def say(self, kind, fields):
+        data = self.frame(kind, fields)
+        while data:
+            data = data[os.write(self.up, data) :]
+
+
+def _lock(state, channel):
+    from thin import lock
+
+    give_up, told = monotonic() + state["wait"], []
+
+    def pause(holder):
+        if monotonic() >= give_up:
+            channel.say(b"E", [("kind", "locked"), ("message", holder)])
+            os._exit(0)
+        if not told:
+            told.append(holder)
+            channel.say(b"N", [("kind", "waiting"), ("message", holder)])
+        poll = select.poll()
+        poll.register(channel.down, select.POLLIN)
+        if poll.poll(200):
+            data = os.read(channel.down, 65536)
+            if not data or len(state["pending"]) > PENDING_LIMIT:
+                os._exit(76)  # the controller went away
+            state["pending"] += data
+
+    fd = lock.acquire(state["dir_fd"], state["home"], state["lock"], pause)
+    if fd is None:
+        text = "nothing can be locked on this target: another run could start at the same time"
+        channel.say(b"N", [("kind", "warning"), ("message", text)])
+    return fd
+
+
+def _worker(sock, err_write, life_read, state, store):
+    """The worker's process: never returns."""
+    status = 71
+    try:
+        os.setsid()
+        os.dup2(err_write, 2)
+        if err_write != 2:
+            os.close(err_write)
+        _tie(life_read)
+        from thin import worker
+
+        worker.main(sock, {"dir": state["path"], "home": state["home"], "uid": os.geteuid()})
+        store.keep_image()
+        status = relay.DONE
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    try:
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _tie(life_read):
+    """Have the kernel kill this process group when the supervisor is gone, however it went.
+
+    The supervisor holds the other end of this pipe and never writes. When that end closes, O_ASYNC raises a signal
+    in the whole group: also in a program that this process is waiting for.
+    """
+    try:
+        fcntl.fcntl(life_read, fcntl.F_SETOWN, -os.getpid())
+        if hasattr(fcntl, "F_SETSIG"):
+            fcntl.fcntl(life_read, fcntl.F_SETSIG, signal.SIGKILL)
+        else:
+            signal.signal(signal.SIGIO, lambda number, frame: os.killpg(0, signal.SIGKILL))
+        fcntl.fcntl(life_read, fcntl.F_SETFL, fcntl.fcntl(life_read, fcntl.F_GETFL) | os.O_ASYNC)
+    except (OSError, AttributeError):
+        pass  # not on this system: the worker sees the end of its socket when it next reads

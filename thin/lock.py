@@ -1,0 +1,78 @@
+"""One run at a time: a kernel lock on the file ``lock`` of the private directory, with the holder's words in it.
+
+The lock belongs to the descriptor, so it ends with its holder, whatever becomes of it; the file stays and means nothing by
+itself. The words are the controller's text for people (who, since when, from where).
+"""
+
+import errno
+import fcntl
+import os
+
+_FREE = 0o600
+
+
+class Held(Exception):
+    """Somebody else has the lock; the text is the holder's words."""
+
+
+def acquire(dir_fd, home, words, pause):
+    """A descriptor that holds the lock. Closing it, or the end of the process, frees it.
+
+    ``dir_fd`` is the private directory, or -1: then the folder ``home`` itself is locked, without words. While the lock is held
+    by another, ``pause(words)`` is called; it returns after a while, or raises to give up. None when this file system
+    has no locks.
+    """
+    while True:
+        fd = _open(dir_fd, home)
+        if fd is None:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            held = exc.errno in (errno.EWOULDBLOCK, errno.EACCES)
+            holder = _words(fd) if held and dir_fd >= 0 else ""
+            os.close(fd)
+            if not held:
+                return None
+            pause(holder or "another run")
+            continue
+        if dir_fd < 0:
+            return fd
+        if _current(fd, dir_fd):
+            _write(fd, words)
+            return fd
+        os.close(fd)  # a clean-up removed the file in between
+
+
+def _open(dir_fd, home):
+    try:
+        if dir_fd >= 0:
+            return os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FREE, dir_fd=dir_fd)
+        return os.open(home or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        if dir_fd < 0:
+            return None
+    try:
+        return os.open("lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)  # a read-only file system
+    except OSError:
+        return None
+
+
+def _current(fd, dir_fd):
+    try:
+        found = os.stat("lock", dir_fd=dir_fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return os.path.samestat(found, os.fstat(fd))
+
+
+def _words(fd):
+    return os.pread(fd, 1000, 0).decode("utf-8", "replace").strip()
+
+
+def _write(fd, words):
+    try:
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, words.encode("utf-8", "replace")[:1000] + b"\n", 0)
+    except OSError:
+        pass  # a full disk: the lock holds, its words are lost

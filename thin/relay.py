@@ -1,0 +1,323 @@
+"""The supervisor's loop: frames both ways between channel and worker, until one of them ends.
+
+It adds the nonce to what goes up and decodes nothing. Reading stops while the other side's buffer is full, so neither
+side can make it grow or block it.
+
+========================================  ==================================================================
+what happens                              what it does
+========================================  ==================================================================
+the worker returns from ``main``          sends what is left, exits 0
+the worker dies in any other way          kills its process group, sends an E frame ``worker_died``
+the channel ends, SIGHUP, SIGTERM         stops the worker's process group: TERM, then KILL; exits
+the deadline passes                       the same, then an E frame ``timeout``
+a frame is over the limit                 the same, then an E frame ``protocol_error``
+the supervisor itself is killed           the kernel kills the worker's process group (see ``thin.__main__``)
+========================================  ==================================================================
+
+Processes that made a session of their own, daemons that a state started, are not in the group and live on.
+"""
+
+import os
+import select
+from time import monotonic
+
+import _signal as signal
+
+FRAME_LIMIT = 64 * 1024 * 1024
+#: Bytes kept per direction before the other side is no longer read.
+BUFFER = 1024 * 1024
+#: A frame up to this size goes up whole or not at all.
+WHOLE = 256 * 1024
+STDERR_LIMIT = 64 * 1024
+#: Seconds between TERM and KILL; for a worker that closed its socket to end; without progress when sending the rest.
+GRACE, LINGER, STUCK = 2.0, 10.0, 30.0
+#: How the worker's process ends when ``worker.main`` has returned; any other status is a death.
+DONE = 90
+#: Exit status when the worker died inside a frame that was partly sent, so that no E frame could follow.
+CUT = 77
+
+_HEAD = 5
+_IN, _OUT = select.POLLIN, select.POLLOUT
+_GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Relay(object):
+    """``run`` relays until the end and returns the exit status."""
+
+    def __init__(self, channel, sock, err, pid, state):
+        self.channel, self.sock, self.err, self.pid = channel, sock, err, pid
+        self.to_worker = bytearray(state["pending"])
+        self.to_peer = bytearray()
+        self.deadline = monotonic() + state["deadline"] if state["deadline"] is not None else None
+        self.budget = state["deadline"]
+        self.poll = select.poll()
+        self.masks = {}
+        self.incoming = bytearray()
+        self.left = 0  # bytes of a big frame that still have to pass
+        self.stderr = bytearray()
+        self.stderr_lost = 0
+        self.status = None  # of the worker, once it was waited for
+        self.kill_at = None
+        self.why = None  # (kind, message) of the E frame at the end
+        self.lost = False  # the channel is gone: nothing more can be said
+        self.wake = self._signals()
+
+    # --- the loop
+
+    def run(self):
+        for fd in (self.channel.up, self.channel.down, self.sock.fileno(), self.err):
+            os.set_blocking(fd, False)
+        self._reap()
+        while self.status is None:
+            self._watch()
+            for fd, event in self.poll.poll(self._timeout()):
+                self._handle(fd, event)
+            self._clock()
+        return self._end()
+
+    def _watch(self):
+        """Poll for what there is room for; a descriptor without a mask still reports that its other end is gone."""
+        masks = {self.wake: _IN}
+        if not self.lost:
+            masks[self.channel.down] = _IN if len(self.to_worker) < BUFFER else 0
+            masks[self.channel.up] = _OUT if self.to_peer else 0
+        if self.sock is not None:
+            room = len(self.to_peer) + len(self.incoming) < BUFFER
+            masks[self.sock.fileno()] = (_IN if room else 0) | (_OUT if self.to_worker else 0)
+        if self.err is not None:
+            masks[self.err] = _IN
+        if masks != self.masks:
+            for fd in set(self.masks) - set(masks):
+                self.poll.unregister(fd)
+            for fd, mask in masks.items():
+                self.poll.register(fd, mask)
+            self.masks = masks
+
+    def _forget(self, fd):
+        if self.masks.pop(fd, None) is not None:
+            self.poll.unregister(fd)
+
+    def _timeout(self):
+        ends = [end for end in (self.deadline, self.kill_at) if end is not None]
+        return max(0, int((min(ends) - monotonic()) * 1000) + 1) if ends else None
+
+    def _clock(self):
+        now = monotonic()
+        if self.deadline is not None and now >= self.deadline:
+            self._stop("timeout", "stopped after %g seconds" % self.budget)
+        if self.kill_at is not None and now >= self.kill_at:
+            self.kill_at = None
+            self._kill(signal.SIGKILL)
+
+    def _handle(self, fd, event):
+        if fd == self.wake:
+            self._woken()
+        elif fd == self.err:
+            self._from_stderr()
+        elif fd == self.channel.down:
+            if event & _IN:
+                self._from_peer()
+            elif event & _GONE:
+                self._lose()
+        elif fd == self.channel.up:
+            if event & _GONE:
+                self._lose()
+            else:
+                self._flush()
+        elif self.sock is not None and fd == self.sock.fileno():
+            if event & (_IN | _GONE):
+                self._from_worker()
+            if self.sock is not None and event & _OUT:
+                self._to_worker()
+
+    # --- bytes
+
+    def _from_peer(self):
+        try:
+            data = os.read(self.channel.down, 65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if data:
+            self.to_worker += data
+        else:
+            self._lose()
+
+    def _to_worker(self):
+        try:
+            del self.to_worker[: self.sock.send(self.to_worker[:65536])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._close_sock()
+
+    def _from_worker(self):
+        """Read once; False at the end, or when there is nothing."""
+        try:
+            data = self.sock.recv(65536)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._close_sock()
+            return False
+        self.incoming += data
+        self._cut()
+        return True
+
+    def _cut(self):
+        """Move whole frames, and pieces of big ones, from ``incoming`` to ``to_peer``."""
+        data = self.incoming
+        while data:
+            if self.left:
+                piece = min(self.left, len(data))
+            elif len(data) < _HEAD:
+                return
+            else:
+                self.left = _HEAD + int.from_bytes(data[1:_HEAD], "big")
+                if self.left - _HEAD > FRAME_LIMIT:
+                    self._stop("protocol_error", "the worker sent a frame of %d bytes" % (self.left - _HEAD))
+                    self.left = 0
+                    data.clear()
+                    return
+                if len(data) < self.left < WHOLE:
+                    self.left = 0
+                    return
+                piece = min(self.left, len(data))
+                self.to_peer += self.channel.nonce
+            self.to_peer += data[:piece]
+            del data[:piece]
+            self.left -= piece
+
+    def _close_sock(self):
+        if self.sock is not None:
+            self._forget(self.sock.fileno())
+            self.sock.close()
+            self.sock = None
+            del self.to_worker[:]
+            if self.kill_at is None:
+                self.kill_at = monotonic() + LINGER  # it can answer nobody any more
+
+    def _flush(self):
+        try:
+            del self.to_peer[: os.write(self.channel.up, self.to_peer[:65536])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._lose()
+
+    def _from_stderr(self):
+        try:
+            data = os.read(self.err, 65536)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._forget(self.err)
+            os.close(self.err)
+            self.err = None
+            return False
+        self.stderr += data
+        over = len(self.stderr) - STDERR_LIMIT
+        if over > 0:
+            del self.stderr[:over]
+            self.stderr_lost += over
+        return True
+
+    # --- processes
+
+    def _signals(self):
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        os.set_blocking(write, False)
+        signal.set_wakeup_fd(write)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, lambda number, frame: None)
+        return read
+
+    def _woken(self):
+        try:
+            numbers = os.read(self.wake, 512)
+        except BlockingIOError:
+            return
+        for number in numbers:
+            if number != signal.SIGCHLD:
+                self._stop("worker_died", "stopped by signal %d" % number)
+        self._reap()
+
+    def _reap(self):
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            pid, status = self.pid, 0
+        if pid:
+            self.status = status
+
+    def _lose(self):
+        self.lost = True
+        del self.to_peer[:]
+        self._stop(None, None)
+
+    def _stop(self, kind, message):
+        if self.why is None:
+            self.why = (kind, message)
+            self.deadline = None
+            self.kill_at = monotonic() + GRACE
+            self._kill(signal.SIGTERM)
+
+    def _kill(self, number):
+        try:
+            os.killpg(self.pid, number)
+        except OSError:
+            # Nobody is left, or the child has not made its group yet.
+            if self.status is None:
+                os.kill(self.pid, number)
+
+    def _end(self):
+        """The worker is no more: send what it left behind, and why it ended."""
+        done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
+        if self.why is not None or not done:
+            self._kill(signal.SIGKILL)
+        while self.err is not None and self._from_stderr():
+            pass
+        while not self.lost and self.sock is not None and (self._from_worker() or self.to_peer):
+            self._drain()
+        if self.left and not self.lost:
+            self._drain()
+            return CUT
+        if self.why is not None and self.why[0] is not None:
+            self._last(*self.why)
+        elif not done:
+            self._last("worker_died", _died(self.status))
+        elif self.stderr:
+            text = self._captured()
+            self.to_peer += self.channel.nonce + b"S" + len(text).to_bytes(4, "big") + text
+        self._drain()
+        return 0
+
+    def _last(self, kind, message):
+        stderr = self._captured()[-8192:].decode("utf-8", "replace")
+        self.to_peer += self.channel.frame(b"E", [("kind", kind), ("message", message), ("stderr", stderr)])
+
+    def _captured(self):
+        mark = b"(%d bytes before this are left out)\n" % self.stderr_lost if self.stderr_lost else b""
+        return mark + bytes(self.stderr)
+
+    def _drain(self):
+        """Send all that is in ``to_peer``; give up on a peer that takes nothing for a while."""
+        poll = select.poll()
+        poll.register(self.channel.up, _OUT)
+        while self.to_peer and not self.lost:
+            if not poll.poll(int(STUCK * 1000)):
+                self.lost = True
+            else:
+                self._flush()
+
+
+def _died(status):
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        names = [name for name in dir(signal) if name.startswith("SIG") and getattr(signal, name) == number]
+        return "killed by signal %d%s" % (number, " (%s)" % names[0] if names else "")
+    return "it exited with status %d" % os.WEXITSTATUS(status)

@@ -1,0 +1,263 @@
+"""On a target: the code of the runtime, from the image of compiled code or the archive, and how both are kept.
+
+Byte layout of an image::
+
+    8 bytes  b"PSIMAGE1"       32 bytes  HMAC-SHA256 of the header
+    4 bytes  big-endian length of the header, then the header, then the code of the modules (marshal)
+
+The header is a marshalled dict: ``stamp``, the state (inode, size, times) of the archive file whose hash was right; and ``modules``,
+``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled here. The MAC's
+key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when
+they are loaded. So a warm start hashes only what it uses, compiles nothing and executes nothing unverified.
+"""
+
+import marshal
+import os
+import sys
+
+KEEP_ARCHIVES = 3
+KEEP_IMAGES = 8
+_BLOCK = 512
+_OURS = ("thin-", ".thin-")
+
+
+def start(state):
+    """Called by the first stage with what it found: installs the store, then runs the session."""
+    sys.modules["thin.store"] = module = type(sys)("thin.store")
+    module.__dict__.update(globals())
+    store = Store(state)
+    sys.meta_path.insert(0, store)
+    from thin import runtime
+
+    runtime.install(store)
+    from thin import __main__ as supervisor
+
+    supervisor.main(state, store)
+
+
+class Store(object):
+    """Serves thin.runtime's functions, and the ``import`` of everything below ``thin``."""
+
+    def __init__(self, state):
+        self._state = state
+        self._boot = state["boot"]
+        self._sha256 = self._boot["sha256"]
+        self._data = state["data"]
+        self._archive = state["archive"]
+        self._members = None
+        self._fresh = {}
+        header = state["header"]
+        if header is None:
+            header = {"modules": {name: (package, 0, 0, b"") for name, (package, _, _) in self._tar().items()}}
+        self.modules = header["modules"]
+
+    # --- what thin.runtime offers
+
+    def code(self, name):
+        entry = self._entry(name)
+        code = self._fresh.get(name)
+        if code is None and entry[1]:
+            body = self._data[entry[1] : entry[1] + entry[2]]
+            if self._sha256(body).digest() == entry[3]:
+                return marshal.loads(body)
+        if code is None:
+            code = compile(self._text(name), self.path(name), "exec", 0, True)
+            self._fresh[name] = code
+        return code
+
+    def source(self, name):
+        return self._text(name).decode("utf-8")
+
+    def names(self, prefix):
+        prefix += "."
+        cut = len(prefix)
+        return sorted(name for name in self.modules if name.startswith(prefix) and "." not in name[cut:])
+
+    def virtual_index(self, kind):
+        from thin import _index
+
+        return _index.INDEX.get(kind, {})
+
+    def path(self, name):
+        return name.replace(".", "/") + ("/__init__.py" if self._entry(name)[0] else ".py")
+
+    def _entry(self, name):
+        try:
+            return self.modules[name]
+        except KeyError:
+            raise ImportError("no module named %r" % name, name=name)
+
+    # --- the import system's side
+
+    def find_spec(self, name, path=None, target=None):
+        entry = self.modules.get(name)
+        if entry is None:
+            return None
+        return type(sys.__spec__)(name, self, origin=self.path(name), is_package=bool(entry[0]))
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        module.__file__ = self.path(name)
+        exec(self.code(name), module.__dict__)
+
+    get_code = code
+    get_source = source
+
+    def is_package(self, name):
+        return bool(self._entry(name)[0])
+
+    # --- the archive
+
+    def _text(self, name):
+        _, at, size = self._tar()[name]
+        return self._archive[at : at + size]
+
+    def _tar(self):
+        """{module: (is package, offset, size)} of the archive, which is read and verified now unless it was before."""
+        if self._members is None:
+            if self._archive is None:
+                state = self._state
+                archive = self._boot["read"](state["tar"], state["dir_fd"], state["size"])
+                if archive is None or self._sha256(archive).hexdigest() != state["sha"]:
+                    self._remove(state["tar"])
+                    raise ImportError("the runtime on this target was damaged and has been removed: run again")
+                self._archive = archive
+            self._members = dict(members(self._archive))
+        return self._members
+
+    # --- keeping both on disk; whatever fails there costs the next start some time, nothing else
+
+    def keep_archive(self):
+        """Write a received archive into the private directory. Returns why that failed, or an empty text."""
+        state = self._state
+        if not state["received"] or state["dir_fd"] < 0:
+            return ""
+        try:
+            self._write(state["tar"], [self._archive], sync=True)
+            self._prune()
+        except OSError as exc:
+            return "cannot keep the runtime in %s: %s" % (state["path"], exc.strerror or exc)
+        return ""
+
+    def keep_image(self):
+        """Merge what was compiled in this process into the image, when there is anything new or the archive was rewritten."""
+        state = self._state
+        if state["dir_fd"] < 0:
+            return
+        stamp = self._boot["stamp"](state["tar"], state["dir_fd"])
+        if stamp is None or not (self._fresh or state["header"] is None or state["header"]["stamp"] != stamp):
+            return
+        bodies = {}
+        for name, (_, at, size, digest) in self.modules.items():
+            body = marshal.dumps(self._fresh[name]) if name in self._fresh else self._data[at : at + size] if at else b""
+            if body and (name in self._fresh or self._sha256(body).digest() == digest):
+                bodies[name] = body
+        try:
+            self._write(state["image"], self._image(stamp, bodies), sync=False)
+        except OSError:
+            pass
+
+    def _image(self, stamp, bodies):
+        # Offsets depend on the header's length, and that on the offsets: marshal writes small integers in 5 bytes each, so a
+        # first round with any such numbers gives the length.
+        def header(base):
+            table, at = {}, base
+            for name, entry in self.modules.items():
+                body = bodies.get(name)
+                table[name] = (entry[0], at, len(body), self._sha256(body).digest()) if body else (entry[0], 0, 0, b"")
+                at += len(body or b"")
+            # Version 2 has no references: equal values must not make the length depend on identity.
+            return marshal.dumps({"stamp": stamp, "modules": table}, 2)
+
+        head = header(44 + len(header(0)))
+        yield b"PSIMAGE1" + self._boot["mac"](self._state["key"], head) + len(head).to_bytes(4, "big") + head
+        for name in self.modules:
+            if name in bodies:
+                yield bodies[name]
+
+    def _write(self, name, pieces, sync):
+        dir_fd = self._state["dir_fd"]
+        aside = ".%s.%d-%s" % (name[:120], os.getpid(), os.urandom(6).hex())
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=dir_fd)
+        try:
+            try:
+                for piece in pieces:
+                    view = memoryview(piece)
+                    while view:
+                        view = view[os.write(fd, view) :]
+                if sync:
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.rename(aside, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+        except BaseException:
+            self._remove(aside)
+            raise
+
+    def _remove(self, name):
+        try:
+            os.unlink(name, dir_fd=self._state["dir_fd"])
+        except OSError:
+            pass
+
+    def _prune(self):
+        """Keep the newest archives, the newest images of these, and no leftovers of an hour ago."""
+        import time
+
+        dir_fd, found = self._state["dir_fd"], {}
+        for name in os.listdir(dir_fd):
+            if name.startswith(_OURS):
+                stamp = self._boot["stamp"](name, dir_fd)
+                if stamp:
+                    found[name] = stamp[2]
+        newest = sorted(found, key=found.get, reverse=True)
+        keep = [name for name in newest if name.endswith(".tar") and name != self._state["tar"]][: KEEP_ARCHIVES - 1]
+        keep.append(self._state["tar"])
+        stems = tuple(name[:-4] for name in keep)
+        keep += [name for name in newest if name.endswith(".img") and name.startswith(stems)][:KEEP_IMAGES]
+        hour_ago = (time.time() - 3600) * 1e9
+        keep += [name for name in newest if name.startswith(".") and found[name] > hour_ago]
+        for name in set(found) - set(keep):
+            self._remove(name)
+
+    def clean(self):
+        """Remove all that pushsalt left in the private directory, the lock last. Returns the names removed."""
+        import shutil
+
+        path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
+        if dir_fd < 0:
+            return removed
+        for name in sorted(os.listdir(dir_fd), key=lambda name: (name == "lock", name)):
+            if name.startswith(_OURS):
+                os.unlink(name, dir_fd=dir_fd)
+            elif name == "files" or name.startswith("run-"):
+                shutil.rmtree("%s/%s" % (path, name))
+            elif name == "lock":
+                os.unlink(name, dir_fd=dir_fd)
+            else:
+                continue
+            removed.append("%s/%s" % (path, name))
+        try:
+            os.rmdir(path)
+            removed.append(path)
+        except OSError:
+            pass  # somebody else keeps something there
+        return removed
+
+
+def members(archive):
+    """(module, (is package, offset, size)) of each Python file in the archive: plain files with sound names only."""
+    at = 0
+    while at + _BLOCK <= len(archive) and archive[at]:
+        name = archive[at : archive.index(b"\0", at, at + 101)].decode("ascii")
+        size = int(archive[at + 124 : at + 135], 8)
+        if archive[at + 156 : at + 157] != b"0" or not name.startswith("thin/") or ".." in name:
+            raise ValueError("%r does not belong into a runtime" % name)
+        if name.endswith(".py"):
+            parts = name[:-3].split("/")
+            package = parts[-1] == "__init__"
+            yield ".".join(parts[:-1] if package else parts), (package, at + _BLOCK, size)
+        at += _BLOCK + (size + _BLOCK - 1) // _BLOCK * _BLOCK
