@@ -16,6 +16,8 @@ A ``runtime`` (``thin.runtime``, or a user's module folders) has ``code(modname)
 import functools
 import types
 
+from thin import log
+
 #: Dunders that a module may use although nobody filled them.
 EMPTY = {
     "__env__": "base", "__low__": dict, "__lowstate__": list, "__running__": dict, "__instance_id__": "",
@@ -268,14 +270,13 @@ class Loader(object):
         space["__package__"] = full.rpartition(".")[0]
         space["__module_object__"] = module  # keeps the module alive as long as its functions
         exec(source.code(full), space)  # noqa: S102  (this is what a loader does)
+        log.adopt()
         init = space.get("__init__")
         if isinstance(init, types.FunctionType):
             init(self.opts)
         return space
 
     def _note(self, text):
-        from thin import log
-
         log.getLogger(__name__).warning(text)
 
 

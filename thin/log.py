@@ -75,6 +75,23 @@ def getLogger(name=""):
     return Logger(name)
 
 
+def adopt():
+    """Give the standard ``logging`` a handler that ends in ``sink``, once a user's module has imported it."""
+    import sys
+
+    logging = sys.modules.get("logging")
+    if logging is None or sink is None or getattr(logging, "_adopted", False):
+        return
+    logging._adopted = True
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            sink(record.levelname, self.format(record))
+
+    logging.root.handlers[:] = [Handler()]
+    logging.root.setLevel(level)
+
+
 def _format(text, args):
     if not args:
         return str(text)

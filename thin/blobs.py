@@ -1,0 +1,238 @@
+"""Bytes that the controller sends, named by their SHA-256: source files on disk, rendered text in memory.
+
+Source files are kept in ``files/`` of the private directory, by digest, so that the next run finds them; they are
+verified before use and the oldest go when there are too many. Without a private directory they live in a temporary one
+(0700) that is removed at the end. What is ``secret`` (a rendered template may hold pillar) never touches a disk here.
+"""
+
+import errno
+import hashlib
+import os
+
+DIGEST_SIZE = 32
+CACHE_LIMIT = 256 * 1024 * 1024
+_FLAGS = os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+
+
+def digest_of(path):
+    """SHA-256 (hex) of a regular file's bytes, or None when it cannot be read or is no regular file."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as stream:
+        import stat
+
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        sha = hashlib.sha256()
+        try:
+            for piece in iter(lambda: stream.read(1024 * 1024), b""):
+                sha.update(piece)
+        except OSError:
+            return None
+    return sha.hexdigest()
+
+
+class Blobs(object):
+    """What has arrived and what is on its way. Digests are hex text.
+
+    ``private`` is the private directory of this user on this target, or None.
+    """
+
+    def __init__(self, private=None, limit=CACHE_LIMIT):
+        self._private = private
+        self._limit = limit
+        self._folder = None
+        self._temporary = False
+        self._memory = {}  # digest -> bytes
+        self._verified = {}  # digest -> path
+        self._coming = {}  # digest -> _Memory or _File
+        self._failed = {}  # digest -> why it could not be stored
+
+    def expect(self, digest, secret):
+        """Say that a blob will come; ``secret`` keeps it in memory. Nothing that was not expected is stored."""
+        if digest not in self._coming:
+            self._failed.pop(digest, None)
+            self._coming[digest] = _Memory() if secret else _File()
+
+    def feed(self, payload):
+        """Take one B frame: the digest, then a piece; an empty piece ends the blob."""
+        digest, piece = bytes(payload[:DIGEST_SIZE]), payload[DIGEST_SIZE:]
+        digest = "".join("%02x" % byte for byte in bytearray(digest))
+        coming = self._coming.get(digest)
+        if coming is None:
+            return
+        try:
+            if piece:
+                coming.write(self, digest, piece)
+                return
+            done = coming.end(self, digest)
+        except OSError as exc:
+            del self._coming[digest]
+            coming.abort()
+            self._failed[digest] = "cannot store a file of the controller: %s" % (exc.strerror or exc)
+            # Its other pieces are dropped on arrival.
+            return
+        del self._coming[digest]
+        if not done:
+            self._failed[digest] = "a file of the controller arrived with other bytes than its digest says"
+
+    def waiting(self, digest):
+        """Whether it is on its way and not complete."""
+        return digest in self._coming
+
+    def failure(self, digest):
+        """Why it could not be stored, or None."""
+        return self._failed.get(digest)
+
+    def data(self, digest):
+        """The bytes, or None when they are not here."""
+        if digest in self._memory:
+            return self._memory[digest]
+        path = self.path(digest)
+        if path is None:
+            return None
+        with open(path, "rb") as handle:
+            return handle.read()
+
+    def path(self, digest):
+        """Path of the verified file with these bytes, or None when it is not here."""
+        if digest in self._verified and os.path.exists(self._verified[digest]):
+            return self._verified[digest]
+        folder = self.folder(create=False)
+        path = folder and os.path.join(folder, digest)
+        if not path or not os.path.isfile(path) or os.path.islink(path):
+            return None
+        if digest_of(path) != digest:
+            _unlink(path)
+            return None
+        self._verified[digest] = path
+        try:
+            os.utime(path)
+        except OSError:
+            pass
+        return path
+
+    def hold(self, digest):
+        """Whether the bytes are here, in memory or on disk."""
+        return digest in self._memory or self.path(digest) is not None
+
+    def folder(self, create=True):
+        """The folder of the files, made when it is needed; None when there is none."""
+        if self._folder is None and self._private is not None:
+            folder = os.path.join(self._private, "files")
+            try:
+                if create and not os.path.isdir(folder):
+                    os.mkdir(folder, 0o700)
+                info = os.lstat(folder)
+                if info.st_uid == os.geteuid() and not info.st_mode & 0o022 and not os.path.islink(folder):
+                    self._folder = folder
+            except OSError as exc:
+                if create and exc.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
+                    raise
+        if self._folder is None and create:
+            import tempfile
+
+            self._folder, self._temporary = tempfile.mkdtemp(prefix="pushsalt-"), True
+        return self._folder
+
+    def forget_secrets(self):
+        """Drop what is only in memory, at the end of a run."""
+        self._memory.clear()
+
+    def close(self):
+        """Remove what was temporary, and the oldest of the rest when it is too much."""
+        for coming in self._coming.values():
+            coming.abort()
+        self._coming.clear()
+        self._memory.clear()
+        if self._folder is None:
+            return
+        if self._temporary:
+            import shutil
+
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:
+            prune(self._folder, self._limit)
+        self._folder = None
+
+
+def prune(folder, limit):
+    """Remove the files used longest ago until the rest has ``limit`` bytes at most."""
+    entries = []
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        try:
+            info = os.lstat(path)
+        except OSError:
+            continue
+        entries.append((info.st_mtime, info.st_size, path))
+    total = sum(entry[1] for entry in entries)
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            break
+        _unlink(path)
+        total -= size
+
+
+class _Memory(object):
+    def __init__(self):
+        self._bytes = bytearray()
+
+    def write(self, blobs, digest, piece):
+        self._bytes += piece
+
+    def end(self, blobs, digest):
+        data = bytes(self._bytes)
+        if hashlib.sha256(data).hexdigest() != digest:
+            return False
+        blobs._memory[digest] = data
+        return True
+
+    def abort(self):
+        self._bytes = bytearray()
+
+
+class _File(object):
+    def __init__(self):
+        self._handle = self._path = None
+        self._sha = hashlib.sha256()
+
+    def _open(self, blobs, digest):
+        if self._handle is None:
+            self._path = os.path.join(blobs.folder(), ".%s.%d" % (digest, os.getpid()))
+            _unlink(self._path)
+            self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+
+    def write(self, blobs, digest, piece):
+        self._open(blobs, digest)
+        self._sha.update(piece)
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[os.write(self._handle, rest):]
+
+    def end(self, blobs, digest):
+        self._open(blobs, digest)
+        if self._sha.hexdigest() != digest:
+            self.abort()
+            return False
+        os.close(self._handle)
+        self._handle = None
+        target = os.path.join(blobs.folder(), digest)
+        os.rename(self._path, target)
+        blobs._verified[digest] = target
+        return True
+
+    def abort(self):
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+            _unlink(self._path)
+
+
+def _unlink(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

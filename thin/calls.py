@@ -1,0 +1,46 @@
+"""One call of an execution function, with the words Salt has for wrong arguments."""
+
+import time
+
+from thin.exceptions import SaltInvocationError
+from thin.utils import args as signatures
+
+
+def call(function, name, args, kwargs, opts, cli=False):
+    """What ``function`` returns for these arguments.
+
+    ``cli``: the call comes from a command line. Then functions with ``**kwargs`` are told so, as Salt does
+    (``__pub_fun`` and its like, which make ``cmd.run`` use a shell), and unknown keywords are refused by name.
+    """
+    if cli:
+        shape = signatures.spec(function)
+        if shape.keywords is None:
+            wrong = [key for key in kwargs if key not in shape.args and key not in shape.kwonly]
+            if wrong:
+                raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(
+                    "%s=%s" % (key, kwargs[key]) for key in wrong))
+        else:
+            kwargs = dict(kwargs, **_published(name, args, kwargs, opts))
+    try:
+        return function(*args, **kwargs)
+    except TypeError as exc:
+        if isinstance(exc, SaltInvocationError) or exc.__traceback__.tb_next is not None:
+            raise
+        raise TypeError("Passed invalid arguments to %s: %s" % (name, exc))
+
+
+def _published(name, args, kwargs, opts):
+    """What Salt's master would have published of this job, under the names that functions look for."""
+    arg = list(args)
+    if kwargs:
+        arg.append(dict(kwargs, __kwarg__=True))
+    return {
+        "__pub_fun": name, "__pub_arg": arg, "__pub_jid": opts.get("jid") or jid(), "__pub_ret": "",
+        "__pub_tgt": opts.get("id"), "__pub_tgt_type": "glob", "__pub_user": opts.get("user", "root"),
+    }
+
+
+def jid():
+    """A job id: local time to the microsecond, twenty digits."""
+    now = time.time()
+    return time.strftime("%Y%m%d%H%M%S", time.localtime(now)) + "%06d" % (now % 1 * 1000000)

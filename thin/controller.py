@@ -1,0 +1,135 @@
+"""The link's other end as the worker sees it: answers from the plan of the run, else asks over the channel.
+
+See thin.link for what the methods promise.
+"""
+
+import os
+
+from thin import blobs, exceptions, wire
+from thin.link import LinkError
+
+
+class Controller(object):
+    """``channel`` asks, ``store`` (thin.blobs.Blobs) has the bytes; ``begin``/``end`` bracket a run's plan."""
+
+    def __init__(self, channel, store):
+        self._channel = channel
+        self._store = store
+        self.end()
+
+    # the plan
+
+    def begin(self, files=None, templates=None, trees=None, wants=()):
+        """Take the plan of a run. Returns the digests that are not here and have to be sent.
+
+        ``wants`` are ``[digest, destination or None]``: a destination that has the bytes already is as good as a copy.
+        """
+        self._files = dict(files or {})
+        self._templates = dict(templates or {})
+        self._trees = dict(trees or {})
+        secret = set(self._templates.values())
+        need = []
+        for digest, destination in wants:
+            if digest in need or self._store.hold(digest):
+                continue
+            if destination and blobs.digest_of(destination) == digest:
+                self._elsewhere[digest] = destination
+                continue
+            self._store.expect(digest, digest in secret)
+            need.append(digest)
+        return need
+
+    def end(self):
+        self._files, self._templates, self._trees = {}, {}, {}
+        self._elsewhere = {}  # digest -> path outside of the store that had these bytes when the run began
+        self._store.forget_secrets()
+
+    # what thin.link offers
+
+    def file(self, url, saltenv="base", have=()):
+        digest = self.file_digest(url, saltenv)
+        if digest is None:
+            return None
+        for path in list(have) + [self._elsewhere.get(digest)]:
+            if path and blobs.digest_of(path) == digest:
+                return path
+        path = self._arrived(digest)
+        if path is None:
+            self._store.expect(digest, secret=False)
+            self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "bytes": True})
+            path = self._arrived(digest)
+        if path is None:
+            raise LinkError("the file %s changed on the controller during the run" % url)
+        return path
+
+    def file_digest(self, url, saltenv="base"):
+        key = wire.file_key(url, saltenv)
+        if key not in self._files:
+            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "bytes": False})
+            self._files[key] = None if answer.get("missing") else answer["digest"]
+        return self._files[key]
+
+    def tree(self, url, saltenv="base"):
+        key = wire.file_key(url, saltenv)
+        if key not in self._trees:
+            self._trees[key] = self._ask({"k": "tree", "url": url, "saltenv": saltenv}).get("entries")
+        entries = self._trees[key]
+        base, _, query = url.partition("?")
+        for entry in entries or ():
+            if entry[1] == "f":
+                child = "%s/%s%s" % (base.rstrip("/"), entry[0], "?" + query if query else "")
+                self._files.setdefault(wire.file_key(child, saltenv), entry[2])
+        return entries
+
+    def template(self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None):
+        key = wire.template_key(text if source is None else source, saltenv, engine, context, defaults, tag)
+        digest = self._templates.get(key)
+        if digest is not None:
+            data = self._text(digest)
+            if data is not None:
+                return data
+        answer = self._ask({
+            "k": "template", "key": key, "url": source, "text": text, "saltenv": saltenv, "engine": engine,
+            "context": context, "defaults": defaults, "tag": tag, "sls": sls,
+        })
+        data = answer["text"]
+        return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
+
+    def pillar(self):
+        return self._ask({"k": "pillar"})["pillar"]
+
+    def ask(self, fun, args=(), kwargs=None):
+        try:
+            return self._ask({"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}).get("ret")
+        except LinkError as exc:
+            known = getattr(exceptions, exc.exception, None)
+            if isinstance(known, type) and issubclass(known, exceptions.SaltException):
+                try:
+                    raise known(exc.message)
+                except TypeError:
+                    pass
+            raise
+
+    # below
+
+    def _ask(self, question):
+        answer = self._channel.ask(question)
+        if answer.get("error") is not None:
+            raise LinkError(answer["error"], answer.get("exception") or "SaltException")
+        return answer
+
+    def _arrived(self, digest):
+        """Path of the blob, once it is complete; None when it is not here and not coming."""
+        self._channel.wait(lambda: not self._store.waiting(digest))
+        if self._store.failure(digest):
+            raise LinkError(self._store.failure(digest))
+        return self._store.path(digest)
+
+    def _text(self, digest):
+        self._channel.wait(lambda: not self._store.waiting(digest))
+        data = self._store.data(digest)
+        path = self._elsewhere.get(digest)
+        if data is None and path and blobs.digest_of(path) == digest and os.path.isfile(path):
+            with open(path, "rb") as handle:
+                data = handle.read()
+        return data

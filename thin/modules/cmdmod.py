@@ -1,0 +1,636 @@
+"""Runs commands on the target. Salt: ``salt/modules/cmdmod.py``.
+
+Every function shares the arguments of ``run``:
+
+cmd             text or list. Without a shell, text is split as a POSIX shell would.
+cwd             where to run; the user's home by default.
+stdin           text; ``\\n`` written as two characters is a newline.
+runas, group    the user and group to run as, with the environment that the user has after logging in.
+shell           the shell for ``python_shell``; $SHELL or /bin/sh.
+python_shell    hand the text to the shell. Off, except for ``shell`` and for calls from the command line.
+env             dict, or list of dicts, of variables; ``clean_env`` drops all others; ``prepend_path`` goes before PATH.
+umask           octal text.
+timeout         seconds; then the command and its children are killed, and the return code is 1.
+template        renders ``cmd`` and ``cwd`` with this engine on the controller first.
+rstrip          cut white space at the end of the output.
+output_encoding what the output is decoded with (UTF-8); what does not fit is replaced.
+output_loglevel level of the log lines about it; ``quiet``: none. hide_output: return nothing of the output.
+bg              do not wait.
+ignore_retcode  the return code is no failure; success_retcodes, success_stdout, success_stderr: what else is success.
+reset_system_locale  run in the C locale (LC_*, LANGUAGE).
+raise_err       raise CommandExecutionError when the return code is not 0.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger, number
+
+__virtualname__ = "cmd"
+
+__outputter__ = {"run": "txt"}
+
+log = getLogger(__name__)
+
+#: The login's shell when it is of Bourne's family: commands in states are written for that.
+DEFAULT_SHELL = os.environ.get("SHELL", "")
+if os.path.basename(DEFAULT_SHELL) not in ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"):
+    DEFAULT_SHELL = "/bin/sh"
+
+_LOCALE = ("CTYPE", "NUMERIC", "TIME", "COLLATE", "MONETARY", "MESSAGES", "PAPER", "NAME", "ADDRESS", "TELEPHONE",
+           "MEASUREMENT", "IDENTIFICATION")
+
+#: user -> the environment after logging in; asked for once
+_logins = {}
+
+
+def __virtual__():
+    return __virtualname__
+
+
+def run(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
+        clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
+        log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
+        saltenv=None, use_vt=False, redirect_stderr=True, bg=False, password=None, encoded_cmd=False, raise_err=False,
+        prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a command and return its output (stdout and stderr) as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run 'ls -l | grep foo'
+    """
+    ret = _run(merge=redirect_stderr, **_arguments(locals()))
+    if raise_err and not ignore_retcode and ret["retcode"] != 0 and output_loglevel != "quiet":
+        raise CommandExecutionError(_callback(log_callback)("" if hide_output else ret["stdout"]))
+    return "" if hide_output else ret["stdout"]
+
+
+def shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, env=None, clean_env=False,
+          template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
+          hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False,
+          bg=False, password=None, prepend_path=None, success_retcodes=None, success_stdout=None, success_stderr=None,
+          **kwargs):
+    """
+    Run a command line in a shell and return its output as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.shell 'ls -l | grep foo'
+    """
+    given = _arguments(locals())
+    if given.get("python_shell") is None:
+        given["python_shell"] = True
+    return run(hide_output=hide_output, **given)
+
+
+def run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
+               clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
+               log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
+               saltenv=None, use_vt=False, password=None, prepend_path=None, success_retcodes=None,
+               success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a command and return only its standard output
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run_stdout 'ls -l'
+    """
+    ret = _run(**_arguments(locals()))
+    return "" if hide_output else ret["stdout"]
+
+
+def run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
+               clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
+               log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
+               saltenv=None, use_vt=False, password=None, prepend_path=None, success_retcodes=None,
+               success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a command and return only its standard error
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run_stderr 'ls -l /nowhere'
+    """
+    ret = _run(**_arguments(locals()))
+    return "" if hide_output else ret["stderr"]
+
+
+def run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
+            clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None, output_loglevel="debug",
+            log_callback=None, hide_output=False, timeout=None, reset_system_locale=True, ignore_retcode=False,
+            saltenv=None, use_vt=False, redirect_stderr=False, password=None, encoded_cmd=False, prepend_path=None,
+            success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a command and return a dict of its pid, retcode, stdout and stderr
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run_all 'ls -l'
+    """
+    ret = _run(merge=redirect_stderr, **_arguments(locals()))
+    if hide_output:
+        ret["stdout"] = ret["stderr"] = ""
+    return ret
+
+
+def retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None,
+            clean_env=False, template=None, umask=None, output_encoding=None, output_loglevel="debug",
+            log_callback=None, timeout=None, reset_system_locale=True, ignore_retcode=False, saltenv=None,
+            use_vt=False, password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a command and return its exit code
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.retcode 'test -e /etc/motd'
+    """
+    return _run(merge=True, **_arguments(locals()))["retcode"]
+
+
+def run_bg(cmd, cwd=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None, clean_env=False,
+           template=None, umask=None, timeout=None, output_encoding=None, output_loglevel="debug", log_callback=None,
+           reset_system_locale=True, ignore_retcode=False, saltenv=None, password=None, prepend_path=None,
+           success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Start a command in a session of its own and return its pid at once
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run_bg 'long-job --quiet'
+    """
+    given = _arguments(locals())
+    given["bg"] = True
+    return {"pid": _run(**given)["pid"]}
+
+
+def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
+           env=None, template=None, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
+           hide_output=False, timeout=None, reset_system_locale=True, saltenv=None, use_vt=False, bg=False,
+           password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a script from the file server (``salt://``), a URL or a path, and return what ``run_all`` returns
+
+    ``args`` are text, split as a shell would, or a list. ``template`` renders the script first. The script is a private
+    file of the user that runs it, for as long as it runs; ``cwd`` is where it is put, too.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.script salt://scripts/runme.sh 'arg1 "arg two"'
+    """
+    given = _arguments(locals())
+    for name in ("source", "args", "template", "__env__"):
+        given.pop(name, None)
+    content = _script_bytes(source, saltenv or __opts__.get("saltenv") or "base", template, kwargs)
+    if content is None:
+        return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
+    if isinstance(args, str):
+        args = _split(args)
+    path = _private_file(content, os.path.splitext(source.partition("?")[0])[1], cwd, runas)
+    try:
+        given.update(cmd=[path] + [str(arg) for arg in args or ()], python_shell=False if args else python_shell)
+        ret = _run(**given)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        log.error("cmd.script: Unable to run script '%s': %s", source, exc)
+        ret = {}
+    finally:
+        if not bg:
+            _remove(path)
+    if hide_output:
+        ret["stdout"] = ret["stderr"] = ""
+    return ret
+
+
+def script_retcode(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL,
+                   python_shell=None, env=None, template="jinja", umask=None, timeout=None, reset_system_locale=True,
+                   saltenv=None, output_encoding=None, output_loglevel="debug", log_callback=None, use_vt=False,
+                   password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a script as ``script`` does and return its exit code
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.script_retcode salt://scripts/runme.sh
+    """
+    return script(**_arguments(locals()))["retcode"]
+
+
+def exec_code(lang, code, cwd=None, args=None, **kwargs):
+    """
+    Run a piece of source code with an interpreter and return its standard output
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.exec_code python3 'print(1 + 1)'
+    """
+    return exec_code_all(lang, code, cwd, args, **kwargs)["stdout"]
+
+
+def exec_code_all(lang, code, cwd=None, args=None, **kwargs):
+    """
+    Run a piece of source code with an interpreter and return what ``run_all`` returns
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.exec_code_all sh 'exit 3'
+    """
+    path = _private_file(str(code).encode("utf-8", "surrogateescape"), "", None, kwargs.get("runas"))
+    try:
+        more = [args] if isinstance(args, str) else list(args or ())
+        return run_all([lang, path] + more, cwd=cwd, python_shell=False, **kwargs)
+    finally:
+        _remove(path)
+
+
+def which(cmd):
+    """
+    Return the full path of a program, or None
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.which systemctl
+    """
+    return process.which(cmd) if cmd else None
+
+
+def which_bin(cmds):
+    """
+    Return the full path of the first of these programs that is there, or None
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.which_bin '[pip3, pip]'
+    """
+    for cmd in cmds if isinstance(cmds, (list, tuple, set)) else ():
+        found = which(cmd)
+        if found:
+            return found
+    return None
+
+
+def has_exec(cmd):
+    """
+    Whether a program is there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.has_exec systemctl
+    """
+    return which(cmd) is not None
+
+
+def shells():
+    """
+    Return the shells of /etc/shells
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.shells
+    """
+    return _shells() or []
+
+
+def tty(device, echo=""):
+    """
+    Write a text to a terminal (``tty1``, ``pts3``)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.tty tty0 'This is a test'
+    """
+    if device.startswith("tty"):
+        path = "/dev/" + device
+    elif device.startswith("pts"):
+        path = "/dev/" + device.replace("pts", "pts/")
+    else:
+        return {"Error": "The specified device is not a valid TTY"}
+    try:
+        with open(path, "wb") as handle:
+            handle.write(str(echo).encode("utf-8"))
+    except OSError:
+        return {"Error": "Echoing to %s returned error" % path}
+    return {"Success": "Message was successfully echoed to %s" % path}
+
+
+def powershell(cmd, **kwargs):
+    """
+    Not supported: there are no Windows targets
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.powershell 'Get-Date'
+    """
+    raise CommandExecutionError("cmd.powershell needs Windows or PowerShell Core, which pushsalt does not support")
+
+
+# What they share
+
+
+def _arguments(given):
+    """The arguments of a public function, from its ``locals()``, for the next one to take."""
+    given = dict(given)
+    given.update(given.pop("kwargs", {}))
+    for name in ("hide_output", "redirect_stderr", "raise_err"):
+        given.pop(name, None)
+    return given
+
+
+def _callback(log_callback):
+    return log_callback if callable(log_callback) else lambda text: text
+
+
+def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
+         env=None, clean_env=False, prepend_path=None, rstrip=True, template=None, umask=None, timeout=None,
+         reset_system_locale=True, ignore_retcode=False, saltenv=None, bg=False, output_encoding=None,
+         output_loglevel="debug", log_callback=None, success_retcodes=None, success_stdout=None, success_stderr=None,
+         **kwargs):
+    """The one way down to a process: checks the arguments, runs, and returns pid, retcode, stdout, stderr."""
+    quiet = output_loglevel == "quiet"
+    shown = _callback(log_callback)
+    runas = runas or __context__.get("runas") or None
+    if python_shell is None:
+        python_shell = bool(kwargs.get("__pub_jid")) or __opts__.get("cmd_safe", True) is False
+    if shell and not (os.path.isfile(shell) and os.access(shell, os.X_OK)):
+        raise CommandExecutionError("The shell %s is not available" % shell)
+    if not quiet and _shells() is not None and shell not in _shells():
+        log.warning("Attempt to run a shell command with what may be an invalid shell! "
+                    "Check to ensure that the shell <%s> is valid for this user.", shell)
+    cwd = _directory(cwd, runas)
+    if template:
+        cmd, cwd = _rendered(cmd, saltenv, template), _rendered(cwd, saltenv, template)
+    if "__pub_jid" in kwargs and not _permitted(cmd):
+        raise CommandExecutionError('The shell command "%s" is not permitted' % cmd)
+    env = _variables(env)
+    try:
+        identity = process.Identity(runas, group) if runas or group else None
+    except KeyError:
+        raise CommandExecutionError(_nobody(runas, group))
+    if runas:
+        env = dict(_login(runas, shell), **env)
+    if reset_system_locale is True:
+        for name in ["LC_" + part for part in _LOCALE] + ["LANGUAGE"]:
+            env.setdefault(name, "C")
+    full = env if clean_env else dict(os.environ, **env)
+    if prepend_path:
+        full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
+    if "NOTIFY_SOCKET" not in env:
+        full.pop("NOTIFY_SOCKET", None)
+    mask = _mask(umask)
+    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
+        raise CommandExecutionError("Specified cwd '%s' either not absolute or does not exist" % cwd)
+    good = _success(success_retcodes, success_stdout, success_stderr)
+    if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
+        raise CommandExecutionError("Error: timeout %s must be a number" % timeout)
+    if stdin is not None:
+        stdin = str(stdin)
+        if not kwargs.get("stdin_raw_newlines"):
+            stdin = stdin.replace("\\n", "\n")
+        stdin = stdin.encode("utf-8", "surrogateescape")
+    if not quiet:
+        log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (
+            _word(cmd), "as user '%s' " % runas if runas else "", cwd)))
+
+    argv = _argv(cmd, shell, python_shell)
+    try:
+        result = process.run(argv, cwd, full, stdin, merge, identity, mask, timeout, background=bg)
+    except (OSError, ValueError) as exc:
+        raise CommandExecutionError("Unable to run command '%s' in '%s'%s, reason: %s" % (
+            "REDACTED" if quiet else cmd, cwd, " as user '%s'" % runas if runas else "", exc))
+    if result.timed_out:
+        return {"stdout": "%s : Timed out after %s seconds" % (cmd, timeout), "stderr": "", "retcode": 1,
+                "pid": result.pid}
+    ret = {"pid": result.pid, "retcode": result.retcode, "stdout": "", "stderr": ""}
+    for name in ("stdout", "stderr"):
+        text = getattr(result, name).decode(output_encoding or "utf-8", "replace")
+        ret[name] = text.rstrip() if rstrip else text
+    if (ret["retcode"] in good[0] or any(part in ret["stdout"] for part in good[1])
+            or any(part in ret["stderr"] for part in good[2])):
+        ret["retcode"] = 0
+    __context__["retcode"] = 0 if ignore_retcode else ret["retcode"]
+    if not quiet:
+        _log_output(cmd, ret, ignore_retcode or bg, output_loglevel, shown)
+    return ret
+
+
+def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
+    severity = number(output_loglevel, number("info"))
+    if ret["retcode"] != 0 and not ignore_retcode:
+        severity = max(severity, number("error"))
+        log.error("%s", shown("Command '%s' failed with return code: %s" % (_word(cmd), ret["retcode"])))
+    for name in ("stdout", "stderr", "retcode"):
+        if ret[name]:
+            log.log(severity, "%s: %s", name, shown(ret[name]))
+
+
+def _word(cmd):
+    """The program's name: arguments may hold secrets, and do not go into logs."""
+    words = cmd if isinstance(cmd, (list, tuple)) else str(cmd).split()
+    return str(words[0]).strip() if words else ""
+
+
+def _argv(cmd, shell, python_shell):
+    if python_shell:
+        words = [str(word) for word in cmd] if isinstance(cmd, (list, tuple)) else [str(cmd)]
+        return [shell or "/bin/sh", "-c"] + words
+    words = cmd if isinstance(cmd, (list, tuple)) else _split(str(cmd))
+    if not words:
+        raise CommandExecutionError("Unable to run an empty command")
+    return [str(word) for word in words]
+
+
+def _split(text):
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as exc:
+        raise SaltInvocationError("cannot split %r into words: %s" % (text, exc))
+
+
+def _directory(cwd, runas):
+    if cwd:
+        return str(cwd)
+    home = os.path.expanduser("~%s" % (runas or ""))
+    return home if os.path.isdir(home) and os.access(home, os.R_OK) else "/"
+
+
+def _variables(env):
+    if isinstance(env, list):
+        merged = {}
+        for item in env:
+            merged.update(item if isinstance(item, dict) else {})
+        env = merged
+    env = {str(key): env[key] for key in env} if isinstance(env, dict) else {}
+    for key in env:
+        if env[key] is None:
+            log.error("Environment variable '%s' passed without a value. Setting value to an empty string", key)
+        env[key] = "" if env[key] is None else str(env[key])
+    return env
+
+
+def _mask(umask):
+    if umask is None:
+        return None
+    digits = str(umask).lstrip("0")
+    if not digits:
+        raise CommandExecutionError("Zero umask is not allowed.")
+    try:
+        return int(digits, 8)
+    except ValueError:
+        raise CommandExecutionError("Invalid umask: '%s'" % umask)
+
+
+def _success(retcodes, stdout, stderr):
+    def listed(value):
+        if value is None:
+            return []
+        if isinstance(value, (list, tuple, set)):
+            return list(value)
+        return [item.strip() for item in str(value).split(",")]
+
+    try:
+        numbers = [0] if retcodes is None else [int(code) for code in listed(retcodes)]
+    except ValueError:
+        raise SaltInvocationError("success_retcodes must be a list of integers")
+    return numbers, listed(stdout), listed(stderr)
+
+
+def _nobody(runas, group):
+    import pwd
+
+    if runas:
+        try:
+            pwd.getpwnam(runas)
+        except KeyError:
+            return "User '%s' is not available" % runas
+    return "Group '%s' is not available" % group
+
+
+def _login(user, shell):
+    """The environment that ``user`` has after logging in, by ``su -``; HOME and USER alone where that cannot be had."""
+    if user not in _logins:
+        mark = "pushsalt-" + os.urandom(16).hex()
+        dump = "printf %%s %s; cat /proc/self/environ 2>/dev/null || env -0; printf %%s %s" % (mark, mark)
+        argv = ["su"] + (["-s", shell] if shell else []) + ["-", user, "-c", dump]
+        parts = []
+        if os.geteuid() == 0:
+            try:
+                parts = process.run(argv, timeout=10).stdout.decode("utf-8", "surrogateescape").split(mark)
+            except OSError as exc:
+                log.debug("su: %s", exc)
+            if len(parts) != 3:
+                log.error("Environment could not be retrieved for user '%s'", user)
+        pairs = [item.partition("=") for item in (parts[1] if len(parts) == 3 else "").split("\0") if "=" in item]
+        env = {key: value for key, _, value in pairs if key not in ("_", "PWD", "SHLVL")}
+        env.update(USER=user, HOME=os.path.expanduser("~" + user))
+        _logins[user] = env
+    return _logins[user]
+
+
+def _permitted(cmd):
+    """Whether cmd_blacklist_glob and cmd_whitelist_glob let a command of the command line through."""
+    import fnmatch
+
+    text = " ".join(str(word) for word in cmd) if isinstance(cmd, (list, tuple)) else str(cmd)
+    black = __opts__.get("cmd_blacklist_glob") or ()
+    white = __opts__.get("cmd_whitelist_glob") or ("*",)
+    return not any(fnmatch.fnmatch(text, glob) for glob in black) and any(fnmatch.fnmatch(text, glob) for glob in white)
+
+
+def _rendered(text, saltenv, engine):
+    from thin import link
+
+    try:
+        out = link.template(None, saltenv or __opts__.get("saltenv") or "base", engine, text=text)
+    except link.LinkError as exc:
+        raise CommandExecutionError("Failed to execute cmd with error: %s" % exc)
+    return out.decode("utf-8", "surrogateescape")
+
+
+def _shells():
+    try:
+        with open("/etc/shells", "rb") as handle:
+            lines = handle.read().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return None
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _script_bytes(source, saltenv, template, kwargs):
+    """The script's bytes, or None when there is no such file."""
+    from thin import link
+
+    if template and source.startswith("salt://"):
+        return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
+    path = __salt__["cp.cache_file"](source, saltenv)
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as handle:
+            content = handle.read()
+    except OSError:
+        return None
+    if template:
+        content = link.template(None, saltenv, template, kwargs.get("context"), kwargs.get("defaults"),
+                                text=content.decode("utf-8", "surrogateescape"))
+    return content
+
+
+def _private_file(content, suffix, folder, owner):
+    """A new file that only its owner can read and execute."""
+    import tempfile
+
+    handle, path = tempfile.mkstemp(prefix="__pushsalt_", suffix=suffix, dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            if owner:
+                identity = process.Identity(owner)
+                os.fchown(stream.fileno(), identity.uid, -1)
+            os.fchmod(stream.fileno(), 0o500)
+    except (OSError, KeyError) as exc:
+        _remove(path)
+        raise CommandExecutionError("cannot write the script for user '%s': %s" % (owner, exc))
+    return path
+
+
+def _remove(path):
+    try:
+        os.remove(path)
+    except OSError as exc:
+        log.error("Unable to clean tempfile '%s': %s", path, exc)

@@ -1,0 +1,278 @@
+"""Runs programs: fork, exec, collect the output. The one place in thin that starts processes.
+
+``subprocess`` takes 10 ms to import, which is a third of a warm run; what is needed of it is small. The worker has one
+thread, so Python code may run between fork and exec.
+
+Children stay in the worker's process group, so that the end of the session ends them too; a background program gets a
+session of its own and lives on.
+"""
+
+import _signal as signal  # without the enums of `signal`, which cost more to import than all else here
+import errno
+import os
+import select
+import time
+
+#: Bytes kept of each stream. What is beyond is read and dropped, and the text says so.
+OUTPUT_LIMIT = 16 * 1024 * 1024
+CUT = b"\n[output cut here: more than %d bytes]"
+
+
+class Result(object):
+    """What came of a program: ``pid``, ``retcode`` (negative: a signal; None: still running), ``stdout``, ``stderr``.
+
+    ``timed_out`` is set when it was killed at its timeout.
+    """
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.retcode = None
+        self.stdout = self.stderr = b""
+        self.timed_out = False
+
+
+class Identity(object):
+    """Who a program runs as: numbers only, looked up before the fork."""
+
+    def __init__(self, user=None, group=None):
+        """Raises KeyError when the user or the group does not exist."""
+        self.uid = self.gid = self.groups = None
+        if user is not None:
+            import pwd
+
+            entry = pwd.getpwnam(user)
+            self.uid, self.gid = entry.pw_uid, entry.pw_gid
+        if group is not None:
+            import grp
+
+            self.gid = grp.getgrnam(group).gr_gid
+        if user is not None:
+            self.groups = sorted(set(os.getgrouplist(user, entry.pw_gid) + [self.gid]))
+
+    def assume(self):
+        """Become it, in the child. Nothing is called that is true already: an ordinary user may run as itself."""
+        if self.gid is not None and (os.getgid(), os.getegid()) != (self.gid, self.gid):
+            os.setgid(self.gid)
+        if self.groups is not None and set(os.getgroups()) | {os.getgid()} != set(self.groups):
+            os.setgroups(self.groups)
+        if self.uid is not None and (os.getuid(), os.geteuid()) != (self.uid, self.uid):
+            os.setuid(self.uid)
+
+
+def which(name, path=None):
+    """Full path (text) of an executable file, or None. A name with a slash is taken as it is."""
+    for candidate in _candidates(name, os.environ.get("PATH") if path is None else path):
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return os.fsdecode(candidate)
+    return None
+
+
+def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=None, timeout=None, background=False):
+    """Run a program to its end and return its Result.
+
+    ``argv``: list of text; ``stdin``: bytes or None (/dev/null); ``merge``: stderr goes into stdout; ``timeout``:
+    seconds, after which the program and what it started are killed; ``background``: do not wait, no output.
+    Raises OSError when the program cannot be started.
+    """
+    env = os.environ if env is None else env
+    argv = [os.fsencode(word) for word in argv]
+    if any(b"\0" in word for word in argv):
+        raise ValueError("embedded null byte")
+    paths = _candidates(argv[0], env.get("PATH"))
+    pipes, null = [], os.open(os.devnull, os.O_RDWR)
+
+    def pipe():
+        pipes.append(os.pipe())
+        return pipes[-1]
+
+    try:
+        fault = pipe()
+        feed = pipe() if stdin is not None and not background else None
+        out = None if background else pipe()
+        err = out if background or merge else pipe()
+        pid = os.fork()
+    except OSError:
+        _close(null, *[number for pair in pipes for number in pair])
+        raise
+    if pid == 0:  # the child: it leaves by exec or _exit only
+        try:
+            fds = (feed[0] if feed else null, out[1] if out else null, err[1] if err else null)
+            _become(fds, cwd, identity, umask, background)
+            _exec(paths, argv, env)
+        except OSError as exc:
+            os.write(fault[1], ("%d:%s" % (exc.errno or 0, exc.filename or "")).encode("utf-8", "replace"))
+        except BaseException as exc:
+            os.write(fault[1], ("0:%s" % exc).encode("utf-8", "replace"))
+        finally:
+            os._exit(127)
+    _close(null, fault[1])
+    if feed:
+        os.close(feed[0])
+    for number in {pair[1] for pair in (out, err) if pair}:
+        os.close(number)
+    result = Result(pid)
+    try:
+        _check(fault[0], pid, argv, feed)
+        if not background:
+            deadline = None if not timeout else time.monotonic() + timeout
+            _collect(result, feed and feed[1], out[0], err[0] if err is not out else None, stdin, deadline)
+    finally:
+        _close(fault[0], *{pair[0] for pair in (out, err) if pair})
+    return result
+
+
+def _close(*fds):
+    for number in fds:
+        try:
+            os.close(number)
+        except OSError:
+            pass
+
+
+def _candidates(name, path):
+    name = os.fsencode(name)
+    if b"/" in name:
+        return [name if isinstance(name, bytes) else os.fsencode(name)]
+    folders = os.fsencode(os.defpath if path is None else path).split(b":")
+    return [os.path.join(folder, name) for folder in folders if folder]
+
+
+def _become(fds, cwd, identity, umask, background):
+    # Lift the three out of 0..2 first: one of them may be in another's place.
+    fds = [os.dup(number) for number in fds]
+    while min(fds) < 3:
+        fds = [os.dup(number) for number in fds]
+    for target, number in enumerate(fds):
+        os.dup2(number, target)
+    for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if background:
+        os.setsid()
+    if umask is not None:
+        os.umask(umask)
+    if identity is not None:
+        identity.assume()
+    os.chdir(cwd)
+
+
+def _exec(paths, argv, env):
+    problem = OSError(errno.ENOENT, os.strerror(errno.ENOENT), os.fsdecode(argv[0]))
+    for path in paths:
+        try:
+            os.execve(path, argv, env)
+        except OSError as exc:
+            if exc.errno not in (errno.ENOENT, errno.ENOTDIR):
+                problem = OSError(exc.errno, exc.strerror, os.fsdecode(argv[0]))
+                if exc.errno != errno.EACCES:
+                    break
+    raise problem
+
+
+def _check(fault, pid, argv, feed):
+    """Wait until the child has become the program; raise what kept it from that."""
+    text = b""
+    while True:
+        piece = os.read(fault, 4096)
+        if not piece:
+            break
+        text += piece
+    if text:
+        os.waitpid(pid, 0)
+        _close(*feed[1:] if feed else ())
+        number, _, name = text.decode("utf-8", "replace").partition(":")
+        if int(number):
+            raise OSError(int(number), os.strerror(int(number)), name or os.fsdecode(argv[0]))
+        raise OSError(errno.EINVAL, name)
+
+
+def _collect(result, feed, out, err, stdin, deadline):
+    """Feed stdin (and close it), read both streams until they end; then wait for the program."""
+    streams = {out: [0, []]}
+    if err is not None:
+        streams[err] = [0, []]
+    poll, left = select.poll(), set(streams)
+    for number in left:
+        poll.register(number, select.POLLIN | select.POLLHUP)
+    if feed is not None:
+        os.set_blocking(feed, False)
+        poll.register(feed, select.POLLOUT | select.POLLERR)
+    sent = 0
+    while left:
+        rest = None if deadline is None else deadline - time.monotonic()
+        if rest is not None and rest <= 0:
+            _close(*[feed] if feed is not None else ())
+            return _give_up(result, streams, out, err)
+        for number, _ in poll.poll(None if rest is None else rest * 1000 + 1):
+            if number == feed:
+                try:
+                    sent += os.write(feed, stdin[sent:sent + 65536]) if sent < len(stdin) else 0
+                except BlockingIOError:
+                    continue
+                except OSError:  # it does not read on
+                    sent = len(stdin)
+                if sent >= len(stdin):
+                    poll.unregister(feed)
+                    os.close(feed)
+                    feed = None
+                continue
+            piece = os.read(number, 65536)
+            if not piece:
+                poll.unregister(number)
+                left.discard(number)
+            elif streams[number][0] < OUTPUT_LIMIT:
+                streams[number][1].append(piece[:OUTPUT_LIMIT - streams[number][0]])
+                streams[number][0] += len(piece)
+                if streams[number][0] > OUTPUT_LIMIT:
+                    streams[number][1].append(CUT % OUTPUT_LIMIT)
+    _close(*[feed] if feed is not None else ())
+    pause = 0.0005
+    while True:
+        pid, status = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
+        if pid:
+            break
+        if time.monotonic() > deadline:
+            return _give_up(result, streams, out, err)
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+    result.retcode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    _finish(result, streams, out, err)
+
+
+def _finish(result, streams, out, err):
+    result.stdout = b"".join(streams[out][1])
+    result.stderr = b"" if err is None else b"".join(streams[err][1])
+
+
+def _give_up(result, streams, out, err):
+    for pid in descendants(result.pid) + [result.pid]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    os.waitpid(result.pid, 0)
+    result.retcode, result.timed_out = -signal.SIGKILL, True
+    _finish(result, streams, out, err)
+
+
+def descendants(pid):
+    """Process ids of all that ``pid`` started and that still have it as an ancestor. Empty where there is no /proc."""
+    children = {}
+    try:
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open("/proc/%s/stat" % name, "rb") as handle:
+                        parent = int(handle.read().rpartition(b")")[2].split()[1])
+                except (OSError, ValueError, IndexError):
+                    continue
+                children.setdefault(parent, []).append(int(name))
+    except OSError:
+        return []
+    found, todo = [], [pid]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found.extend(below)
+        todo.extend(below)
+    return found

@@ -1,0 +1,173 @@
+"""The worker: the process on the target in which modules run. It serves the messages of thin.wire until the end.
+
+It never sees the channel itself, only a socket pair to the supervisor. All that it imports at the start is what every
+session needs; the engine, the grains and the modules come with the first message that needs them.
+"""
+
+import os
+import sys
+import time
+
+from thin import link, loader, log, runtime
+from thin.blobs import Blobs
+from thin.channel import Channel, Closed
+from thin.controller import Controller
+
+
+def main(sock, info):
+    """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
+    worker = Worker(sock, info)
+    try:
+        while True:
+            worker.channel.step()
+    except (Closed, ConnectionError):
+        pass
+    finally:
+        worker.close()
+
+
+class Worker(object):
+    """State of one session. A message's kind is the name of the method ``on_<kind>`` that serves it."""
+
+    def __init__(self, sock, info):
+        self.info = info
+        self.blobs = Blobs(info.get("dir"))
+        self.channel = Channel(sock, self.blobs, self.serve)
+        self.controller = Controller(self.channel, self.blobs)
+        self.loaders = None
+        self.opts = {}
+        link.connect(self.controller)
+
+    def close(self):
+        link.connect(None)
+        self.blobs.close()
+
+    def serve(self, message):
+        handler = getattr(self, "on_%s" % message.get("k"), None)
+        if handler is None:
+            log.getLogger(__name__).warning("unknown message %r", message.get("k"))
+            return
+        handler(message)
+
+    # messages
+
+    def on_init(self, message):
+        log.level = log.number(message.get("log_level") or "warning")
+        log.sink = self._log
+        self.opts = message.get("opts") or {}
+        self.opts.setdefault("id", message.get("id"))
+        self._fixed_grains = message.get("grains") or {}
+        self.loaders = loader.Loaders(self.opts, runtime, grains=self._collect, pillar=self.controller.pillar)
+        self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
+        ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": [],
+                 "uid": os.geteuid(), "user": _user(), "pid": os.getpid()}
+        try:
+            if message.get("want_grains"):
+                ready["grains"] = dict(self.loaders.grains)
+        except Exception as exc:
+            self.channel.send({"k": "error", "kind": "bootstrap_failed", "hint": "run with `-l debug` for the details",
+                               "message": "grains cannot be collected: %s: %s" % (type(exc).__name__, exc),
+                               "tb": _traceback()})
+            return
+        self.channel.send(ready)
+
+    def on_grains(self, message):
+        def answer():
+            if message.get("refresh"):
+                self.loaders.set_grains(self._collect())
+            return dict(self.loaders.grains)
+
+        self._answer(message, answer)
+
+    def on_call(self, message):
+        fun = message.get("fun")
+        try:
+            function = self.loaders.modules[fun]
+        except KeyError as exc:
+            self.channel.send({"k": "exc", "re": message["n"], "type": "KeyError", "message": str(exc), "tb": "",
+                               "known": False, "nearest": self.loaders.modules.nearest(fun)})
+            return
+        from thin import calls
+
+        args, kwargs = list(message.get("args") or ()), dict(message.get("kwargs") or {})
+        self._answer(message, lambda: calls.call(function, fun, args, kwargs, self.opts, message.get("cli")))
+
+    def on_run(self, message):
+        need = self.controller.begin(
+            message.get("files"), message.get("templates"), message.get("trees"), message.get("wants") or ())
+        if need:
+            self.channel.send({"k": "need", "re": message["n"], "digests": need})
+        self._answer(message, lambda: self._run(message))
+        self.controller.end()
+
+    def _run(self, message):
+        from thin import engine
+
+        count = [0]
+
+        def done(tag, ret):
+            count[0] += 1
+            self.channel.send({"k": "state", "tag": tag, "ret": ret})
+
+        before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
+        try:
+            run = engine.Engine(
+                self.loaders, collect_grains=self._collect,
+                on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
+            )
+            run.run(message.get("chunks") or [])
+        finally:
+            self.opts["test"] = before
+        return {"states": count[0]}
+
+    # below
+
+    def _answer(self, message, function):
+        """Send what ``function()`` returns, or what it raises."""
+        number = message["n"]
+        try:
+            ret = function()
+            if hasattr(ret, "__next__"):
+                ret = list(ret)
+            self.channel.send({"k": "ret", "re": number, "ret": ret})
+        except Closed:
+            raise
+        except (Exception, SystemExit) as exc:
+            name, text = describe(exc)
+            self.channel.send({"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(),
+                               "known": True})
+
+    def _collect(self):
+        from thin import grains
+
+        found = dict(grains.collect(self.opts))
+        if self.opts.get("grains_deep_merge"):
+            from thin.utils import dictupdate
+
+            return dictupdate.update(found, self._fixed_grains)
+        found.update(self._fixed_grains)
+        return found
+
+    def _log(self, level, text):
+        self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})
+
+
+def describe(exc):
+    """``(class name, text)`` of an exception, for people: never empty."""
+    name = getattr(exc, "exception", None) if isinstance(exc, link.LinkError) else type(exc).__name__
+    return name or type(exc).__name__, str(exc) or type(exc).__name__
+
+
+def _traceback():
+    import traceback
+
+    return traceback.format_exc()
+
+
+def _user():
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
