@@ -1,0 +1,584 @@
+"""Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
+
+Nothing here ever asks: debconf is non-interactive, changed configuration files stay as they are (``force_conf_new``
+takes the package's), the tools that ask along with apt are told not to. Locks of apt and dpkg are waited for, up to the
+option ``apt_lock_timeout`` (seconds, default 300).
+
+The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
+never out of date, whoever changed it.
+"""
+
+import contextlib
+import os
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import aptout, debversion, pkgspec
+
+__virtualname__ = "pkg"
+
+LISTS = "/var/lib/apt/lists"
+DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")
+CACHE = "/var/cache/apt"
+LOCK_TIMEOUT = 300
+
+ENVIRONMENT = {
+    "LC_ALL": "C",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "DEBCONF_NONINTERACTIVE_SEEN": "true",
+    "APT_LISTBUGS_FRONTEND": "none",
+    "APT_LISTCHANGES_FRONTEND": "none",
+    "NEEDRESTART_MODE": "a",
+    "UCF_FORCE_CONFFOLD": "1",
+}
+
+
+#: what maintainer scripts complain about comes on stderr, not mixed into the progress on a terminal of apt's own
+_OWN_STDERR = ["-o", "Dpkg::Use-Pty=0"]
+
+
+def __virtual__():
+    if __grains__.get("os_family") == "Debian":
+        return __virtualname__
+    return False, "The pkg module could not be loaded: unsupported OS family"
+
+
+# Names and versions
+
+
+def normalize_name(name):
+    """The name without ``:arch`` where that is the system's own architecture (or all, any)."""
+    base, colon, arch = name.rpartition(":")
+    return base if colon and arch in (__grains__["osarch"], "all", "any") else name
+
+
+def parse_arch(name):
+    """``"libc6:i386"`` -> ``{"name": "libc6", "arch": "i386"}``; arch is None where none is written."""
+    base, colon, arch = name.rpartition(":")
+    return {"name": base, "arch": arch} if colon else {"name": name, "arch": None}
+
+
+def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
+    """-1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where dpkg cannot say."""
+    versions = [str(version) for version in (pkg1, pkg2)]
+    if ignore_epoch:
+        versions = [debversion.without_epoch(version) for version in versions]
+    try:
+        return debversion.compare(*versions)
+    except ValueError:
+        return None
+
+
+# What is there
+
+
+def list_pkgs(versions_as_list=False, removed=False, purge_desired=False, **kwargs):
+    """``{name: "version"}`` of the installed packages (with ``versions_as_list``: ``{name: [versions]}``).
+
+    ``removed``: instead those removed whose configuration is left. ``purge_desired``: those installed but marked for
+    purging. Names of foreign architectures carry ``:arch``.
+    """
+    installed, rest, purging, _ = _database()
+    wanted = rest if _true(removed) else purging if _true(purge_desired) else dict(purging, **installed)
+    if _true(versions_as_list):
+        return {name: list(versions) for name, versions in wanted.items()}
+    return {name: ",".join(versions) for name, versions in wanted.items()}
+
+
+def list_provides(**kwargs):
+    """``{virtual name: [names of installed packages that provide it]}``."""
+    provides = _database()[3]
+    return {virtual: [name for name, _ in providers] for virtual, providers in provides.items()}
+
+
+def version(*names, **kwargs):
+    """The installed version of a package ("" when absent), or ``{name: version}`` of several."""
+    return __salt__["pkg_resource.version"](*names, **kwargs)
+
+
+def latest_version(*names, **kwargs):
+    """The version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several names.
+
+    ``refresh`` (default True) updates the lists first, ``fromrepo`` prefers that release, ``show_installed`` gives the
+    candidate also where it is installed already. An unknown package has "".
+    """
+    if "repo" in kwargs:
+        raise SaltInvocationError("The 'repo' argument is invalid, use 'fromrepo' instead")
+    if not names:
+        return ""
+    if _true(kwargs.get("refresh", True)):
+        refresh_db(kwargs.get("cache_valid_time", 0))
+    available = _candidates(names, kwargs.get("fromrepo"))
+    if not _true(kwargs.get("show_installed", False)):
+        installed = list_pkgs(versions_as_list=True)
+        for name in names:
+            if any(pkgspec.holds(have, ">=", available[name], version_cmp) for have in installed.get(name, ())):
+                available[name] = ""
+    return available[names[0]] if len(set(names)) == 1 else available
+
+
+available_version = latest_version
+
+
+def upgrade_available(name, **kwargs):
+    """Whether a newer version of the package can be had."""
+    return latest_version(name) != ""
+
+
+def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
+    """``{name: new version}`` of what an upgrade would bring. Raises CommandExecutionError in apt's words."""
+    if _true(refresh):
+        refresh_db(kwargs.get("cache_valid_time", 0))
+    release = kwargs.get("fromrepo")
+    args = ["-o", "APT::Default-Release=%s" % release] if release else []
+    done = _run(["apt-get", "--just-print"] + args + ["dist-upgrade" if dist_upgrade else "upgrade"])
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Failed to get upgrades: %s" % (done["stderr"] or done["stdout"]))
+    return aptout.upgrades(done["stdout"])
+
+
+def list_repo_pkgs(*args, **kwargs):
+    """``{name: [versions]}`` that the repositories offer, in apt-cache's order, newest first; without names: of all."""
+    names = [name.split("=")[0].split("<")[0].split(">")[0] for name in args]
+    return aptout.versions(_run(["apt-cache"] + (["show", "--"] + names if names else ["dump"]))["stdout"])
+
+
+def show(*names, **kwargs):
+    """``{name: {version: {field: value}}}`` from apt-cache show. ``filter``: field names (list or comma-separated)."""
+    if kwargs.get("refresh"):
+        refresh_db()
+    wanted = kwargs.get("filter") or []
+    wanted = wanted.split(",") if isinstance(wanted, str) else wanted
+    wanted = {str(field).strip().lower() for field in wanted}
+    found = {}
+    for stanza in aptout.stanzas(_run(["apt-cache", "show", "--"] + list(names))["stdout"]) if names else ():
+        name, number = stanza.pop("Package", None), stanza.pop("Version", None)
+        if name and number:
+            # Salt shows of a folded field only what stands on its own lines' first one
+            fields = {key: value.split("\n")[0] for key, value in stanza.items() if not wanted or key.lower() in wanted}
+            found.setdefault(name, {}).setdefault(number, {}).update(fields)
+    return found
+
+
+def info_installed(*names, **kwargs):
+    """``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises where one is not known."""
+    renamed = {"package": "name", "origin": "vendor", "section": "group", "maintainer": "packager", "homepage": "url"}
+    found = {}
+    for name, data in __salt__["lowpkg.info"](*names, failhard=kwargs.get("failhard", True)).items():
+        if data.get("status", "ii")[1] == "i":
+            found[name] = {renamed.get(key, key): value for key, value in data.items() if key != "status"}
+    return found
+
+
+def file_list(*packages, **kwargs):
+    """``{"errors": [], "files": [paths]}`` of the packages (of all that are installed, without names)."""
+    return __salt__["lowpkg.file_list"](*packages)
+
+
+def file_dict(*packages, **kwargs):
+    """``{"errors": [], "packages": {name: [paths]}}``."""
+    return __salt__["lowpkg.file_dict"](*packages)
+
+
+def owner(*paths, **kwargs):
+    """The package that a path belongs to ("" for none), or ``{path: package}`` of several."""
+    found = {}
+    for path in paths:
+        done = _run(["dpkg-query", "-S", "--", path])
+        found[path] = done["stdout"].split(":")[0] if done["retcode"] == 0 else ""
+    if len(paths) == 1:
+        return found[paths[0]]
+    return found or ""
+
+
+def which(path):
+    """The package that an existing file belongs to: None when no package has it, False when there is no such path."""
+    if not os.path.isabs(path) or not os.path.exists(path):
+        return False
+    return owner(path) or None
+
+
+def list_downloaded(root=None, **kwargs):
+    """``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of apt's downloads."""
+    import datetime
+
+    folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
+    found = {}
+    for place, _, files in os.walk(folder):
+        for path in (os.path.join(place, name) for name in files if name.endswith(".deb")):
+            data, stat = __salt__["lowpkg.bin_pkg_info"](path), os.stat(path)
+            created = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=int(stat.st_ctime))
+            found.setdefault(data["name"], {})[data["version"]] = {
+                "path": path,
+                "size": stat.st_size,
+                "creation_date_time_t": int(stat.st_ctime),
+                "creation_date_time": created.isoformat(),
+            }
+    return found
+
+
+# Changes
+
+
+def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
+    """Run apt-get update: ``{repository: True fetched | None unchanged | False failed}``.
+
+    {} when the lists are younger than ``cache_valid_time`` seconds. Raises CommandExecutionError in apt's words, with
+    ``failhard`` also for a single repository in error.
+    """
+    import time
+
+    __context__.pop("pkg.refresh", None)
+    if cache_valid_time and time.time() - _modified(LISTS) < float(cache_valid_time):
+        return {}
+    done = _run(["apt-get", "-q", "update"], timeout=kwargs.get("timeout", __opts__.get("aptpkg_refresh_db_timeout")))
+    if done["retcode"] != 0:
+        raise CommandExecutionError(done["stderr"] or done["stdout"])
+    found, errors = aptout.refreshed(done["stdout"])
+    if _true(failhard) and errors:
+        raise CommandExecutionError("Error getting repos: %s" % ", ".join(errors))
+    try:
+        os.utime(LISTS, None)  # apt leaves the folder alone when nothing is new: cache_valid_time counts from now
+    except OSError:
+        pass
+    return found
+
+
+def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=None, pkgs=None, sources=None,
+            reinstall=False, downloadonly=False, ignore_epoch=False, normalize=True, **kwargs):
+    """Install or up- and downgrade packages: ``{name: {"old", "new"}}`` of all that changed.
+
+    ``pkgs``: names or ``{name: version}``; a version may be exact, have a ``*``, or be a condition like ``>=1.2``.
+    ``sources``: ``{name: path or URL}``. Other words: ``version``, ``cache_valid_time``, ``install_recommends``,
+    ``only_upgrade``, ``force_conf_new``, ``force_yes``, ``env``. Held packages are changed and stay held.
+    Raises CommandExecutionError whose ``info`` has ``errors`` (apt's words) and ``changes``.
+    """
+    params, kind = __salt__["pkg_resource.parse_targets"](
+        name, pkgs, sources, normalize=normalize and kwargs.get("split_arch", True),
+        saltenv=kwargs.get("saltenv", "base"), version=None if pkgs else kwargs.get("version"),
+    )
+    if not params:
+        return {}
+    fromrepo = fromrepo or kwargs.get("repo")
+    if kind == "repository":
+        if _true(refresh) and not _up_to_date(params):
+            refresh_db(kwargs.get("cache_valid_time", 0))
+        wanted, errors = _resolve(params, ignore_epoch, fromrepo)
+    else:
+        wanted, errors = [_package_file(path) for path in params], []
+    if debconf:
+        __salt__["debconf.set_file"](debconf)
+
+    before = list_pkgs()
+    again = {item[0] for item in wanted if reinstall and item[0] in before and item[1] in (None, before[item[0]])}
+    older = [item for item in wanted if item[1] and version_cmp(item[1], before.get(item[0], item[1])) == -1]
+    base = _install_command(kwargs, fromrepo if kind == "repository" else None, skip_verify, downloadonly)
+    with _unheld([item[0] for item in wanted]):
+        for extra, group in (
+            (["--allow-downgrades"] if older else [], [item for item in wanted if item[0] not in again]),
+            (["--reinstall"], [item for item in wanted if item[0] in again]),
+        ):
+            if group:
+                done = _run(base + extra + ["install", "--"] + [item[2] for item in group], kwargs.get("env"))
+                if done["retcode"] != 0:
+                    errors.append(aptout.complaint(done))
+    after = list_pkgs()
+    changes = pkgspec.differences(before, after)
+    for pkg in again:
+        changes.setdefault(pkg, {"old": before.get(pkg, ""), "new": after.get(pkg, "")})
+    if errors:
+        raise CommandExecutionError(
+            "Problem encountered installing package(s)", info={"errors": errors, "changes": changes}
+        )
+    return changes
+
+
+def remove(name=None, pkgs=None, **kwargs):
+    """Remove packages: ``{name: {"old", "new": ""}}``, dependants included. Names may be globs."""
+    return _uninstall("remove", name, pkgs, kwargs.get("env"))
+
+
+def purge(name=None, pkgs=None, **kwargs):
+    """Remove packages and their configuration: ``{"installed": changes, "removed": changes of leftovers}``."""
+    return _uninstall("purge", name, pkgs, kwargs.get("env"))
+
+
+def autoremove(list_only=False, purge=False):
+    """Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``."""
+    command = ["apt-get", "-q"] + _lock_option() + (["--purge"] if purge else [])
+    if list_only:
+        return aptout.to_be_removed(_run(command + ["--assume-no", "autoremove"])["stdout"])
+    before = list_pkgs()
+    _run(command + ["-y", "autoremove"])
+    return pkgspec.differences(before, list_pkgs())
+
+
+def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
+    """Upgrade all packages, or only ``pkgs``: changes.
+
+    Raises CommandExecutionError whose ``info`` has ``changes`` and ``result``.
+    """
+    if _true(refresh):
+        refresh_db(kwargs.get("cache_valid_time", 0))
+    before = list_pkgs()
+    downloadonly = kwargs.get("download_only") or kwargs.get("downloadonly")
+    command = _install_command(kwargs, None, kwargs.get("skip_verify"), downloadonly)
+    if kwargs.get("allow_downgrades"):
+        command.append("--allow-downgrades")
+    if pkgs:
+        command += ["--only-upgrade", "install", "--"]
+        command += [pkg for pkg in pkgspec.names_and_versions(pkgs) if pkg in before]
+    else:
+        command.append("dist-upgrade" if dist_upgrade else "upgrade")
+    done = _run(command, kwargs.get("env"))
+    changes = pkgspec.differences(before, list_pkgs())
+    if done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
+        )
+    return changes
+
+
+# Selections
+
+
+def get_selections(pattern=None, state=None):
+    """``{state: [packages]}`` of dpkg's selections (install, hold, deinstall, purge)."""
+    found = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
+    return {state: found.get(state, [])} if state else found
+
+
+def set_selections(path=None, selection=None, clear=False, saltenv="base"):
+    """Set dpkg's selections, from ``{state: [packages]}`` or a file: ``{package: {"old", "new"}}`` of what changed."""
+    if path and selection:
+        raise SaltInvocationError(
+            "The 'selection' and 'path' arguments to pkg.set_selections are mutually exclusive, "
+            "and cannot be specified together"
+        )
+    if path:
+        with open(__salt__["cp.cache_file"](path, saltenv), encoding="utf-8") as stream:
+            selection = aptout.selections(stream.read())
+    if not selection:
+        return {}
+    unknown = [state for state in selection if state not in ("install", "hold", "deinstall", "purge")]
+    if unknown:
+        raise SaltInvocationError("Invalid state(s): %s" % ", ".join(unknown))
+    if clear and not __opts__.get("test"):
+        _checked(["dpkg", "--clear-selections"])
+    current = {pkg: state for state, pkgs in get_selections().items() for pkg in pkgs}
+    changes = {
+        pkg: {"old": current.get(pkg), "new": state}
+        for state, pkgs in selection.items()
+        for pkg in pkgs
+        if current.get(pkg) != state
+    }
+    if not changes or __opts__.get("test"):
+        return {}
+    _checked(["dpkg", "--set-selections"], "".join("%s %s\n" % (pkg, new["new"]) for pkg, new in changes.items()))
+    return changes
+
+
+def hold(name=None, pkgs=None, sources=None, **kwargs):
+    """Keep packages at their version: ``{name: {"name", "changes", "result", "comment"}}``."""
+    return {target: _set_hold(target, True) for target in _targets(name, pkgs, sources)}
+
+
+def unhold(name=None, pkgs=None, sources=None, **kwargs):
+    """Let packages be upgraded again: ``{name: {"name", "changes", "result", "comment"}}``."""
+    return {target: _set_hold(target, False) for target in _targets(name, pkgs, sources)}
+
+
+# Inside
+
+
+@contextlib.contextmanager
+def _unheld(pkgs):
+    """Let the held ones among the packages be changed, and hold them again whatever happens."""
+    held = [pkg for pkg in get_selections(state="hold")["hold"] if pkg in pkgs]
+    if held:
+        set_selections(selection={"install": held})
+    try:
+        yield
+    finally:
+        if held:
+            set_selections(selection={"hold": held})
+
+
+def _set_hold(target, held):
+    words = {"name": target, "changes": {}, "result": False, "comment": ""}
+    state = next(iter(get_selections(pattern=target)), None)
+    if state is None:
+        words["comment"] = ("Package %s not currently held." if held else "Package %s does not have a state.") % target
+    elif (state == "hold") == held:
+        words["result"] = True
+        words["comment"] = "Package %s is already set %s held." % (target, "to be" if held else "not to be")
+    elif __opts__.get("test"):
+        words["result"] = None
+        words["comment"] = "Package %s is set %s held." % (target, "to be" if held else "not to be")
+    else:
+        words["changes"] = set_selections(selection={"hold" if held else "install": [target]})[target]
+        words["result"] = True
+        words["comment"] = "Package %s is %s being held." % (target, "now" if held else "no longer")
+    return words
+
+
+def _targets(name, pkgs, sources):
+    if not name and not pkgs and not sources:
+        raise SaltInvocationError("One of name, pkgs, or sources must be specified.")
+    if pkgs and sources:
+        raise SaltInvocationError("Only one of pkgs or sources can be specified.")
+    return [next(iter(item)) if isinstance(item, dict) else item for item in pkgs or sources or [name]]
+
+
+def _uninstall(action, name, pkgs, env):
+    import fnmatch
+
+    params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
+    before, leftovers = list_pkgs(), list_pkgs(removed=True)
+    known = dict(leftovers, **before) if action == "purge" else before
+    targets = sorted(pkg for pkg in known if any(fnmatch.fnmatchcase(pkg, pattern) for pattern in params))
+    if not targets:
+        return {}
+    done = _run(["apt-get", "-q", "-y"] + _OWN_STDERR + _lock_option() + [action, "--"] + targets, env)
+    changes = pkgspec.differences(before, list_pkgs())
+    if action == "purge":
+        changes = {"removed": pkgspec.differences(leftovers, list_pkgs(removed=True)), "installed": changes}
+    if done["retcode"] != 0:
+        errors = [aptout.complaint(done)]
+        raise CommandExecutionError(
+            "Problem encountered removing package(s)", info={"errors": errors, "changes": changes}
+        )
+    return changes
+
+
+def _install_command(options, fromrepo, skip_verify, downloadonly):
+    command = ["apt-get", "-q", "-y"] + _OWN_STDERR + _lock_option()
+    if options.get("force_conf_new"):
+        command += ["-o", "DPkg::Options::=--force-confnew"]
+    else:
+        command += ["-o", "DPkg::Options::=--force-confold", "-o", "DPkg::Options::=--force-confdef"]
+    if options.get("force_yes"):
+        command += ["--allow-unauthenticated", "--allow-downgrades", "--allow-remove-essential"]
+    if options.get("install_recommends") is not None:
+        command.append("--install-recommends" if options["install_recommends"] else "--no-install-recommends")
+    if options.get("only_upgrade"):
+        command.append("--only-upgrade")
+    if skip_verify:
+        command.append("--allow-unauthenticated")
+    if downloadonly:
+        command.append("--download-only")
+    if fromrepo:
+        command += ["-t", fromrepo]
+    return command
+
+
+def _up_to_date(params):
+    """Whether the lists, as they are, have just the versions that are asked for."""
+    if not all(params.values()):
+        return False
+    available = _candidates(list(params), None)
+    return all(available[pkg] == number for pkg, number in params.items())
+
+
+def _resolve(params, ignore_epoch, fromrepo):
+    """``([(name, version or None, word for apt)], [errors])`` of ``{name: version, condition or None}``."""
+    versions = {pkg: number.lstrip("=").strip() if number else None for pkg, number in params.items()}
+    compared = [pkg for pkg, number in versions.items() if number and pkgspec.has_comparison(number)]
+    available = list_repo_pkgs(*compared) if compared else {}
+    wanted, errors = [], []
+    latest = [pkg for pkg, number in versions.items() if number == "latest"]
+    candidates = _candidates(latest, fromrepo) if latest else {}
+    for pkg, number in versions.items():
+        if number == "latest":
+            number = candidates[pkg] or None
+        elif pkg in compared:
+            offered = available.get(pkg, [])
+            found = pkgspec.best_match(offered, number, version_cmp, ignore_epoch)
+            if found is None:
+                errors.append(
+                    "No version matching '%s%s' could be found (available: %s)"
+                    % (pkg, number, ", ".join(offered) or None)
+                )
+                continue
+            number = found
+        wanted.append((pkg, number, "%s=%s" % (pkg, number) if number else pkg))
+    return wanted, errors
+
+
+def _package_file(path):
+    data = __salt__["lowpkg.bin_pkg_info"](path)
+    return data["name"], data["version"], path
+
+
+def _candidates(names, fromrepo):
+    options = ["-o", "APT::Default-Release=%s" % fromrepo] if fromrepo else []
+    found = aptout.candidates(_run(["apt-cache", "-q", "policy"] + options + ["--"] + list(names))["stdout"])
+    for header in list(found):  # only a foreign architecture has it: answer by the name that was asked for
+        found.setdefault(header.split(":")[0], found[header])
+    return {name: found.get(name, "") for name in names}
+
+
+def _database():
+    """What dpkg-query says, read again only when dpkg's database is another one than at the last look."""
+    stamp = [_stamp(path) for path in DATABASE]
+    known = __context__.get("pkg.list_pkgs")
+    if known is not None and known["stamp"] == stamp:
+        return known["lists"]
+    done = _run(["dpkg-query", "--showformat", aptout.LIST_FORMAT, "-W"])
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Cannot list the packages: %s" % (done["stderr"] or done["stdout"]))
+    own = __grains__.get("osarch")
+    foreign = __grains__.get("cpuarch") == "x86_64" and own == "amd64"
+    lists = aptout.packages(done["stdout"], lambda arch: foreign and arch not in ("all", own))
+    __context__["pkg.list_pkgs"] = {"stamp": stamp, "lists": lists}
+    return lists
+
+
+def _stamp(path):
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+
+
+def _modified(path):
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0
+
+
+def _checked(command, stdin=None):
+    done = _run(command, stdin=stdin)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Running %s failed: %s" % (" ".join(command), done["stderr"] or done["stdout"]))
+
+
+def _lock_option():
+    return ["-o", "DPkg::Lock::Timeout=%d" % _lock_timeout()]
+
+
+def _lock_timeout():
+    return int(__opts__.get("apt_lock_timeout", LOCK_TIMEOUT))
+
+
+def _run(command, env=None, **options):
+    """cmd.run_all, again and again while another process holds a lock: older apts, and dpkg, do not wait themselves."""
+    import time
+
+    environment = dict(ENVIRONMENT)
+    for item in env if isinstance(env, list) else [env or {}]:
+        environment.update({str(key): str(value) for key, value in item.items()})
+    options = {key: value for key, value in options.items() if value is not None}
+    deadline = time.monotonic() + _lock_timeout()
+    pause = 0.5
+    while True:
+        done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=environment, **options)
+        if done["retcode"] == 0 or not aptout.holding_lock(done["stderr"]) or time.monotonic() + pause > deadline:
+            return done
+        time.sleep(pause)
+        pause = min(2 * pause, 10)
+
+
+def _true(value):
+    return value.lower() == "true" if isinstance(value, str) else bool(value)

@@ -1,0 +1,109 @@
+"""What every package provider shares: reading targets and shaping version lists. Salt: modules/pkg_resource.py"""
+
+import fnmatch
+import os
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import pkgspec
+
+
+def pack_sources(sources, normalize=True):
+    """``[{"foo": "salt://foo.deb"}]`` as ``{"foo": "salt://foo.deb"}``; {} when malformed."""
+    return pkgspec.names_and_sources(sources, _normalizer(normalize))
+
+
+def parse_targets(name=None, pkgs=None, sources=None, saltenv="base", normalize=True, **kwargs):
+    """``({name: version or None}, "repository")``, or for sources ``([paths], "file")``; (None, None) if malformed.
+
+    Sources with a URL are fetched; raises CommandExecutionError when that fails, SaltInvocationError for relative paths
+    and for a package that is named twice.
+    """
+    if pkgs and sources:
+        return None, None
+    normalizer = _normalizer(normalize)
+    if pkgs:
+        try:
+            packed = pkgspec.names_and_versions(pkgs, normalizer)
+        except ValueError as exc:
+            raise SaltInvocationError(str(exc))
+        return (packed, "repository") if packed else (None, None)
+    if sources:
+        packed = pack_sources(sources, normalize)
+        if not packed:
+            return None, None
+        return [_local_path(pkg, source, saltenv) for pkg, source in packed.items()], "file"
+    if name:
+        version = kwargs.get("version")
+        return {(normalizer(item) if normalizer else item): version for item in name.split(",")}, "repository"
+    return None, None
+
+
+def version(*names, **kwargs):
+    """The installed version of one package ("" when absent), or ``{name: version}`` of several; names may be globs."""
+    as_list = kwargs.pop("versions_as_list", False)
+    found, globbed = {}, False
+    installed = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs) if names else {}
+    for name in names:
+        if "*" in name:
+            globbed = True
+            found.update((match, installed[match]) for match in fnmatch.filter(installed, name))
+        else:
+            found[name] = installed.get(name, [])
+    if not as_list:
+        stringify(found)
+    if len(found) == 1 and not globbed:
+        return next(iter(found.values()))
+    return found
+
+
+def add_pkg(pkgs, name, pkgver):
+    """Add one version of a package to ``{name: [versions]}``, in place."""
+    pkgs.setdefault(name, []).append(pkgver)
+
+
+def sort_pkglist(pkgs):
+    """Sort the version lists of ``{name: [versions]}`` and drop doubles, in place."""
+    for name in pkgs:
+        pkgs[name] = sorted(set(pkgs[name]))
+
+
+def stringify(pkgs):
+    """``{name: ["1", "2"]}`` to ``{name: "1,2"}``, in place."""
+    for name in pkgs:
+        pkgs[name] = ",".join(pkgs[name])
+
+
+def version_clean(verstr):
+    """The version without what the provider adds to it; as it is where the provider has no such thing."""
+    if verstr and "pkg.version_clean" in __salt__:
+        return __salt__["pkg.version_clean"](verstr)
+    return verstr
+
+
+def version_compare(ver1, oper, ver2, ignore_epoch=False):
+    """Whether ``ver1 oper ver2``, in the provider's order of versions."""
+    return pkgspec.holds(ver1, oper, ver2, __salt__["pkg.version_cmp"], ignore_epoch)
+
+
+def check_extra_requirements(pkgname, pkgver):
+    """Whether the provider's own conditions (use flags, say) hold; True where it has none."""
+    if pkgver and "pkg.check_extra_requirements" in __salt__:
+        return __salt__["pkg.check_extra_requirements"](pkgname, pkgver)
+    return True
+
+
+def _normalizer(normalize):
+    return __salt__["pkg.normalize_name"] if normalize and "pkg.normalize_name" in __salt__ else None
+
+
+def _local_path(pkg, source, saltenv):
+    if "://" in source:
+        path = __salt__["cp.cache_file"](source, saltenv)
+        if not path:
+            raise CommandExecutionError("Unable to cache source %s for package %s" % (source, pkg))
+        return path
+    if not os.path.isabs(source):
+        raise SaltInvocationError(
+            "Path %s for package %s is either not absolute or an invalid protocol" % (source, pkg)
+        )
+    return source

@@ -1,0 +1,317 @@
+"""Services under systemd, by driving systemctl. Salt: modules/systemd_service.py
+
+A name without a unit type means ``NAME.service``. Whether systemd has read the newest unit files is looked at each
+time a unit is, and ``daemon-reload`` run where it has not (never in a dry run).
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "service"
+
+__func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
+
+#: the types that Salt lists; slices and scopes have names that end in their type, too
+LISTED_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer")
+UNIT_TYPES = LISTED_TYPES + ("slice", "scope")
+UNIT_FOLDERS = ("/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system")
+INIT_SCRIPTS = "/etc/init.d"
+RUNLEVELS = "/etc/rc[2-5].d"
+ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
+
+_LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload"
+_ACTIVE = ("active", "reloading", "refreshing")
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Linux" and (_booted() or offline()):
+        return __virtualname__
+    return False, (
+        "The systemd execution module failed to load: "
+        "only available on Linux systems which have been booted with systemd."
+    )
+
+
+# Looking
+
+
+def offline():
+    """Whether systemctl is there but systemd does not run: in a chroot or an image that is being built."""
+    return not _booted() and bool(_which("systemctl"))
+
+
+def available(name):
+    """Whether there is such a unit (or init script). Raises CommandExecutionError when systemd does not answer."""
+    return _look(name)["LoadState"] != "not-found"
+
+
+def missing(name):
+    """The opposite of ``available``."""
+    return not available(name)
+
+
+def status(name, sig=None):
+    """Whether the service is active; ``{name: bool}`` for a glob."""
+    if any(char in name for char in "*?["):
+        import fnmatch
+
+        return {found: status(found) for found in fnmatch.filter(get_all(), name)}
+    return _look(name)["ActiveState"] in _ACTIVE
+
+
+def enabled(name, root=None, **kwargs):
+    """Whether the service starts at boot, or is started by what does (static, indirect, generated)."""
+    done = _systemctl("is-enabled", name, root=root)
+    if done["retcode"] == 0 and done["stdout"].strip() == "alias":
+        real = show(name, root=root).get("Id")
+        return bool(real) and _systemctl("is-enabled", real, root=root)["retcode"] == 0
+    return done["retcode"] == 0
+
+
+def disabled(name, root=None):
+    """The opposite of ``enabled``."""
+    return not enabled(name, root=root)
+
+
+def masked(name, runtime=False, root=None):
+    """Whether the unit is masked in /etc (with ``runtime``: in /run)."""
+    path = os.path.join(_under(root, "/run" if runtime else "/etc"), "systemd", "system", _unit(name))
+    try:
+        return os.readlink(path) == os.devnull
+    except OSError:
+        return False
+
+
+def get_all(root=None):
+    """The sorted names of all units that have a file, and of the init scripts beside them."""
+    units = _units_on_disk(root)
+    return sorted(units | _init_scripts(units, root))
+
+
+def get_running():
+    """The sorted names of the units that run now."""
+    text = _systemctl("--full", "--no-legend", "--no-pager", "--plain", "list-units")["stdout"]
+    rows = [line.split() for line in text.splitlines()]
+    return sorted(_shown(row[0]) for row in rows if len(row) > 3 and row[3] == "running" and _listed(row[0]))
+
+
+def get_enabled(root=None):
+    """The sorted names of units and init scripts that start at boot."""
+    scripts = _init_scripts(_units_on_disk(root), root) & _started_scripts(root)
+    return sorted(_unit_files("enabled", root) | scripts)
+
+
+def get_disabled(root=None):
+    """The sorted names of units and init scripts that do not start at boot."""
+    scripts = _init_scripts(_units_on_disk(root), root) - _started_scripts(root)
+    return sorted(_unit_files("disabled", root) | scripts)
+
+
+def get_static(root=None):
+    """The sorted names of units that can neither be enabled nor disabled."""
+    return sorted(_unit_files("static", root))
+
+
+def show(name, root=None):
+    """The unit's properties: ``{key: text}``; Before, After and Wants as lists, ExecStart and the like as dicts."""
+    found = {}
+    for line in _systemctl("show", name, root=root)["stdout"].splitlines():
+        key, _, value = line.partition("=")
+        if value.startswith("{"):
+            items = [item.partition("=") for item in value.strip("{} ").split(" ; ")]
+            found[key] = {item[0].strip(): item[2].strip() for item in items}
+        elif key in ("Before", "After", "Wants"):
+            found[key] = value.split()
+        else:
+            found[key] = value
+    return found
+
+
+def execs(root=None):
+    """``{name: path}`` of what the services start."""
+    shown = {name: show(name, root=root).get("ExecStart") for name in get_all(root=root)}
+    return {name: command["path"] for name, command in shown.items() if isinstance(command, dict)}
+
+
+# Changing
+
+
+def start(name, no_block=False, unmask=False, unmask_runtime=False):
+    """Start the service. Raises CommandExecutionError in systemctl's words."""
+    return _change("start", name, no_block, unmask, unmask_runtime)
+
+
+def stop(name, no_block=False):
+    """Stop the service; whether that worked."""
+    _look(name)
+    return _systemctl("stop", name, no_block=no_block)["retcode"] == 0
+
+
+def restart(name, no_block=False, unmask=False, unmask_runtime=False):
+    """Restart the service, or start it. Raises CommandExecutionError in systemctl's words."""
+    return _change("restart", name, no_block, unmask, unmask_runtime)
+
+
+def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
+    """Make the service read its configuration again. Raises CommandExecutionError in systemctl's words."""
+    return _change("reload", name, no_block, unmask, unmask_runtime)
+
+
+def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
+    """Reload the service where it can, else restart it. Raises CommandExecutionError in systemctl's words."""
+    return _change("force-reload", name, no_block, unmask, unmask_runtime)
+
+
+def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, **kwargs):
+    """Start the service at boot. Raises CommandExecutionError in systemctl's words."""
+    return _change("enable", name, no_block, unmask, unmask_runtime, root)
+
+
+def disable(name, no_block=False, root=None, **kwargs):
+    """Do not start the service at boot; whether that worked."""
+    return _systemctl("disable", name, no_block=no_block, root=root)["retcode"] == 0
+
+
+def mask(name, runtime=False, root=None):
+    """Make the unit impossible to start. Raises CommandExecutionError."""
+    done = _systemctl(*(["mask"] + (["--runtime"] if runtime else [])), name=name, root=root)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Failed to mask service '%s'" % name, info=done["stderr"] or done["stdout"])
+    return True
+
+
+def unmask_(name, runtime=False, root=None):
+    """Take the mask away, if there is one. Raises CommandExecutionError."""
+    if not masked(name, runtime, root):
+        return True
+    done = _systemctl(*(["unmask"] + (["--runtime"] if runtime else [])), name=name, root=root)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Failed to unmask service '%s'" % name, info=done["stderr"] or done["stdout"])
+    return True
+
+
+def systemctl_reload():
+    """Make systemd read all unit files again. Raises CommandExecutionError."""
+    done = _systemctl("daemon-reload")
+    if done["retcode"] != 0:
+        words = done["stderr"] or done["stdout"]
+        raise CommandExecutionError("Problem performing systemctl daemon-reload: %s" % words)
+    return True
+
+
+# Inside
+
+
+def _change(action, name, no_block, unmask, unmask_runtime, root=None):
+    if root is None:
+        _look(name)
+    for wanted, runtime in ((unmask, False), (unmask_runtime, True)):
+        if wanted:
+            unmask_(name, runtime, root)
+    done = _systemctl(action, name, no_block=no_block, root=root)
+    if done["retcode"] != 0:
+        raise CommandExecutionError((done["stderr"] or done["stdout"]).strip())
+    return True
+
+
+def _look(name):
+    """``{"Id", "LoadState", "ActiveState", "NeedDaemonReload"}`` of the unit, as its newest file has it."""
+    if offline():
+        raise CommandExecutionError(
+            "Cannot run in offline mode. Failed to get information on unit '%s'" % name
+        )
+    unit = _unit(name)
+    if unit.partition("@")[2].startswith("."):  # a template itself: systemd only knows its instances
+        there = any(os.path.exists(os.path.join(folder, unit)) for folder in UNIT_FOLDERS)
+        return {"Id": unit, "LoadState": "loaded" if there else "not-found", "ActiveState": "inactive"}
+    data = _properties(unit)
+    new_file = data["LoadState"] == "not-found" and os.access(os.path.join(UNIT_FOLDERS[-1], unit), os.R_OK)
+    if new_file or data.get("NeedDaemonReload") == "yes":
+        if __opts__.get("test"):
+            return dict(data, LoadState="loaded")
+        systemctl_reload()
+        data = _properties(unit)
+    return data
+
+
+def _properties(unit):
+    done = _systemctl("show", _LOOK, name=unit)
+    data = dict(line.split("=", 1) for line in done["stdout"].splitlines() if "=" in line)
+    if done["retcode"] != 0 or "LoadState" not in data:
+        words = (done["stderr"] or done["stdout"]).strip()
+        raise CommandExecutionError("Failed to get information on unit '%s'%s" % (unit, words and ": " + words))
+    return data
+
+
+def _systemctl(*words, **options):
+    """cmd.run_all of systemctl; a second word, or ``name``, is a unit unless it is an option."""
+    words, name = list(words), options.get("name")
+    if name is None and len(words) == 2 and not words[1].startswith("-"):
+        name = words.pop()
+    command = [_which("systemctl") or "systemctl"]
+    command += ["--no-block"] if options.get("no_block") else []
+    command += ["--root", options["root"]] if options.get("root") else []
+    command += words + (["--", _unit(name)] if name is not None else [])
+    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
+
+
+def _unit(name):
+    name = str(name)
+    return name if _has_type(name) else name + ".service"
+
+
+def _has_type(name):
+    return name.rpartition(".")[2] in UNIT_TYPES and "." in name
+
+
+def _listed(unit):
+    return unit.rpartition(".")[2] in LISTED_TYPES
+
+
+def _shown(unit):
+    """Salt's name of a unit: without ``.service``, with any other type."""
+    return unit[: -len(".service")] if unit.endswith(".service") else unit
+
+
+def _unit_files(state, root):
+    text = _systemctl("--full", "--no-legend", "--no-pager", "list-unit-files", root=root)["stdout"]
+    rows = [line.split() for line in text.splitlines()]
+    return {_shown(row[0]) for row in rows if len(row) > 1 and row[1] == state and _listed(row[0])}
+
+
+def _units_on_disk(root):
+    found = set()
+    for folder in UNIT_FOLDERS:
+        path = _under(root, folder)
+        if not os.path.islink(path) and os.path.isdir(path):
+            found.update(_shown(name) for name in os.listdir(path) if _listed(name))
+    return found
+
+
+def _init_scripts(units, root):
+    folder = _under(root, INIT_SCRIPTS)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return {name for name in names if name not in units and os.access(os.path.join(folder, name), os.X_OK)}
+
+
+def _started_scripts(root):
+    """The names of the init scripts that some multi-user runlevel starts."""
+    import glob
+
+    links = glob.glob(_under(root, RUNLEVELS) + "/S[0-9][0-9]*")
+    return {os.path.basename(link)[3:] for link in links}
+
+
+def _under(root, path):
+    return os.path.join(root, path.lstrip("/")) if root else path
+
+
+def _booted():
+    return os.path.isdir("/run/systemd/system")
+
+
+def _which(program):
+    folders = os.environ.get("PATH", "").split(os.pathsep) + ["/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+    paths = [os.path.join(folder, program) for folder in folders if folder]
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)

@@ -1,0 +1,616 @@
+"""Packages by the system's own package manager. Salt: states/pkg.py
+
+Each state looks at what is installed, works out what is missing, changes that in one transaction, and looks again. All
+that depends on the package manager is behind ``pkg.*`` of ``__salt__``.
+
+The first ``installed`` or ``latest`` of a run refreshes the package lists once (``mod_init``), when something is to be
+installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each time.
+"""
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import pkgspec
+
+#: longest summary that a comment spells out; Salt's number
+_SHORT = 20
+
+
+def __virtual__():
+    if "pkg.install" in __salt__:
+        return True
+    return False, "pkg module could not be loaded"
+
+
+def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False, skip_suggestions=False, pkgs=None,
+              sources=None, allow_updates=False, pkg_verify=False, normalize=True, ignore_epoch=None, reinstall=False,
+              update_holds=False, **kwargs):
+    """The packages are installed, at the wanted versions.
+
+    ``name`` (and ``version``), or ``pkgs``: names and ``{name: version}``; a version may be ``latest``, exact, have a
+    ``*``, or be conditions: ``">=1.2,<2"``. ``sources``: ``{name: URL or path of a package file}``. ``hold`` also holds
+    (True) or releases (False) them. The rest goes to the provider's ``pkg.install``.
+    """
+    if isinstance(pkgs, list) and not pkgs:
+        return _ret(name, True, "No packages to install provided")
+    if pkgs and sources:
+        return _ret(name, False, 'Only one of "pkgs" and "sources" is permitted.')
+    if pkg_verify and "pkg.verify" not in __salt__:
+        return _ret(name, False, "pkg.verify not implemented")
+    kwargs["saltenv"] = __env__
+    kwargs["allow_updates"] = allow_updates
+    try:
+        wanted = _wanted(name, version, pkgs, sources, normalize)
+    except (SaltInvocationError, ValueError) as exc:
+        return _ret(name, False, str(exc))
+    if not wanted:
+        kind = "sources" if sources else "pkgs"
+        return _ret(name, False, "Invalidly formatted '%s' parameter. See minion log." % kind)
+
+    refresh = _check_refresh(refresh)
+    try:
+        if not sources and "latest" in wanted.values():
+            refresh = _resolve_latest(wanted, refresh, kwargs)
+        plan = _plan_install(wanted, bool(sources), reinstall, ignore_epoch, allow_updates, kwargs)
+    except CommandExecutionError as exc:
+        return _ret(name, False, str(exc))
+    if not (plan.install or plan.reinstall or plan.unpurge):
+        words = "All specified packages are already installed"
+        if plan.versions_asked and not sources:
+            words += " and are at the desired version"
+        return _with_hold(_ret(name, True, words), name, wanted, kwargs)
+    if not sources and not skip_suggestions:
+        unknown = _unknown(plan.install, fromrepo, kwargs)
+        if unknown:
+            return _ret(name, False, unknown)
+    if __opts__["test"]:
+        return _foretell(name, plan, sources, ignore_epoch)
+
+    changes, comments, result = {}, [], True
+    targets = dict(plan.install, **plan.reinstall)
+    if targets:
+        options = {"sources": [{pkg: sources_of} for pkg, sources_of in targets.items()]} if sources else {
+            "pkgs": [{pkg: number} for pkg, number in targets.items()]
+        }
+        try:
+            changes = __salt__["pkg.install"](
+                name=None, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, reinstall=bool(plan.reinstall),
+                normalize=normalize, update_holds=update_holds, ignore_epoch=ignore_epoch, split_arch=False,
+                **dict(kwargs, **options)
+            )
+        except (CommandExecutionError, SaltInvocationError) as exc:
+            return _failed(name, exc, "An error was encountered while installing package(s): ")
+    if plan.unpurge:
+        changes["purge_desired"] = __salt__["lowpkg.unpurge"](*plan.unpurge)
+
+    held = _hold(name, wanted, kwargs)
+    if isinstance(held, str):
+        return _ret(name, False, held, changes)
+    there = set(wanted) - set(_plan_install(wanted, bool(sources), False, ignore_epoch, False, kwargs).install)
+    missing = [pkg for pkg in plan.install if pkg not in there]
+    done = [pkg for pkg in plan.install if pkg in there]
+    before = [pkg for pkg in wanted if pkg in there and pkg not in targets]
+    shown = {pkg: pkg if sources else pkgspec.label(pkg, wanted[pkg]) for pkg in wanted}
+    if missing:
+        result = False
+        comments.append("The following packages failed to install/update: " + ", ".join(shown[pkg] for pkg in missing))
+    if done:
+        summary = ", ".join(shown[pkg] for pkg in done)
+        comments.append(
+            "The following packages were installed/updated: " + summary
+            if len(summary) < _SHORT
+            else "%d targeted package%s installed/updated." % (len(done), " was" if len(done) == 1 else "s were")
+        )
+    comments += [words["comment"] for words in held if words["changes"]]
+    for words in held:
+        _add_hold(changes, words)
+    if before:
+        comments.append(
+            "The following packages were already installed: " + ", ".join(shown[pkg] for pkg in before)
+            if len(before) <= _SHORT
+            else "%d targeted packages were already installed" % len(before)
+        )
+    comments += [words["comment"] for words in held if not words["changes"]]
+    if not all(words["result"] for words in held):
+        result = False
+    for pkg in plan.reinstall:
+        if pkg in changes:
+            comments.append("Package %s was reinstalled." % shown[pkg])
+        else:
+            result = False
+            comments.append("Reinstall was not successful for package %s." % shown[pkg])
+    return _ret(name, result, "\n".join(comments), changes)
+
+
+def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watch_flags=True, **kwargs):
+    """The packages are installed, at the newest version that the repositories have.
+
+    ``only_upgrade``: packages that are not there stay away (and fail the state).
+    """
+    if kwargs.get("sources"):
+        return _ret(name, False, 'The "sources" parameter is not supported.')
+    if isinstance(pkgs, list) and not pkgs:
+        return _ret(name, True, "No packages to install provided")
+    try:
+        wanted = list(pkgspec.names_and_versions(pkgs, _normalizer(True))) if pkgs else [name]
+    except ValueError as exc:
+        return _ret(name, False, str(exc))
+    if not wanted:
+        return _ret(name, False, 'Invalidly formatted "pkgs" parameter. See minion log.')
+    kwargs["saltenv"] = __env__
+    try:
+        newer = __salt__["pkg.latest_version"](*wanted, fromrepo=fromrepo, refresh=_check_refresh(refresh), **kwargs)
+    except CommandExecutionError as exc:
+        words = "An error was encountered while checking the newest available version of package(s): %s" % exc
+        return _ret(name, False, words)
+    current = __salt__["pkg.version"](*wanted, **kwargs)
+    if len(wanted) == 1:
+        newer = newer if isinstance(newer, dict) else {wanted[0]: newer}
+        current = current if isinstance(current, dict) else {wanted[0]: current}
+    unknown = ["No information found for '%s'." % pkg for pkg in wanted if not newer.get(pkg) and not current.get(pkg)]
+    if unknown:
+        return _ret(name, False, " ".join(unknown))
+    targets = {pkg: newer[pkg] for pkg in wanted if newer.get(pkg)}
+    up_to_date = sorted(pkg for pkg in wanted if pkg not in targets) if pkgs else []
+    if not targets:
+        return _ret(name, True, _all_up_to_date(wanted))
+    if __opts__["test"]:
+        comments = ["The following packages would be installed/upgraded: " + ", ".join(sorted(targets))]
+        if len(up_to_date) > 10:
+            comments.append("%d packages are already up-to-date" % len(up_to_date))
+        elif up_to_date:
+            listed = ", ".join("%s (%s)" % (pkg, current[pkg]) for pkg in up_to_date)
+            comments.append("The following packages are already up-to-date: " + listed)
+        changes = {pkg: {"old": current.get(pkg, ""), "new": targets[pkg]} for pkg in targets}
+        return _ret(name, None, "\n".join(comments), changes)
+
+    try:
+        changes = __salt__["pkg.install"](
+            name=None, refresh=False, fromrepo=fromrepo, skip_verify=skip_verify, pkgs=list(targets), **kwargs
+        )
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _ret(name, False, "An error was encountered while installing package(s): %s" % exc)
+    failed = sorted(pkg for pkg in targets if targets[pkg] not in changes.get(pkg, {}).get("new", "").split(","))
+    if not changes:
+        return _ret(name, False, _none_updated(targets, up_to_date))
+    comments = []
+    if failed:
+        comments.append("The following packages failed to update: " + ", ".join(failed))
+    if len(failed) < len(targets):
+        updated = sorted(set(targets) - set(failed))
+        comments.append("The following packages were successfully installed/upgraded: " + ", ".join(updated))
+    if up_to_date:
+        comments.append(_were_up_to_date(up_to_date))
+    return _ret(name, not failed, " ".join(comments), changes)
+
+
+def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
+    """The packages are not installed; their configuration may be left. With versions: not at these versions."""
+    return _uninstall("remove", name, version, pkgs, normalize, ignore_epoch, kwargs)
+
+
+def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
+    """The packages and their configuration are gone."""
+    return _uninstall("purge", name, version, pkgs, normalize, ignore_epoch, kwargs)
+
+
+def uptodate(name, refresh=False, pkgs=None, **kwargs):
+    """All packages, or those of ``pkgs``, are at the newest version. ``dist_upgrade`` may add and remove packages."""
+    if not isinstance(refresh, bool):
+        return _ret(name, False, "refresh must be either True or False")
+    dist_upgrade = kwargs.pop("dist_upgrade", False)
+    try:
+        upgrades = __salt__["pkg.list_upgrades"](refresh=refresh, dist_upgrade=dist_upgrade, **kwargs)
+        if isinstance(pkgs, list):
+            upgrades = {pkg: number for pkg, number in upgrades.items() if pkg in pkgspec.names_and_versions(pkgs)}
+        expected = {pkg: {"new": new, "old": __salt__["pkg.version"](pkg)} for pkg, new in upgrades.items()}
+    except (CommandExecutionError, SaltInvocationError, ValueError) as exc:
+        return _ret(name, False, str(exc))
+    if not expected:
+        return _ret(name, True, "System is already up-to-date")
+    if __opts__["test"]:
+        return _ret(name, None, "System update will be performed", expected)
+    try:
+        changes = __salt__["pkg.upgrade"](refresh=False, dist_upgrade=dist_upgrade, pkgs=pkgs, **kwargs)
+    except CommandExecutionError as exc:
+        return _failed(name, exc, "An error was encountered while updating packages: ")
+    missing = [pkg for pkg in expected if pkg not in changes] if isinstance(pkgs, list) else []
+    if missing:
+        words = "The following package(s) failed to update: " + ", ".join(missing)
+        return _ret(name, False, words, changes)
+    return _ret(name, True, "Upgrade ran successfully", changes)
+
+
+def held(name, version=None, pkgs=None, replace=False, **kwargs):
+    """The packages are held at their version; with ``replace`` no others are."""
+    if isinstance(pkgs, list) and not pkgs and not replace:
+        return _ret(name, True, "No packages to be held provided")
+    if pkgs is None:
+        pkgs = [{name: version}] if version else [name]
+    holds = _holds()
+    if holds is None:
+        return _ret(name, False, _NO_HOLDS)
+    wanted = pkgspec.names_and_versions(pkgs)
+    comments, changes, result = [], {}, True
+    for pkg in [pkg for pkg in wanted if pkg not in holds]:
+        if __opts__["test"]:
+            at = " (version = %s)" % wanted[pkg] if wanted[pkg] else ""
+            comments.append("The following package would be held: %s%s" % (pkg, at))
+            continue
+        words = __salt__["pkg.hold"](name=name, pkgs=[pkg])
+        ok = words.get(pkg, {}).get("result", False)
+        comments.append("Package %s %s held" % (pkg, "is now being" if ok else "was not"))
+        changes.update(words)
+        result = result and ok
+    others = [pkg for pkg in holds if pkg not in wanted] if replace else []
+    return _release(name, others, comments, changes, result)
+
+
+def unheld(name, version=None, pkgs=None, all=False, **kwargs):
+    """The packages, or with ``all`` all packages, are not held."""
+    if isinstance(pkgs, list) and not pkgs and not all:
+        return _ret(name, True, "No packages to be unheld provided")
+    holds = _holds()
+    if holds is None:
+        return _ret(name, False, _NO_HOLDS)
+    wanted = pkgspec.names_and_versions([name] if pkgs is None else pkgs)
+    return _release(name, [pkg for pkg in holds if all or pkg in wanted], [], {}, True)
+
+
+def mod_init(low):
+    """Before the first package state of a run: the lists are to be refreshed when one installs something."""
+    result = __salt__["pkg.ex_mod_init"](low) if "pkg.ex_mod_init" in __salt__ else True
+    if low["fun"] in ("installed", "latest"):
+        __context__["pkg.refresh"] = True
+        return result
+    return False
+
+
+def mod_aggregate(low, chunks, running):
+    """One transaction for all chunks of the run that ask for the same thing: ``low`` with their packages added."""
+    if low.get("fun") not in ("installed", "latest", "removed", "purged"):
+        return low
+    kind = "sources" if "sources" in low else "pkgs"
+    merged = _listed(low, kind)
+    found = False
+    for chunk in chunks:
+        tag = "_|-".join(str(chunk.get(key)) for key in ("state", "__id__", "name", "fun"))
+        same = all(chunk.get(key) == low.get(key) for key in ("state", "fun", "fromrepo"))
+        if not same or tag in running or "__agg__" in chunk or "hold" in chunk:
+            continue
+        if ("sources" in chunk) != (kind == "sources"):
+            continue
+        for pkg, value in _listed(chunk, kind).items():
+            merged[pkg] = value if merged.get(pkg) is None else merged[pkg]
+        chunk["__agg__"] = True
+        found = True
+    if found:
+        low[kind] = [pkg if value is None else {pkg: value} for pkg, value in merged.items()]
+    return low
+
+
+def mod_watch(name, **kwargs):
+    """A change in what is watched: the state itself once more."""
+    sfun = kwargs.pop("sfun", None)
+    functions = {"purged": purged, "latest": latest, "removed": removed, "installed": installed}
+    if sfun in functions:
+        return functions[sfun](name, **kwargs)
+    return _ret(name, False, "pkg.%s does not work with the watch requisite" % sfun)
+
+
+# Looking and planning
+
+
+class _Plan(object):
+    """What an ``installed`` has to do: ``{name: version or source}`` to install and to reinstall, names to unpurge."""
+
+    def __init__(self):
+        self.install = {}
+        self.reinstall = {}
+        self.unpurge = []
+        self.versions_asked = False
+
+
+def _wanted(name, version, pkgs, sources, normalize):
+    """``{name: version | source | None}``; {} when malformed."""
+    if sources:
+        return pkgspec.names_and_sources(sources, _normalizer(normalize))
+    if not pkgs:
+        pkgs = [{name: version}] if version else [name]
+    return pkgspec.names_and_versions(pkgs)
+
+
+def _plan_install(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
+    current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
+    purging = __salt__["pkg.list_pkgs"](purge_desired=True, **kwargs)
+    plan = _Plan()
+    plan.unpurge = [pkg for pkg in wanted if pkg in purging]
+    compare = __salt__["pkg.version_cmp"]
+    absent = []
+    for pkg, want in wanted.items():
+        have = current.get(pkg) or current.get(_normalizer(True)(pkg) if _normalizer(True) else pkg)
+        spec = want if not are_sources or not have or reinstall else _source_version(want)
+        if not have:
+            absent.append(pkg)
+            plan.install[pkg] = want
+        elif reinstall:
+            plan.reinstall[pkg] = want
+        elif spec:
+            plan.versions_asked = True
+            if not pkgspec.fulfills(have, spec, compare, ignore_epoch, allow_updates and not are_sources):
+                plan.install[pkg] = want
+    if absent and not are_sources:
+        for pkg in _provided([pkg for pkg in absent if not wanted[pkg]]):
+            del plan.install[pkg]
+    return plan
+
+
+def _provided(names):
+    """Those of the names that are no package at all, but that an installed package provides."""
+    if not names or "pkg.list_provides" not in __salt__:
+        return []
+    provides = __salt__["pkg.list_provides"]()
+    names = [name for name in names if name in provides]
+    if not names:
+        return []
+    real = __salt__["pkg.latest_version"](*names, refresh=False, show_installed=True)
+    real = real if isinstance(real, dict) else {names[0]: real}
+    return [name for name in names if not real.get(name)]
+
+
+def _source_version(source):
+    if "lowpkg.bin_pkg_info" not in __salt__:
+        return None
+    return __salt__["lowpkg.bin_pkg_info"](source, saltenv=__env__)["version"]
+
+
+def _resolve_latest(wanted, refresh, kwargs):
+    """Write real versions for ``latest``, in place; whether a refresh is still to be done."""
+    names = [pkg for pkg, number in wanted.items() if number == "latest"]
+    found = __salt__["pkg.latest_version"](*names, refresh=refresh, show_installed=True, **kwargs)
+    found = found if isinstance(found, dict) else {names[0]: found}
+    wanted.update((pkg, found.get(pkg) or None) for pkg in names)
+    return False
+
+
+def _unknown(targets, fromrepo, kwargs):
+    """The complaint about packages that no repository has, where the provider can tell beforehand; else ""."""
+    if not targets or "pkg.check_db" not in __salt__:
+        return ""
+    try:
+        known = __salt__["pkg.check_db"](*targets, fromrepo=fromrepo, **kwargs)
+    except CommandExecutionError:
+        return ""
+    strange = {pkg: data["suggestions"] for pkg, data in known.items() if data["found"] is False}
+    comments = []
+    plain = sorted(pkg for pkg, like in strange.items() if not like)
+    if plain:
+        comments.append(
+            "The following package(s) were not found, and no possible matches were found in the package db: "
+            + ", ".join(plain)
+        )
+    for pkg, like in strange.items():
+        if like:
+            comments.append("Package '%s' not found (possible matches: %s)" % (pkg, ", ".join(like)))
+    return ". ".join(comments)
+
+
+def _foretell(name, plan, sources, ignore_epoch):
+    """The return of a dry run of ``installed``: the versions that would come, from the lists as they are."""
+    changes, comments = {}, []
+    if plan.install:
+        comments.append("The following packages would be installed/updated: " + ", ".join(plan.install))
+        new = {} if sources else _installable(plan.install, ignore_epoch)
+        current = __salt__["pkg.list_pkgs"]()
+        for pkg in plan.install:
+            changes[pkg] = {"new": new.get(pkg) or "installed", "old": current.get(pkg, "")}
+    if plan.unpurge:
+        comments.append(
+            "The following packages would have their selection status changed from 'purge' to 'install': "
+            + ", ".join(plan.unpurge)
+        )
+        changes.update((pkg, {"new": "installed", "old": ""}) for pkg in plan.unpurge)
+    if plan.reinstall:
+        shown = [pkg if sources else pkgspec.label(pkg, want) for pkg, want in plan.reinstall.items()]
+        comments.append("The following packages would be reinstalled: " + ", ".join(shown))
+        changes.update((label, {"new": "installed", "old": ""}) for label in shown)
+    return _ret(name, None, "\n".join(comments), changes)
+
+
+def _installable(targets, ignore_epoch):
+    """``{name: version}`` that an install of ``{name: version, condition or None}`` would bring, as far as is known."""
+    plain = [pkg for pkg, number in targets.items() if not number]
+    exact = [pkg for pkg, number in targets.items() if number]
+    found = {}
+    if plain:
+        newest = __salt__["pkg.latest_version"](*plain, refresh=False)
+        found.update(newest if isinstance(newest, dict) else {plain[0]: newest})
+    if exact and "pkg.list_repo_pkgs" in __salt__:
+        offered = __salt__["pkg.list_repo_pkgs"](*exact)
+        for pkg in exact:
+            compare = __salt__["pkg.version_cmp"]
+            found[pkg] = pkgspec.best_match(offered.get(pkg, []), targets[pkg], compare, ignore_epoch)
+    return found
+
+
+def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
+    kwargs["saltenv"] = __env__
+    purge = action == "purge"
+    try:
+        wanted = pkgspec.names_and_versions(pkgs or [{name: version}], _normalizer(normalize))
+    except ValueError as exc:
+        return _ret(name, False, str(exc))
+    if not wanted:
+        return _ret(name, False, "Invalidly formatted pkgs parameter. See minion log.")
+    compare = __salt__["pkg.version_cmp"]
+
+    def unwanted():
+        """The packages that are there (at the unwanted version); for purge also those that left configuration."""
+        current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
+        found = {
+            pkg for pkg, spec in wanted.items()
+            if current.get(pkg) and (not spec or pkgspec.fulfills(current[pkg], spec, compare, ignore_epoch))
+        }
+        if purge:
+            found.update(set(wanted) & set(__salt__["pkg.list_pkgs"](versions_as_list=True, removed=True, **kwargs)))
+        return sorted(found)
+
+    try:
+        targets = unwanted()
+        if not targets:
+            if purge:
+                return _ret(name, True, "None of the targeted packages are installed or partially installed")
+            of_version = " (matching specified versions)" if any(wanted.values()) else ""
+            return _ret(name, True, "All specified packages%s are already absent" % of_version)
+        if __opts__["test"]:
+            changes = {pkg: {"new": action + "d", "old": ""} for pkg in targets}
+            words = "The following packages will be %sd: %s." % (action, ", ".join(targets))
+            return _ret(name, None, words, changes)
+        changes = __salt__["pkg." + action](name, pkgs=targets, split_arch=False, **kwargs)
+        left = unwanted()
+    except CommandExecutionError as exc:
+        doing = "purging" if purge else "removing"
+        return _failed(name, exc, "An error was encountered while %s package(s): " % doing)
+    if left:
+        words = "The following packages failed to %s: %s." % (action, ", ".join(left))
+        return _ret(name, False, words, changes)
+    absent = sorted(set(wanted) - set(targets))
+    if not absent:
+        return _ret(name, True, "All targeted packages were %sd." % action, changes)
+    words = "The following packages were not installed: %s The following packages were %sd: %s."
+    return _ret(name, True, words % (", ".join(absent), action, ", ".join(targets)), changes)
+
+
+# Holds
+
+_NO_HOLDS = (
+    "No any function to get the list of held packages available.\n"
+    "Check if the package manager supports package locking."
+)
+
+
+def _holds():
+    """The names of the held packages, None where the provider cannot tell."""
+    if "pkg.list_locks" in __salt__:
+        return list(__salt__["pkg.list_locks"]())
+    if "pkg.list_holds" in __salt__:
+        return list(__salt__["pkg.list_holds"](full=False))
+    if "pkg.get_selections" in __salt__:
+        return __salt__["pkg.get_selections"](state="hold").get("hold", [])
+    return None
+
+
+def _release(name, pkgs, comments, changes, result):
+    """Unhold the packages and return what ``held`` and ``unheld`` return."""
+    for pkg in pkgs:
+        if __opts__["test"]:
+            comments.append("The following package would be unheld: %s" % pkg)
+            continue
+        words = __salt__["pkg.unhold"](name=name, pkgs=[pkg])
+        one = words.get(pkg, {})
+        if one.get("comment"):
+            comments.append(one["comment"])
+        changes.update(words)
+        result = result and one.get("result", False)
+    if __opts__["test"] and comments:
+        result = None
+    return _ret(name, result, "\n".join(comments) or "No changes made", changes)
+
+
+def _hold(name, wanted, kwargs):
+    """Hold or release as ``hold`` says: the provider's words per package, or its complaint as text."""
+    if "hold" not in kwargs or "pkg.hold" not in __salt__:
+        return []
+    try:
+        words = __salt__["pkg.hold" if kwargs["hold"] else "pkg.unhold"](name=name, pkgs=list(wanted))
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return str(exc)
+    if words.get("result", True) is False:
+        return "An error was encountered while holding/unholding package(s): %s" % words["comment"]
+    return list(words.values())
+
+
+def _with_hold(ret, name, wanted, kwargs):
+    """The return of packages that are there already, with what holding them did."""
+    held = _hold(name, wanted, kwargs)
+    if isinstance(held, str):
+        return _ret(name, False, held)
+    for words in held:
+        ret["comment"] += ".\n" + words["comment"]
+        if words["changes"]:
+            ret["changes"][words["name"]] = words["changes"]
+    results = [words["result"] for words in held]
+    if False in results:
+        ret["result"] = False
+    elif None in results:
+        ret["result"] = None
+    return ret
+
+
+def _add_hold(changes, words):
+    """Join a change of selection to the package's change of version, in place."""
+    if not words["changes"]:
+        return
+    change = changes.get(words["name"])
+    if change is None:
+        changes[words["name"]] = {"new": words["changes"]["new"]}
+        return
+    for key in ("new", "old"):
+        change[key] = "\n".join(text for text in (change[key], words["changes"][key]) if text)
+
+
+# Small things
+
+
+def _ret(name, result, comment, changes=None):
+    return {"name": name, "changes": changes or {}, "result": result, "comment": comment}
+
+
+def _failed(name, exc, words):
+    """The return for a provider's exception: its changes so far and its own words."""
+    info = getattr(exc, "info", None)
+    if isinstance(info, dict):
+        return _ret(name, False, exc.strerror_without_changes, info.get("changes"))
+    return _ret(name, False, words + str(exc))
+
+
+def _check_refresh(refresh):
+    """Whether the lists are to be refreshed: asked for, or due in this run and not forbidden."""
+    if isinstance(refresh, str):
+        refresh = refresh.lower() == "true"
+    return bool(refresh or (refresh is None and __context__.get("pkg.refresh")))
+
+
+def _normalizer(normalize):
+    return __salt__["pkg.normalize_name"] if normalize and "pkg.normalize_name" in __salt__ else None
+
+
+def _listed(low, kind):
+    """``{name: version or source or None}`` of one chunk."""
+    if kind in low:
+        pack = pkgspec.names_and_sources if kind == "sources" else pkgspec.names_and_versions
+        return dict(pack(low[kind]))
+    return {low["name"]: low.get("version")} if "name" in low else {}
+
+
+def _all_up_to_date(pkgs):
+    if len(pkgs) > 10:
+        return "All %d packages are up-to-date." % len(pkgs)
+    if len(pkgs) > 1:
+        return "All packages are up-to-date (%s)." % ", ".join(sorted(pkgs))
+    return "Package %s is already up-to-date" % pkgs[0]
+
+
+def _were_up_to_date(pkgs):
+    if len(pkgs) > 10:
+        return "%d packages were already up-to-date" % len(pkgs)
+    return "The following packages were already up-to-date: " + ", ".join(pkgs)
+
+
+def _none_updated(targets, up_to_date):
+    if len(targets) > 10:
+        words = "%d targeted packages failed to update. See debug log for details." % len(targets)
+    elif len(targets) > 1:
+        listed = ", ".join(sorted(targets))
+        words = "The following targeted packages failed to update. See debug log for details: (%s)." % listed
+    else:
+        words = "Package %s failed to update." % next(iter(targets))
+    return words + (" " + _were_up_to_date(up_to_date) if up_to_date else "")

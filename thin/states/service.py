@@ -1,0 +1,314 @@
+"""Services: running or dead, enabled or disabled at boot, masked or not. Salt: states/service.py
+
+``enable`` of ``running`` and ``dead`` says whether the service also starts at boot; without it that stays as it is. A
+watched change makes ``mod_watch`` restart (or ``reload``) the service.
+"""
+
+from thin.exceptions import CommandExecutionError
+
+#: arguments that only systemd has: given to those of the provider's functions that take them
+SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")
+
+#: whether the service runs (None: as it was) -> the end of the comment on enabling or disabling it
+_DONE = {True: "and is running", None: "and is in the desired state", False: "and is dead"}
+#: enabling or disabling -> whether the service runs -> the comment when that failed
+_FAILED = {
+    True: {
+        True: "Failed when setting service %s to start at boot, but the service is running",
+        None: "Failed when setting service %s to start at boot, but the service was already running",
+        False: "Failed when setting service %s to start at boot, and the service is dead",
+    },
+    False: {
+        True: "Failed when setting service %s to not start at boot, and is running",
+        None: "Failed when setting service %s to not start at boot, but the service was already running",
+        False: "Failed when setting service %s to not start at boot, and the service is dead",
+    },
+}
+_UNAVAILABLE = {
+    True: "%s is not available on this minion, service %s started",
+    None: "%s is not available on this minion, service %s is in the desired state",
+    False: "%s is not available on this minion, service %s is dead",
+}
+
+
+def __virtual__():
+    if "service.start" in __salt__:
+        return "service"
+    return False, "No service execution module loaded: check support for service management on %s " % (
+        __grains__.get("osfinger", __grains__.get("os"))
+    )
+
+
+def running(name, enable=None, sig=None, init_delay=None, **kwargs):
+    """The service runs. ``enable``: it also starts, or does not start, at boot. ``unmask``: take a mask away first.
+
+    ``init_delay``: seconds to wait after a start before looking whether it still runs.
+    """
+    ret = _ret(name)
+    ready = _ready(ret, enable, kwargs, "started")
+    if ready is not None:
+        return ready
+    enable = _boolean(enable)
+    looking = _systemd_only(__salt__["service.status"], kwargs, ret)
+    was_running = __salt__["service.status"](name, sig, **looking)
+    was_enabled = _enabled(name)
+    unmask_words = unmasked(name, kwargs.get("unmask_runtime", False))["comment"] if kwargs.get("unmask") else ""
+    if was_running:
+        ret["comment"] = _lines("The service %s is already running" % name, unmask_words)
+        return _boot(ret, enable, was_enabled, None, True, kwargs)
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = _lines("Service %s is set to start" % name, unmask_words)
+        return ret
+
+    try:
+        started = __salt__["service.start"](name, **_systemd_only(__salt__["service.start"], kwargs, ret))
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    if not started:
+        _with(ret, False, "Service %s failed to start" % name)
+        return _boot(ret, enable, None, False, False, kwargs)
+    _pause(init_delay)
+    runs = __salt__["service.status"](name, sig, **looking)
+    if runs or was_enabled != _enabled(name):
+        ret["changes"][name] = runs
+    _with(ret, bool(runs), ("Started service %s" if runs else "Service %s failed to start") % name)
+    _boot(ret, enable, None, runs, runs, kwargs)
+    if init_delay:
+        ret["comment"] += "\nDelayed return for %s seconds" % init_delay
+    ret["comment"] = _lines(ret["comment"], unmask_words)
+    return ret
+
+
+def dead(name, enable=None, sig=None, init_delay=None, **kwargs):
+    """The service does not run; one that does not exist is dead, too. ``enable``, ``init_delay`` as for ``running``."""
+    ret = _ret(name)
+    ready = _ready(ret, enable, kwargs, "stopped")
+    if ready is not None:
+        return ready
+    enable = _boolean(enable)
+    looking = _systemd_only(__salt__["service.status"], kwargs, ret)
+    was_enabled = _enabled(name)
+    if not __salt__["service.status"](name, sig, **looking):
+        ret["comment"] = "The service %s is already dead" % name
+        return _boot(ret, enable, was_enabled, None, True, kwargs)
+    if __opts__["test"]:
+        return _with(ret, None, "Service %s is set to be killed" % name)
+
+    if not __salt__["service.stop"](name, **_systemd_only(__salt__["service.stop"], kwargs, ret)):
+        _with(ret, False, "Service %s failed to die" % name)
+        return _boot(ret, enable, None, True, False, kwargs)
+    _pause(init_delay)
+    runs = __salt__["service.status"](name, **looking)
+    if not runs or was_enabled != _enabled(name):
+        ret["changes"][name] = runs
+    _with(ret, not runs, ("Service %s failed to die" if runs else "Service %s was killed") % name)
+    return _boot(ret, enable, None, runs, not runs, kwargs)
+
+
+def enabled(name, **kwargs):
+    """The service starts at boot. Whether it runs now is not looked at."""
+    ret = _ret(name)
+    ret.update(_toggle(name, True, None, True, kwargs))
+    if __opts__.get("test") and ret["comment"] == _missing(name):
+        words = "Service %s not present; if created in this state run, it would have been enabled" % name
+        return _with(ret, None, words)
+    return ret
+
+
+def disabled(name, **kwargs):
+    """The service does not start at boot. Whether it runs now is not looked at."""
+    ret = _ret(name)
+    ret.update(_toggle(name, False, None, True, kwargs))
+    return ret
+
+
+def masked(name, runtime=False):
+    """The unit cannot be started at all, with ``runtime`` until the next boot. Only systemd has this."""
+    return _mask(name, True, runtime)
+
+
+def unmasked(name, runtime=False):
+    """The unit is not masked. Only systemd has this."""
+    return _mask(name, False, runtime)
+
+
+def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_delay=None, force=False, **kwargs):
+    """A change in what is watched: the service of ``running`` is restarted, that of ``dead`` is stopped.
+
+    ``reload`` and ``full_restart`` say how; ``force`` with ``reload`` restarts a service that cannot reload. A service
+    that is down is started.
+    """
+    ret = _ret(name)
+    if sfun not in ("running", "dead"):
+        return _with(ret, False, "Unable to trigger watch for service.%s" % sfun)
+    runs = __salt__["service.status"](name, sig, **_systemd_only(__salt__["service.status"], kwargs, ret))
+    if sfun == "dead" and not runs:
+        ret["comment"] = "Service is already stopped"
+        return ret
+    action, verb = _watch_action(sfun, runs, reload, force, full_restart)
+    done = verb + ("ped" if verb == "stop" else "ed")
+    if __opts__["test"]:
+        return _with(ret, None, "Service is set to be %s" % done)
+    if verb == "start" and "service.stop" in __salt__:
+        __salt__["service.stop"](name)  # what a failed or half-started service left behind
+    function = __salt__["service." + action]
+    try:
+        result = function(name, **_systemd_only(function, kwargs, ret))
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    _pause(init_delay)
+    ret["changes"] = {name: result}
+    return _with(ret, result, "Service %s" % done if result else "Failed to %s the service" % verb)
+
+
+# Inside
+
+
+def _watch_action(sfun, runs, reload, force, full_restart):
+    """``(function of service, verb)``."""
+    if sfun == "dead":
+        return "stop", "stop"
+    if not runs:
+        return "start", "start"
+    if reload and "service.reload" in __salt__:
+        if force and "service.force_reload" in __salt__:
+            return "force_reload", "forcefully reload"
+        return "reload", "reload"
+    if full_restart and "service.full_restart" in __salt__:
+        return "full_restart", "fully restart"
+    return "restart", "restart"
+
+
+def _ready(ret, enable, kwargs, would):
+    """The final return when there is nothing to work with, else None."""
+    name = ret["name"]
+    if "enabled" in kwargs:
+        words = 'Service %s uses non-existent option "enabled".  Perhaps "enable" option was intended?' % name
+        return _with(ret, False, words)
+    if "service.offline" in __salt__ and __salt__["service.offline"]():
+        return _with(ret, True, "Running in OFFLINE mode. Nothing to do")
+    try:
+        if _available(name):
+            return None
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    if __opts__["test"]:
+        words = "Service %s not present; if created in this state run, it would have been %s" % (name, would)
+        return _with(ret, None, words)
+    return _with(ret, would == "stopped", _missing(name))
+
+
+def _boot(ret, enable, was_enabled, runs, result, kwargs):
+    """``ret`` with what ``enable`` asks for done; ``was_enabled``: what is known of it (None: look)."""
+    if enable is True and not was_enabled:
+        ret.update(_toggle(ret["name"], True, runs, result, kwargs))
+    elif enable is False and was_enabled is not False:
+        ret.update(_toggle(ret["name"], False, runs, result, kwargs))
+    return ret
+
+
+def _toggle(name, on, runs, result, kwargs):
+    """Enable (``on``) or disable: the keys of the return that this decides. ``runs`` is for the comment."""
+    try:
+        if not _available(name):
+            return {"result": not on, "comment": _missing(name)}
+    except CommandExecutionError as exc:
+        return {"result": False, "comment": str(exc)}
+    verb = "enable" if on else "disable"
+    if "service." + verb not in __salt__ or "service.%sd" % verb not in __salt__:
+        return {"result": result, "comment": _UNAVAILABLE[runs] % (verb.capitalize(), name)}
+    is_so = __salt__["service.%sd" % verb]
+    if is_so(name):
+        return {"result": result, "comment": "Service %s is already %sd, %s" % (name, verb, _DONE[runs])}
+    if __opts__["test"]:
+        return {"result": None, "comment": "Service %s set to be %sd" % (name, verb)}
+    words = ""
+    try:
+        if __salt__["service." + verb](name, **kwargs):
+            changes = {name: True} if is_so(name) else {}
+            words = "Service %s has been %sd, %s" % (name, verb, _DONE[runs])
+            return {"result": result, "changes": changes, "comment": words}
+    except CommandExecutionError as exc:
+        words = ". Additional information follows:\n\n%s" % exc
+    return {"result": False, "comment": _FAILED[on][runs] % name + words}
+
+
+def _mask(name, on, runtime):
+    ret = _ret(name)
+    if "service.masked" not in __salt__:
+        return _with(ret, False, "Service masking not available on this minion")
+    kind = "runtime masked" if runtime else "masked"
+    action = kind if on else kind.replace("masked", "unmasked")
+    changes = {kind: {"old": not on, "new": on}}
+    try:
+        if __salt__["service.masked"](name, runtime) == on:
+            ret["comment"] = "Service %s %s already %s" % (name, "is" if on else "was", action)
+            return ret
+        if __opts__["test"]:
+            ret["changes"] = changes
+            return _with(ret, None, "Service %s would be %s" % (name, action))
+        __salt__["service.mask" if on else "service.unmask"](name, runtime)
+        if __salt__["service.masked"](name, runtime) != on:
+            return _with(ret, False, "Failed to %s service %s" % ("mask" if on else "unmask", name))
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    ret["changes"] = changes
+    ret["comment"] = "Service %s was %s" % (name, action)
+    return ret
+
+
+def _available(name):
+    if "service.available" in __salt__:
+        return __salt__["service.available"](name)
+    return "service.get_all" in __salt__ and name in __salt__["service.get_all"]()
+
+
+def _missing(name):
+    return "The named service %s is not available" % name
+
+
+def _enabled(name):
+    return __salt__["service.enabled"](name) if "service.enabled" in __salt__ else True
+
+
+def _systemd_only(function, kwargs, ret):
+    """The systemd-only arguments among ``kwargs`` that the function takes; without systemd they are warned about."""
+    import os
+
+    code = getattr(function, "__code__", None)
+    takes = code.co_varnames[: code.co_argcount] if code else ()
+    given = {key: kwargs[key] for key in SYSTEMD_ONLY if key in kwargs and key in takes}
+    if not given or os.path.isdir("/run/systemd/system"):
+        return given
+    warnings = ret.setdefault("warnings", [])
+    for key in given:
+        words = "The '%s' argument is not supported by this platform" % key
+        if words not in warnings:
+            warnings.append(words)
+    return {}
+
+
+def _pause(seconds):
+    if seconds:
+        import time
+
+        time.sleep(seconds)
+
+
+def _boolean(value):
+    return value.lower() in ("true", "yes", "on", "1") if isinstance(value, str) else value
+
+
+def _lines(*texts):
+    return "\n".join(text for text in texts if text)
+
+
+def _ret(name):
+    return {"name": name, "changes": {}, "result": True, "comment": ""}
+
+
+def _with(ret, result, comment):
+    ret["result"] = result
+    ret["comment"] = comment
+    return ret

@@ -1,0 +1,159 @@
+"""Readers of what apt and dpkg print under LC_ALL=C. Pure: text in, values out."""
+
+import re
+
+#: dpkg-query --showformat of what list_pkgs reads: want, error, status, name, version, architecture, provides
+LIST_FORMAT = "${Status}\t${Package}\t${Version}\t${Architecture}\t${Provides}\n"
+
+#: a package that only waits for triggers is there; one that is half-installed, unpacked or half-configured is not
+_PRESENT = ("installed", "triggers-awaited", "triggers-pending")
+
+_UPGRADE = re.compile(r"(?m)^Conf ([^ ]+) \(([^ ]+)")
+_SIZE = re.compile(r" \[[^\]]+B\]$")
+_PROVIDE = re.compile(r"\s*([^\s(,]+)\s*(?:\(=\s*([^)]+)\))?\s*(?:,|$)")
+
+
+def packages(text, foreign):
+    """``(installed, removed, purge_desired, provides)`` of dpkg-query's lines.
+
+    The first three are ``{name: [versions]}``; ``foreign(arch)`` says whether a name gets its architecture appended.
+    ``provides`` is ``{virtual name: [(package, version or "")]}`` of the installed packages.
+    """
+    kinds = {"installed": {}, "removed": {}, "purge_desired": {}}
+    provides = {}
+    for line in text.splitlines():
+        columns = line.split("\t")
+        if len(columns) < 4 or len(columns[0].split()) != 3:
+            continue
+        want, _, status = columns[0].split()
+        name, version, arch = columns[1:4]
+        if not version:
+            continue
+        if foreign(arch):
+            name = "%s:%s" % (name, arch)
+        present = status in _PRESENT
+        if want in ("install", "hold") and present:
+            kind = "installed"
+        elif want == "deinstall":
+            kind = "removed"
+        elif want == "purge" and present:
+            kind = "purge_desired"
+        else:
+            continue
+        kinds[kind].setdefault(name, []).append(version)
+        if present and len(columns) > 4 and columns[4]:
+            for virtual, provided in _PROVIDE.findall(columns[4]):
+                provides.setdefault(virtual, []).append((name, provided))
+    for versions_of in kinds.values():
+        for name in versions_of:
+            versions_of[name] = sorted(set(versions_of[name]))
+    return kinds["installed"], kinds["removed"], kinds["purge_desired"], provides
+
+
+def candidates(text):
+    """``{name: candidate version or ""}`` of ``apt-cache policy``. Names of foreign packages are ``name:arch``."""
+    found = {}
+    name = None
+    for line in text.splitlines():
+        if line and not line[0].isspace() and line.endswith(":"):
+            name = line[:-1]
+        elif name is not None and line.startswith("  Candidate:"):
+            version = line.split(":", 1)[1].strip()
+            found[name] = "" if version == "(none)" else version
+    return found
+
+
+def stanzas(text):
+    """The Debian control stanzas (apt-cache show, dpkg -I) as dicts; continuation lines are joined by newlines."""
+    found, current, key = [], {}, None
+    for line in text.splitlines() + [""]:
+        if not line.strip():
+            if current:
+                found.append(current)
+            current, key = {}, None
+        elif line[0] in " \t" and key is not None:
+            current[key] += "\n" + line
+        elif ":" in line:
+            key, value = line.split(":", 1)
+            current[key] = value.strip()
+    return found
+
+
+def versions(text):
+    """``{name: [versions]}`` of ``apt-cache show`` and ``apt-cache dump``, in their order."""
+    found, name = {}, None
+    for line in text.splitlines():
+        key, _, value = line.partition(": ")
+        if key == "Package":
+            name = value.strip()
+        elif key.strip() == "Version" and name and value.strip() != "(null)":
+            known = found.setdefault(name, [])
+            if value.strip() not in known:
+                known.append(value.strip())
+    return found
+
+
+def upgrades(text):
+    """``{name: new version}`` of ``apt-get --just-print upgrade``."""
+    return dict(_UPGRADE.findall(text))
+
+
+def refreshed(text):
+    """``({repository: True fetched, None unchanged, False failed}, [repositories in error])`` of ``apt-get update``."""
+    found, errors = {}, []
+    for line in text.splitlines():
+        columns = line.split()
+        if not columns:
+            continue
+        what, repository = columns[0], " ".join(columns[1:])
+        if what.startswith("Get"):
+            found[_SIZE.sub("", repository)] = True
+        elif what.startswith("Hit"):
+            found[repository] = None
+        elif what.startswith("Ign"):
+            found[repository] = False
+        elif what.startswith("Err"):
+            found[repository] = False
+            errors.append(repository)
+    return found, errors
+
+
+def selections(text):
+    """``{state: [packages]}`` of ``dpkg --get-selections``."""
+    found = {}
+    for line in text.splitlines():
+        columns = line.split()
+        if len(columns) == 2:
+            found.setdefault(columns[1], []).append(columns[0])
+    return found
+
+
+def to_be_removed(text):
+    """The sorted names under "The following packages will be REMOVED" of apt-get."""
+    found, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("The following packages will be REMOVED"):
+            inside = True
+        elif inside and line.startswith(" "):
+            found.extend(name.rstrip("*") for name in line.split())
+        else:
+            inside = False
+    return sorted(found)
+
+
+def holding_lock(text):
+    """The line that says that another process holds a lock of dpkg or apt, or ""."""
+    for line in text.splitlines():
+        if "Could not get lock" in line or ("lock" in line and "locked by another process" in line):
+            return line.strip()
+    return ""
+
+
+def complaint(done):
+    """Why apt-get failed, in its words: stderr, and before it the unmet dependencies that it tells on stdout."""
+    words, inside = [], False
+    for line in done["stdout"].splitlines():
+        inside = line.startswith(" ") if inside else line.startswith("The following packages have unmet dependencies")
+        if inside:
+            words.append(line)
+    return "\n".join(words + [done["stderr"] or ("" if words else done["stdout"])]).strip()
