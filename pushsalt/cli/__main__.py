@@ -1,0 +1,58 @@
+"""Entry point of the ``pushsalt`` command."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pushsalt.cli.job import Terminal
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Runs one command line and exits with its code. Never shows a traceback (``-l debug`` logs it)."""
+    from pushsalt.cli import stdio
+
+    words = sys.argv[1:] if argv is None else argv
+    stdio.open_missing()
+    stdout = stdio.Stdout()
+    if words == ["--version"]:  # as fast as it can be
+        from pushsalt import __version__
+
+        stdout.write(f"pushsalt {__version__}\n")
+        sys.exit(stdio.final_code(0, stdout))
+    try:
+        from pushsalt import log
+        from pushsalt.cli.job import Terminal
+
+        terminal = Terminal(log.install(), stdout)
+        code = _run(words, terminal)
+    except KeyboardInterrupt:  # outside of a job: nothing is under way
+        code = 130
+    code = stdio.final_code(code, stdout)
+    if code > 128:  # threads of a stopped job may still be at work; the interpreter would wait for them
+        import os
+
+        os._exit(code)
+    sys.exit(code)
+
+
+def _run(words: list[str], terminal: Terminal) -> int:
+    from pushsalt.cli.app import TERMINAL, command
+    from pushsalt.errors import PushsaltError
+
+    TERMINAL.set(terminal)
+    try:
+        return int(command().main(words, prog_name="pushsalt", standalone_mode=False) or 0)
+    except PushsaltError as exc:
+        from pushsalt.cli.usage import explain
+
+        return explain(exc, terminal.log)
+    except Exception as exc:
+        from pushsalt.cli.usage import explain_defect, explain_usage
+
+        return (explain_usage if hasattr(exc, "format_message") else explain_defect)(exc, terminal.log)
+
+
+if __name__ == "__main__":
+    main()

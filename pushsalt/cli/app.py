@@ -1,0 +1,230 @@
+"""The ``pushsalt`` command: global options, the list of commands, help and usage errors.
+
+A command is a module of this package with a Typer ``app``; it is imported when it is called. ``COMMANDS`` has the line that
+help shows, so that help imports none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from contextvars import ContextVar
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from pushsalt import __version__
+from pushsalt.cli.job import Terminal
+from pushsalt.cli.options import GLOBAL, Given, takes
+from pushsalt.cli.stdio import write_stderr
+from pushsalt.errors import EXIT_COMMAND, UsageError
+from pushsalt.outputters import nearest
+
+#: command -> (module, its line in help). Where the module is not there, neither is the command.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
+    "run": ("pushsalt.cli.run", "Call an execution function on targets"),
+    "target": ("pushsalt.cli.target", "Print the ids that match"),
+    "grains": ("pushsalt.cli.grains", "Collect and show grains"),
+    "init": ("pushsalt.cli.init", "Make a project folder to start from"),
+    "clean": ("pushsalt.cli.clean", "Remove what pushsalt keeps on targets"),
+    "demo": ("pushsalt.demo.cli", "Try it on throw-away targets of this machine"),
+}
+EXAMPLES = """
+pushsalt init site && cd site               a project folder to start from
+pushsalt run localhost test.ping
+pushsalt apply 'web*' nginx --test          what would change
+pushsalt apply 'web*'                       the highstate of top.sls
+"""
+
+#: The invocation's stdout and log, set by main().
+TERMINAL: ContextVar[Terminal] = ContextVar("terminal")
+
+
+class _Lean:
+    """Typer (from 0.26 on) loads pydantic to turn words into values: most of a start's time. Ours stay texts."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        many = param.multiple or param.nargs == -1
+        return (() if value is None else tuple(value)) if many else value
+
+
+def _lean(command: Any) -> Any:
+    for param in command.params:
+        param._runtime_param = _Lean()  # other versions of Typer do not look at it
+    return command
+
+
+class _Help:
+    """Help in sections, the examples as they were written."""
+
+    params: list[Any]
+    options_metavar: str
+    epilog: str | None
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        arguments = [(p.metavar, p.help) for p in self.params if p.param_type_name == "argument" and p.help]
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.params:
+            if param.param_type_name == "option" and not param.hidden:
+                panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
+        if ctx.parent is not None:
+            known = panels.pop(GLOBAL[0].panel, [])
+            panels["Options"] = [(" ".join(opt.flags[0] for opt in GLOBAL), "As before the command.")] if known else []
+        panels.setdefault("Options", []).append(("--help", "Show this and exit."))
+        for title, rows in (("Arguments", arguments), *panels.items()):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [self.options_metavar, *(p.metavar for p in self.params if p.param_type_name == "argument")]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        if self.epilog:
+            formatter.write_paragraph()
+            formatter.write("Examples:\n")
+            for text in self.epilog.strip("\n").splitlines():
+                formatter.write(f"  {text}\n")
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        option.callback = _show_help
+        return option
+
+
+def _show_help(ctx: Any, param: Any, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        TERMINAL.get().stdout.write(ctx.get_help() + "\n")
+        ctx.exit()
+
+
+def _help_row(param: Any) -> tuple[str, str]:
+    flags = ", ".join(param.opts)
+    if not any(len(flag) == 2 for flag in param.opts):
+        flags = f"    {flags}"
+    return f"{flags} {param.metavar}" if param.metavar else flags, param.help or ""
+
+
+class Command(_Help, TyperCommand):
+    """A command with our help; its options may stand anywhere."""
+
+
+class CallCommand(Command):
+    """``run``: the words after the function are the function's, also those that begin with ``-``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, end_options(args, self._value_flags()))
+
+    def _value_flags(self) -> set[str]:
+        options = (param for param in self.params if param.param_type_name == "option")
+        return {flag for param in options if not (param.is_flag or param.count) for flag in param.opts}
+
+
+def end_options(args: list[str], value_flags: set[str]) -> list[str]:
+    """``args`` with a ``--`` before the second plain word (MODULE.FUNCTION), unless one stands earlier.
+
+    A ``--`` right behind the function is that of the user, and is dropped. ``value_flags`` are options that take the next word.
+    """
+    at = plain = 0
+    while at < len(args):
+        word = args[at]
+        if word == "--":
+            return args
+        if word.startswith("-") and word != "-":
+            at += 2 if _takes_next(word, value_flags) else 1
+            continue
+        plain += 1
+        if plain == 2:
+            rest = args[at + 1 :]
+            return [*args[:at], "--", word, *(rest[1:] if rest[:1] == ["--"] else rest)]
+        at += 1
+    return args
+
+
+def _takes_next(word: str, value_flags: set[str]) -> bool:
+    if word.startswith("--"):
+        return word in value_flags
+    for at, letter in enumerate(word[1:], 1):  # -vl debug, but -ldebug has its value already
+        if f"-{letter}" in value_flags:
+            return at == len(word) - 1
+    return False
+
+
+class Group(_Help, TyperGroup):
+    """The top: loads a command when it is named."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [self.options_metavar, self.subcommand_metavar]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for name in COMMANDS if _is_there(name)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS or not _is_there(cmd_name):
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command = typer.main.get_command(module.app)
+        command.name = cmd_name
+        return _lean(command)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            raise UsageError(f"there is no command {args[0]!r}", hint=nearest(args[0], self.list_commands(ctx)))
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+        super().format_options(ctx, formatter)
+
+
+def _is_there(name: str) -> bool:
+    module = COMMANDS[name][0]
+    package = module.rpartition(".")[0]
+    return bool(importlib.util.find_spec(package) and importlib.util.find_spec(module))
+
+
+def complete_targets(incomplete: str) -> list[str]:
+    """Ids of the inventory, for the shell; none where it cannot be read."""
+    from pushsalt.api import Client, Selection
+
+    try:
+        return [id for id in Client(Given().settings()).target(Selection("*")) if id.startswith(incomplete)]
+    except Exception:
+        return []
+
+
+app = typer.Typer(
+    cls=Group,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EXAMPLES,
+    options_metavar="[GLOBAL OPTIONS]",
+    subcommand_metavar="COMMAND ...",
+    context_settings={"max_content_width": 100},
+    invoke_without_command=True,
+)
+
+
+@app.callback()
+@takes(GLOBAL)
+def pushsalt(
+    given: Given,
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> int:
+    """Salt states and functions on any machine that has SSH and Python; nothing stays resident there."""
+    ctx.obj = given
+    if version:
+        TERMINAL.get().stdout.write(f"pushsalt {__version__}\n")
+    elif ctx.invoked_subcommand is None:
+        write_stderr(ctx.get_help() + "\n")
+        raise typer.Exit(EXIT_COMMAND)
+    return 0
+
+
+def command() -> Any:
+    """The whole command line as a Click command."""
+    return _lean(typer.main.get_command(app))

@@ -1,0 +1,27 @@
+"""``pushsalt clean``: nothing of pushsalt stays on the targets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pushsalt.cli import job
+from pushsalt.cli.app import TERMINAL, Command, complete_targets
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt clean 'web*'
+"""
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(MATCHERS, JOB, GLOBAL)
+def clean(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
+    given: Given,
+) -> int:
+    """Remove all that pushsalt keeps on each target: its runtime and its caches. What states did stays."""
+    return job.run_job(given, TERMINAL.get(), target, lambda client, sel, options: client.stream_clean(sel, options))

@@ -1,0 +1,28 @@
+"""``pushsalt grains``: what targets say of themselves."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pushsalt.cli import job
+from pushsalt.cli.app import TERMINAL, Command, complete_targets
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt grains web1
+pushsalt grains '*' --out json > grains.json
+"""
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(MATCHERS, JOB, GLOBAL)
+def grains(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
+    given: Given,
+) -> int:
+    """Collect and show the grains of each target, and refresh the cache that -G and -P look at."""
+    return job.run_job(given, TERMINAL.get(), target, lambda client, sel, options: client.stream_grains(sel, options))

@@ -1,0 +1,257 @@
+"""A job from start to end: the event loop, signals, what is said meanwhile, and the returns as text.
+
+One SIGINT, SIGTERM or SIGHUP stops the work: what is known is written, and the exit code says which signal. A second one
+ends the process at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pushsalt import outputters
+from pushsalt.cli import stdio
+from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
+from pushsalt.events import Reporter
+from pushsalt.log import DEFAULT_LEVEL, Handler, configure
+from pushsalt.model import TargetReturn
+
+if TYPE_CHECKING:
+    from pushsalt.api import Client, JobOptions, Selection
+    from pushsalt.cli.options import Given
+    from pushsalt.cli.progress import Progress
+
+log = logging.getLogger(__name__)
+
+#: Seconds that targets get, after the first signal, to be stopped and to say what they did.
+GRACE = 8.0
+EXIT_OF_SIGNAL = {
+    signal.SIGINT: EXIT_INTERRUPTED,
+    signal.SIGTERM: EXIT_TERMINATED,
+    signal.SIGHUP: EXIT_TERMINATED,
+}
+
+Stream = Callable[["Client", "Selection", "JobOptions"], AsyncIterator[TargetReturn]]
+
+
+@dataclass
+class Terminal:
+    """What one invocation has in hand: its stdout and its log."""
+
+    log: Handler
+    stdout: stdio.Stdout
+
+    @property
+    def color(self) -> bool:
+        return self.stdout.is_terminal and stdio.color_wanted()
+
+
+class Watcher(Reporter):
+    """Hears what happens, for the command's own needs, and passes it on to the live view if there is one."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.view: Progress | None = None
+
+    def run_started(self, ids: list[str], title: str) -> None:
+        self.ids = list(ids)
+        if self.view:
+            self.view.run_started(ids, title)
+
+    def target_phase(self, id: str, phase: str) -> None:
+        if self.view:
+            self.view.target_phase(id, phase)
+
+    def target_chunks(self, id: str, total: int) -> None:
+        if self.view:
+            self.view.target_chunks(id, total)
+
+    def chunk_started(self, id: str, tag: str) -> None:
+        if self.view:
+            self.view.chunk_started(id, tag)
+
+    def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        if self.view:
+            self.view.chunk_done(id, tag, ret)
+
+    def target_done(self, result: TargetReturn) -> None:
+        if self.view:
+            self.view.target_done(result)
+
+    def warning(self, id: str | None, text: str) -> None:
+        log.warning("%s%s", f"{id}: " if id else "", text)
+
+
+def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
+    """The client that the global options ask for, its logging set up; and the log level in force."""
+    from pushsalt.api import Client
+
+    if given.log_level:
+        configure(terminal.log, given.log_level)
+    client = Client(given.settings(), reporter)
+    project = client.project
+    terminal.log.redactor = client.redactor()
+    level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
+    configure(terminal.log, level)
+    return client, level
+
+
+def run_job(given: Given, terminal: Terminal, target: str, stream: Stream, *, unmask: bool = False) -> int:
+    """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
+
+    ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs).
+    """
+    selection = given.selection(target)
+    given.job(DEFAULT_LEVEL)  # wrong options are said before any file is read
+    watcher = Watcher()
+    client, level = open_client(given, terminal, watcher)
+    options = given.job(level)
+    outputter = _outputter(given.out, client)
+    redactor = client.redactor()
+
+    def write(results: dict[str, TargetReturn], elapsed: float) -> None:
+        data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
+        terminal.stdout.write(
+            outputter.output(
+                data,
+                returns=results,
+                color=terminal.color,
+                verbose=options.verbose,
+                elapsed=elapsed,
+                test=options.test,
+                opts=client.project.config.opts,
+            ),
+            utf8=given.out not in (None, "rich"),
+        )
+
+    started = time.monotonic()
+    at_once = outputters.streams(outputter)
+    view: AbstractContextManager[Any] = nullcontext()
+    if stdio.stderr_is_terminal() and given.out != "quiet" and os.environ.get("TERM", "") != "dumb":
+        from pushsalt.cli.progress import Progress
+
+        view = watcher.view = Progress(terminal.log, redactor)
+    with view:
+        work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
+        work.run(lambda: stream(client, selection, options))
+    results = work.results
+    if not at_once:
+        write({id: results[id] for id in watcher.ids if id in results}, time.monotonic() - started)
+    if given.out == "quiet":
+        _say_failures(results, redactor.text)
+    code = max((result.exit_code for result in results.values()), default=0)
+    return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+
+
+def _outputter(name: str | None, client: Client) -> outputters.Outputter:
+    if name is None or name in outputters.CHOICES:
+        return outputters.load(name or outputters.CHOICES[0])
+    from pushsalt.plugins import folders
+
+    return outputters.load(name, folders("outputters", client.project.config.opts))
+
+
+class _Work:
+    """The stream of a job, read to its end or to a signal. Every id has a result then."""
+
+    def __init__(self, client: Client, watcher: Watcher, on_result: Callable[[TargetReturn], None] | None) -> None:
+        self.client = client
+        self.watcher = watcher
+        self.on_result = on_result
+        self.results: dict[str, TargetReturn] = {}
+        self.signal: signal.Signals | None = None
+
+    def run(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
+        loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(self._supervised(make))
+        finally:
+            if self.signal is None:
+                _close(loop)
+        if self.signal is not None:
+            self._fill_in()
+
+    async def _supervised(self, make: Callable[[], AsyncIterator[TargetReturn]]) -> None:
+        loop = asyncio.get_running_loop()
+        stopped = asyncio.Event()
+        for number in EXIT_OF_SIGNAL:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
+                loop.add_signal_handler(number, self._on_signal, number, stopped)
+        task = loop.create_task(self._read(make()))
+        stop = loop.create_task(stopped.wait())
+        await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not task.done():
+            await asyncio.wait({task}, timeout=GRACE)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=1.0)
+        if task.done() and not task.cancelled() and (trouble := task.exception()):
+            if self.signal is None:
+                raise trouble
+            log.debug("after the signal", exc_info=trouble)
+
+    async def _read(self, stream: AsyncIterator[TargetReturn]) -> None:
+        async for result in stream:
+            self._take(result)
+
+    def _take(self, result: TargetReturn) -> None:
+        self.results[result.id] = result
+        if self.on_result:
+            self.on_result(result)
+
+    def _on_signal(self, number: signal.Signals, stopped: asyncio.Event) -> None:
+        if self.signal is not None:
+            leave(EXIT_OF_SIGNAL[number], self.watcher.view)
+        self.signal = number
+        if self.watcher.view:
+            self.watcher.view.stopping()
+        self.client.stop()
+        stopped.set()
+
+    def _fill_in(self) -> None:
+        """Targets that never came back after a signal: their outcome is unknown, and that is their return."""
+        for id in self.watcher.ids:
+            if id not in self.results:
+                error = TargetError(
+                    "interrupted",
+                    f"{id}: stopped by {self.signal.name if self.signal else 'a signal'}; what was done there is unknown",
+                    f"run it again, or look at the target: pushsalt apply --test {id}",
+                )
+                self._take(TargetReturn(id, error.as_return(), "error", error.exit_code))
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=1.0))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+
+
+def leave(code: int, view: Progress | None = None) -> None:
+    """Ends the process now, the terminal in order."""
+    if view:
+        view.abandon()
+    os._exit(code)
+
+
+def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:
+    """With nothing on stdout, at least what went wrong, one line a target."""
+    from pushsalt.cli.progress import failure_text
+
+    for result in results.values():
+        if result.exit_code:
+            stdio.print_error(redact(f"{result.id}: {failure_text(result)}"))

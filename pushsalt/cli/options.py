@@ -1,0 +1,274 @@
+"""The option table. A matcher's flag is one line here.
+
+Options are rows, given to Typer as parameters by ``takes``; a command gets them back as one ``Given``, in which those before the
+command (global) and after it are merged: lists add up, of single values the one nearer to the end wins.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.api import JobOptions, Selection, Settings
+
+
+@dataclass(frozen=True)
+class Opt:
+    """One option: its attribute in ``Given``, flags, help."""
+
+    name: str
+    flags: tuple[str, ...]
+    help: str
+    kind: Literal["value", "flag", "list", "count"] = "value"
+    metavar: str | None = None
+    complete: Callable[[str], list[str]] | None = None
+    panel: str = ""
+
+    def parameter(self) -> inspect.Parameter:
+        """What Typer reads."""
+        types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
+        more: dict[str, Any] = {}
+        if self.kind == "count":
+            more["count"] = True
+        if self.complete:
+            more["autocompletion"] = self.complete
+        info = typer.Option(
+            *self.flags, help=self.help, metavar=self.metavar, show_default=False, rich_help_panel=self.panel, **more
+        )
+        default = {"flag": False, "count": 0}.get(self.kind)
+        return inspect.Parameter(
+            self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[self.kind], info]
+        )
+
+
+def _outputs(incomplete: str) -> list[str]:
+    from pushsalt.outputters import CHOICES
+
+    return [name for name in CHOICES if name.startswith(incomplete)]
+
+
+def _levels(incomplete: str) -> list[str]:
+    from pushsalt.log import LEVELS
+
+    return [name for name in LEVELS if name.startswith(incomplete)]
+
+
+def _rows(panel: str, *rows: Opt) -> tuple[Opt, ...]:
+    return tuple(Opt(r.name, r.flags, r.help, r.kind, r.metavar, r.complete, panel) for r in rows)
+
+
+GLOBAL = _rows(
+    "Global options",
+    Opt("inventory", ("-i", "--inventory"), "Inventory or salt-ssh roster; repeatable.  [env: PUSHSALT_INVENTORY]",
+        "list", "PATH"),
+    Opt("config", ("-c", "--config"), "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]",
+        metavar="PATH"),
+    Opt("file_root", ("--file-root",), "Prepended to file_roots:base; repeatable.", "list", "DIR"),
+    Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
+    Opt("cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]", metavar="DIR"),
+    Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
+    Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...", metavar="LEVEL",
+        complete=_levels),
+)  # fmt: skip
+
+#: Every matcher: (attribute = Salt's tgt_type) and its flags.
+MATCHERS = _rows(
+    "How TARGET matches (default: a glob over ids)",
+    Opt("pcre", ("-E", "--pcre"), "A regular expression over ids.", "flag"),
+    Opt("list", ("-L", "--list"), "Ids, separated by commas.", "flag"),
+    Opt("grain", ("-G", "--grain"), "KEY:GLOB over grains.", "flag"),
+    Opt("grain_pcre", ("-P", "--grain-pcre"), "KEY:REGEX over grains.", "flag"),
+    Opt("pillar", ("-I",), "KEY:GLOB over pillar.", "flag"),
+    Opt("pillar_pcre", ("-J", "--pillar-pcre"), "KEY:REGEX over pillar.", "flag"),
+    Opt("ipcidr", ("-S", "--ipcidr"), "A subnet or an address.", "flag"),
+    Opt("nodegroup", ("-N", "--nodegroup"), "The name of a nodegroup.", "flag"),
+    Opt("compound", ("-C", "--compound"), "and, or, not, parentheses, G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.", "flag"),
+)
+DELIMITER = _rows(
+    MATCHERS[0].panel,
+    Opt("delimiter", ("--delimiter",), "Between the levels of a grain or pillar key (default ':').", metavar="CHAR"),
+)
+OUTPUT = _rows(
+    "Output",
+    Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
+)
+STATES = _rows(
+    "What is done",
+    Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
+    Opt("pillar_data", ("--pillar",), "YAML or JSON, merged over the compiled pillar.", metavar="DATA"),
+    Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
+    Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
+)
+LIMITS = _rows(
+    "How it is done",
+    Opt("batch", ("--batch",), "At most so many targets at a time, in order.", metavar="N|P%"),
+    Opt("concurrency", ("--concurrency",), "Connections at a time.", metavar="N"),
+    Opt("timeout", ("--timeout",), "Stop the job on a target after so long.", metavar="SECONDS"),
+    Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
+    Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
+)
+
+#: What commands that work on targets have in common.
+JOB = (*DELIMITER, *OUTPUT, *LIMITS)
+
+
+@dataclass
+class Given:
+    """The options of one command line."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        return self.values.get(name)
+
+    def merged(self, nearer: dict[str, Any]) -> Given:
+        """With those of the command, which stand nearer to the end of the line."""
+        values = dict(self.values)
+        for name, value in nearer.items():
+            before = values.get(name)
+            match value:
+                case bool():
+                    values[name] = value or bool(before)
+                case int():
+                    values[name] = value + (before or 0)
+                case list() | tuple():
+                    values[name] = [*(before or ()), *value]
+                case None:
+                    values.setdefault(name, None)
+                case _:
+                    values[name] = value
+        return Given(values)
+
+    def settings(self) -> Settings:
+        """What the global options and the environment say. Raises UsageError."""
+        from pushsalt.api import Settings
+
+        inventories = self.inventory or _env_paths("PUSHSALT_INVENTORY")
+        config = self.config or os.environ.get("PUSHSALT_CONFIG")
+        cache = self.cache_dir or os.environ.get("PUSHSALT_CACHE")
+        return Settings(
+            inventories=[Path(path) for path in inventories],
+            config=Path(config) if config else None,
+            file_roots=[Path(path) for path in self.file_root or ()],
+            pillar_roots=[Path(path) for path in self.pillar_root or ()],
+            cache_dir=Path(cache) if cache else None,
+        )
+
+    def selection(self, target: str) -> Selection:
+        """TARGET and the matcher that its flag names. Raises UsageError for two flags."""
+        from pushsalt.api import Selection
+
+        chosen = [opt for opt in MATCHERS if self.values.get(opt.name)]
+        if len(chosen) > 1:
+            flags = " and ".join(opt.flags[0] for opt in chosen)
+            raise UsageError(f"{flags} contradict each other", hint="use one matcher, or -C to combine several")
+        return Selection(
+            expr=target, tgt_type=chosen[0].name if chosen else "glob", delimiter=self.delimiter or ":"
+        )
+
+    def job(self, log_level: str) -> JobOptions:
+        """Everything about how a job runs, checked. Raises UsageError."""
+        from pushsalt.api import JobOptions
+
+        return JobOptions(
+            test=bool(self.test),
+            pillar=_pillar(self.pillar_data),
+            saltenv=self.saltenv,
+            pillarenv=self.pillarenv,
+            batch=_batch(self.batch),
+            concurrency=_whole("--concurrency", self.concurrency),
+            timeout=_seconds("--timeout", self.timeout),
+            wait_lock=_seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
+            accept_new_host_keys=bool(self.accept_new_host_keys),
+            log_level=log_level,
+            verbose=self.verbose or 0,
+        )
+
+
+def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Gives a command the options of ``groups``: Typer sees them as parameters, the function gets ``given``."""
+    options = [opt for group in groups for opt in group]
+
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        signature = inspect.signature(function, eval_str=True)
+        wants_context = "ctx" in signature.parameters
+        own = [p.replace(kind=p.KEYWORD_ONLY) for p in signature.parameters.values() if p.name not in ("given", "ctx")]
+
+        def command(ctx: typer.Context, **words: Any) -> int:
+            nearer = {opt.name: words.pop(opt.name) for opt in options}
+            before = ctx.obj if isinstance(ctx.obj, Given) else Given()
+            if wants_context:
+                words["ctx"] = ctx
+            return function(given=before.merged(nearer), **words)
+
+        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        parameters = [context, *own, *(opt.parameter() for opt in options)]
+        command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        command.__doc__ = function.__doc__
+        command.__name__ = function.__name__
+        return command
+
+    return decorate
+
+
+def _env_paths(name: str) -> list[str]:
+    """Paths of an environment variable, separated as in PATH; a value that is a path as a whole is one."""
+    value = os.environ.get(name, "")
+    if not value or Path(value).exists():
+        return [value] if value else []
+    return [path for path in value.split(os.pathsep) if path]
+
+
+def _pillar(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    from pushsalt.errors import PushsaltError
+    from pushsalt.yamlio import load_yaml
+
+    try:
+        data = load_yaml(text, "--pillar")
+    except PushsaltError as exc:  # the text may hold secrets: say where, do not repeat it
+        place = f" (line {exc.where.line})" if exc.where and exc.where.line else ""
+        raise UsageError(f"--pillar is neither YAML nor JSON{place}", hint='for example --pillar \'{"key": "value"}\'') from None
+    if not isinstance(data, dict):
+        raise UsageError(f"--pillar takes a mapping, not {type(data).__name__}", hint="for example --pillar '{key: value}'")
+    return data
+
+
+def _batch(text: str | None) -> str | None:
+    if text is None:
+        return None
+    number = text.strip().removesuffix("%")
+    if not (number.isascii() and number.isdigit() and int(number) > 0) or (text.strip().endswith("%") and int(number) > 100):
+        raise UsageError(f"--batch: {text!r} is neither a number of targets nor a percentage", hint="for example 10 or 25%")
+    return text.strip()
+
+
+def _whole(flag: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise UsageError(f"{flag}: {text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (0 < value < 1e9 or (zero and value == 0)):
+        raise UsageError(f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}")
+    return value

@@ -1,0 +1,1 @@
+def failure_text(r): return str(r.ret)

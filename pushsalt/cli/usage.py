@@ -1,0 +1,67 @@
+"""Errors of the command itself, for people: what is wrong, and the nearest right word."""
+
+from __future__ import annotations
+
+import logging
+from difflib import get_close_matches
+from typing import Any
+
+from pushsalt.cli.stdio import print_error
+from pushsalt.errors import EXIT_COMMAND, PushsaltError, StateError
+from pushsalt.log import DEFAULT_LEVEL, Handler, configure
+
+log = logging.getLogger(__name__)
+
+
+def explain(exc: PushsaltError, handler: Handler) -> int:
+    """Says an error of ours; its exit code."""
+    _settle(handler)
+    text, hint = str(exc), exc.hint
+    if isinstance(exc, StateError) and len(exc.errors) > 1:
+        text = "\n  ".join(exc.errors)
+    _say(handler, text, hint)
+    return exc.exit_code
+
+
+def explain_usage(exc: Any, handler: Handler) -> int:
+    """Says a usage error that Typer's parser found (a ClickException, wherever this version of Typer keeps that class)."""
+    _settle(handler)
+    context = getattr(exc, "ctx", None)
+    path = context.command_path if context else "pushsalt"
+    text = exc.format_message().rstrip(".")
+    hint = f"see {path} --help"
+    option, param = getattr(exc, "option_name", None), getattr(exc, "param", None)
+    if option and hasattr(exc, "possibilities"):
+        text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
+        known = [flag for item in context.command.params for flag in item.opts] if context else []
+        near = get_close_matches(option, [flag for flag in [*known, "--help"] if len(flag) > 2], 3)
+        if near:
+            hint = f"did you mean {' or '.join(near)}?"
+    elif option:
+        text = f"option {option}: {text.removeprefix('Option ').removeprefix(repr(option)).strip()}"
+    elif type(exc).__name__ == "MissingParameter" and param is not None:
+        text = f"{param.metavar or param.name} is missing"
+        hint = context.get_usage().replace("Usage:", "usage:") if context else hint
+    _say(handler, text, hint)
+    return EXIT_COMMAND
+
+
+def explain_defect(exc: BaseException, handler: Handler) -> int:
+    """Says that something went wrong that nobody foresaw; the traceback is in the debug log only."""
+    _settle(handler)
+    log.debug("unexpected error", exc_info=exc)
+    shown = logging.getLogger().isEnabledFor(logging.DEBUG)
+    hint = "this is a defect in pushsalt; please report it" + ("" if shown else " with what -l debug prints")
+    _say(handler, f"{type(exc).__name__}: {exc}", hint)
+    return EXIT_COMMAND
+
+
+def _settle(handler: Handler) -> None:
+    """Lets out the log lines that still wait for a level."""
+    if handler.waiting is not None:
+        configure(handler, DEFAULT_LEVEL)
+
+
+def _say(handler: Handler, text: str, hint: str) -> None:
+    redact = handler.redactor.text if handler.redactor else str
+    print_error(redact(text), redact(hint))

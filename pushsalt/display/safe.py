@@ -1,0 +1,125 @@
+"""Data and text that a target returned, made fit to be shown: nothing in it can steer a terminal or break a document."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: Controls (C0 without tab and newline, DEL, C1), line separators, marks and overrides of writing direction,
+#: invisible marks and tags, and lone surrogates.
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_HIDDEN = "\u2028\u2029\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_HIDDEN}\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CRLF = re.compile("\r+\n")
+
+#: Nesting beyond this is shown as text: no reader of ours or theirs should recurse without end.
+DEPTH_LIMIT = 200
+
+
+def escape(text: str) -> str:
+    """``text`` with every character that a terminal could obey written out (``\\x1b``); tabs and newlines stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return UNSAFE.sub(_visible, _CRLF.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """Like ``escape``, with newlines written out too: for names and ids."""
+    return escape(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as surrogateescape carries it
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def unicode_escape(text: str) -> str:
+    """Escapes unsafe characters of a finished JSON or YAML document as ``\\uXXXX``, which both read inside quotes."""
+    return UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _utf16_units(match[0])), text)
+
+
+def _utf16_units(char: str) -> Iterable[int]:
+    data = char.encode("utf-16-be", "surrogatepass")
+    return (int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """``value`` in strict JSON's types only: dict with text keys, list, str of valid Unicode, int, finite float, bool, None.
+
+    Bytes are read as UTF-8 with replacement characters, and so are surrogates; NaN and infinities become the texts
+    ``NaN``, ``Infinity``, ``-Infinity``. Two keys that would be the same text stay two (``1`` and ``1 (int)``).
+    """
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _text(value)
+        case int():
+            return _int(value)
+        case float():
+            return float(value) if math.isfinite(value) else _not_finite(value)
+        case bytes() | bytearray() | memoryview():
+            return bytes(value).decode("utf-8", "replace")
+        case _ if depth > DEPTH_LIMIT:
+            return _text(type(value).__name__)
+        case Mapping():
+            return _mapping(value, depth)
+        case set() | frozenset():
+            return sorted((plain(item, depth + 1) for item in value), key=repr)
+        case _ if hasattr(value, "isoformat"):
+            return value.isoformat()
+        case Iterable():
+            return [plain(item, depth + 1) for item in value]
+        case _:
+            return _text(str(value))
+
+
+def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    taken = {key for key in value if isinstance(key, str)}
+    for key, item in value.items():
+        name = _key(key)
+        if name in result or (not isinstance(key, str) and name in taken):
+            stem = f"{name} ({type(key).__name__})"
+            name, number = stem, 1
+            while name in result or name in taken:
+                number += 1
+                name = f"{stem} {number}"
+        result[name] = plain(item, depth + 1)
+    return result
+
+
+def _key(key: Any) -> str:
+    """A key as JSON writes it: ``true``, ``null``, ``1.5``."""
+    match key:
+        case str():
+            return _text(key)
+        case None:
+            return "null"
+        case bool():
+            return "true" if key else "false"
+        case _:
+            value = plain(key)
+            return value if isinstance(value, str) else str(value)
+
+
+def _text(text: str) -> str:
+    if text.isascii():
+        return str(text)
+    if _SURROGATE.search(text):
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return str(text)
+
+
+def _int(value: int) -> int | str:
+    # Python refuses to write integers of more than some thousand digits in decimal.
+    return int(value) if value.bit_length() <= 4096 else hex(value)
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

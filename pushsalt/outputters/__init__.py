@@ -1,0 +1,63 @@
+"""Outputters: the returns of a run as text. One file each; its name is what ``--out`` takes.
+
+An outputter is a module with ``output(data, **kw) -> str``, Salt's own signature, so that Salt's custom outputters work.
+``data`` is ``{target id: return}``, already redacted. Keyword arguments that ours use, each optional:
+
+``returns``   ``{target id: TargetReturn}``: shapes, phases, round trips (``rich`` and what builds on it)
+``color``     whether escape codes may be written (default False)
+``verbose``   how often ``-v`` was given
+``elapsed``   wall seconds of the whole run
+``test``      whether it was a dry run
+``opts``      the configuration (Salt's option names)
+
+``stream = True`` in a module says that ``output`` of one target at a time, concatenated, is the whole output.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: What --out shows as choices, the default first. Others (nested, highstate, plug-ins) work by name too.
+CHOICES = ("rich", "json", "yaml", "ndjson", "quiet")
+
+
+class Outputter(Protocol):
+    """The module contract of this folder."""
+
+    def output(self, data: Any, **kw: Any) -> str:
+        """The text to write to stdout, with its last newline; empty for nothing."""
+
+
+def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
+    """The outputter of that name: ours, one in ``folders`` (see plugins), or an installed one.
+
+    Raises UsageError with the nearest names.
+    """
+    if name in CHOICES and not folders:  # the usual case, without a look at any folder
+        return cast(Outputter, importlib.import_module(f"{__name__}.{name}"))
+    from pushsalt import plugins
+
+    if name not in plugins.names("outputters", folders):
+        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, plugins.names("outputters", folders)))
+    return cast(Outputter, plugins.load("outputters", name, folders))
+
+
+def streams(outputter: Outputter) -> bool:
+    """Whether each target's output may be written as soon as that target is done."""
+    return bool(getattr(outputter, "stream", False))
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """A hint that names the words nearest to ``word``, or all of them when none is near."""
+    from difflib import get_close_matches
+
+    known = sorted(words)
+    near = get_close_matches(word, known, 3)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"

@@ -1,0 +1,193 @@
+"""State returns as text: only what changed, would change or failed; unified diffs; failures with their comment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pushsalt.outputters import nested
+from pushsalt.display.style import Line, Span, block, draw, line
+
+#: outcome -> (word, style), in the order of a summary.
+OUTCOMES = {
+    "failed": ("failed", "bad"),
+    "changed": ("changed", "changed"),
+    "pending": ("would change", "pending"),
+    "same": ("unchanged", "dim"),
+}
+#: A single state shows at most so many lines of changes or comment, unless -v asks for all.
+LINE_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class StateResult:
+    """One state's return, taken apart. ``outcome`` is a key of OUTCOMES."""
+
+    function: str
+    id: str
+    name: str
+    sls: str
+    outcome: str
+    changes: Any
+    comment: str
+    warnings: tuple[str, ...]
+    duration: float | None
+
+
+def output(data: Any, *, color: bool = False, verbose: int = 0, **kw: Any) -> str:
+    """Each target's id, counts and body."""
+    rows: list[Line] = []
+    for id, ret in data.items():
+        results = parse(ret)
+        rows += [line((id, "title"), "  ", *counts(results)), *body(results, verbose)]
+    return draw(rows, color)
+
+
+def is_states(ret: Any) -> bool:
+    """Whether ``ret`` has the shape of state returns."""
+    return isinstance(ret, Mapping) and bool(ret) and all(isinstance(key, str) and "_|-" in key for key in ret)
+
+
+def parse(ret: Mapping[str, Any]) -> list[StateResult]:
+    """The results in the order in which the states ran. Any shape that a target may send is taken."""
+    items = [(tag, value if isinstance(value, Mapping) else {"comment": value}) for tag, value in ret.items()]
+    items.sort(key=lambda item: _number(item[1].get("__run_num__")) or 0)
+    return [_result(tag, value) for tag, value in items]
+
+
+def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
+    module, _, rest = tag.partition("_|-")
+    rest, _, function = rest.rpartition("_|-")
+    id, _, name = rest.partition("_|-")
+    changes, result = value.get("changes"), value.get("result")
+    if result is None:
+        outcome = "pending"
+    elif not result:
+        outcome = "failed"
+    else:
+        outcome = "changed" if changes else "same"
+    warnings = value.get("warnings") or ()
+    return StateResult(
+        function=f"{module}.{function}",
+        id=_text(value.get("__id__", id)),
+        name=_text(value.get("name", name)),
+        sls=_text(value.get("__sls__", "")),
+        outcome=outcome,
+        changes=changes,
+        comment=_comment(value.get("comment")),
+        warnings=tuple(_text(item) for item in ([warnings] if isinstance(warnings, str) else warnings)),
+        duration=_number(value.get("duration")),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _comment(value: Any) -> str:
+    return "\n".join(map(_text, value)) if isinstance(value, (list, tuple)) else _text(value or "")
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def counts(results: list[StateResult]) -> list[Span]:
+    """``2 changed, 40 unchanged`` as spans."""
+    number = Counter(result.outcome for result in results)
+    spans: list[Span] = []
+    for outcome, (word, style) in OUTCOMES.items():
+        if number[outcome]:
+            spans += [Span(", " if spans else ""), Span(f"{number[outcome]} {word}", style)]
+    return spans or [Span("no states", "dim")]
+
+
+def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
+    """The lines below a target's title. Those without changes show with ``-vv`` only."""
+    shown = [item for item in results if verbose > 1 or item.outcome != "same" or item.warnings]
+    word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
+    function_width = min(max((len(item.function) for item in shown), default=0), 24)
+    rows: list[Line] = []
+    for item in shown:
+        word, style = OUTCOMES[item.outcome]
+        parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
+        parts.append(Span(" ".join(item.name.split("\n")), "title"))
+        if item.id != item.name:
+            parts.append(Span(f"  ({item.id})", "dim"))
+        rows.append((*parts, *_origin(item, verbose)))
+        rows += _limited([*_details(item, word_width + 4)], word_width + 4, verbose)
+    return rows
+
+
+def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
+    if verbose and item.sls:
+        yield Span(f"  {item.sls}", "dim")
+    if verbose > 1 and item.duration is not None:
+        yield Span(f"  {item.duration:.0f} ms", "dim")
+
+
+def _details(item: StateResult, indent: int) -> Iterator[Line]:
+    for warning in item.warnings:
+        yield from block(f"warning: {warning}", "changed", indent)
+    if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
+        yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
+    if item.changes:
+        yield from change_lines(item.changes, indent)
+
+
+def _limited(rows: list[Line], indent: int, verbose: int) -> list[Line]:
+    if verbose or len(rows) <= LINE_LIMIT:
+        return rows
+    left = len(rows) - LINE_LIMIT
+    return [*rows[:LINE_LIMIT], line((f"... {left} more lines (-v shows them)", "dim"), indent=indent)]
+
+
+def change_lines(changes: Any, indent: int) -> Iterator[Line]:
+    """What changed: a diff as a diff, ``old``/``new`` as ``old -> new``, anything else as nested text."""
+    if not isinstance(changes, Mapping):
+        yield from nested.lines(changes, indent)
+    elif set(changes) == {"old", "new"}:
+        yield from _old_new(None, changes, indent)
+    else:
+        for key, value in changes.items():
+            if key == "diff" and isinstance(value, str):
+                yield from diff_lines(value, indent)
+            elif isinstance(value, Mapping) and set(value) == {"old", "new"}:
+                yield from _old_new(key, value, indent)
+            elif isinstance(value, Mapping) and isinstance(value.get("diff"), str):  # file.recurse
+                yield line((f"{key}:", "key"), indent=indent)
+                yield from change_lines(value, indent + 2)
+            else:
+                yield from nested.lines({key: value}, indent)
+
+
+def _old_new(key: Any, pair: Mapping[str, Any], indent: int) -> Iterator[Line]:
+    name = () if key is None else (Span(f"{key}: ", "key"),)
+    old, new = (nested.inline(pair[side]) if pair[side] != "" else Span("(none)", "dim") for side in ("old", "new"))
+    if old is not None and new is not None:
+        yield line(*name, (old.text, "removed" if old.style == "" else "dim"), (" -> ", "dim"),
+                   (new.text, "added" if new.style == "" else "dim"), indent=indent)  # fmt: skip
+        return
+    if name:
+        yield line(*name, indent=indent)
+    for side, sign, style in (("old", "-", "removed"), ("new", "+", "added")):
+        for row in nested.lines(pair[side]):
+            yield line((sign + "".join(span.text for span in row), style), indent=indent)
+
+
+def diff_lines(text: str, indent: int) -> Iterator[Line]:
+    """A unified diff, coloured; a text that is no diff (``New file``) comes out as it is."""
+    header = True
+    for row in block(text):
+        content = row[0].text
+        if content.startswith("@@"):
+            header, style = False, "hunk"
+        elif header and content.startswith(("---", "+++")):
+            if not content[3:].strip():  # names no file: says nothing
+                continue
+            style = "dim"
+        else:
+            style = {"+": "added", "-": "removed"}.get(content[:1], "")
+        yield line((content, style), indent=indent)
