@@ -25,7 +25,7 @@ import yaml
 from yaml import events
 
 from pushsalt.errors import Position, RenderError
-from pushsalt.render.excerpt import excerpt
+from pushsalt.excerpt import excerpt
 
 MAX_DEPTH: Final = 200
 MAX_CHARS: Final = 64 * 1024 * 1024

@@ -1,4 +1,6 @@
-"""Rendering: a source text and what one target is, in; data or text, out.
+"""Rendering: a source text and what one target is, in; data or text, out. ``pipeline`` has the entry points."""
 
-``pipeline`` has the entry points. Nothing is imported here, so that small users (``pushsalt.yamlio``) stay cheap.
-"""
+from pushsalt.render.context import RenderContext
+from pushsalt.render.pipeline import RenderedSource, compile_source, compile_template, render_text
+
+__all__ = ["RenderContext", "RenderedSource", "compile_source", "compile_template", "render_text"]

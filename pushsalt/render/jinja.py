@@ -23,7 +23,7 @@ import jinja2.sandbox
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import FunctionError, RenderError, TargetError
-from pushsalt.render.context import FileSource, RenderContext, SaltFunctions, SaltModule, sls_names
+from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule, sls_names
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
 from pushsalt.render.problems import SourceError, at_place, reason
@@ -56,12 +56,6 @@ class SaltUndefined(StrictUndefined):
         if isinstance(owner, SaltModule):
             return f"'salt' has no function '{owner._module}.{self._undefined_name}'"
         return super()._undefined_message
-
-
-class Environment(jinja2.sandbox.SandboxedEnvironment):
-    """One rendering's environment: an overlay of a shared one, with its own globals and loader."""
-
-    salt_loader: TemplateLoader
 
 
 # --- environments and code ---------------------------------------------------------------------------------------
@@ -116,6 +110,39 @@ def _compile(base: Environment, key: tuple[Any, ...], text: str, name: str | Non
     return _codes.get((key, name, path, text), lambda: base.compile(text, name=name, filename=path))
 
 
+class Sources:
+    """The texts that one rendering reads: the main template and what it imports, by template name, for messages."""
+
+    def __init__(self, name: str, path: str, text: str, header_lines: int) -> None:
+        self._name = name
+        self._main = (path, text)
+        self._header_lines = header_lines
+        self._loaded: dict[str, tuple[str, str]] = {}
+
+    def add(self, name: str, path: str, text: str) -> None:
+        self._loaded[name] = (path, text)
+
+    def has(self, name: str) -> bool:
+        return name in self._loaded
+
+    def origin(self, name: str | None, line: int) -> Origin:
+        if name is None or name == self._name or name not in self._loaded:
+            # a header line was taken out before Jinja counted
+            path, text = self._main
+            return Origin(path, line + self._header_lines, text)
+        path, text = self._loaded[name]
+        return Origin(path, line, text)
+
+
+class Environment(jinja2.sandbox.SandboxedEnvironment):
+    """Jinja's environment with names relative to the importing template."""
+
+    def join_path(self, template: str, parent: str) -> str:
+        if template.split("/", 1)[0] in (".", "..") and isinstance(self.loader, TemplateLoader):
+            return self.loader.resolve(self, template, parent)
+        return template
+
+
 class TemplateLoader(jinja2.BaseLoader):
     """Imports and includes of one rendering. Salt: salt.utils.jinja.SaltCacheLoader.
 
@@ -123,46 +150,49 @@ class TemplateLoader(jinja2.BaseLoader):
     file that imports. Each file that is loaded sets ``tplfile``, ``tpldir`` and ``tpldot`` for imports without context.
     """
 
-    def __init__(self, source: FileSource | None, saltenv: str, base: Environment, key: tuple[Any, ...]) -> None:
-        self._source = source
+    def __init__(
+        self, files: FileSource | None, saltenv: str, sources: Sources, base: Environment, key: tuple[Any, ...]
+    ) -> None:
+        self._files = files
         self._saltenv = saltenv
+        self._sources = sources
         self._base = base
         self._key = key
-        #: template name -> (path, text), for messages
-        self.loaded: dict[str, tuple[str, str]] = {}
+        self._written: dict[str, str] = {}  # relative names as they were written, by what they stand for
+
+    def resolve(self, environment: jinja2.Environment, name: str, parent: str) -> str:
+        """The path in the file server's tree that a relative name stands for."""
+        # Salt's tpldir is that of the file that was loaded last, and formulas were tested with that
+        tried = (str(environment.globals.get("tpldir") or "."), posixpath.dirname(parent))
+        for folder in tried:
+            path = posixpath.normpath(posixpath.join(folder, name))
+            if path.split("/", 1)[0] != ".." and self._find(path) is not None:
+                self._written[path] = name
+                return path
+        raise jinja2.TemplateNotFound(name)
 
     def load(
         self, environment: jinja2.Environment, name: str, globals: MutableMapping[str, Any] | None = None
     ) -> jinja2.Template:
-        relative = name.split("/", 1)[0] in (".", "..")
-        path_in_tree = self._resolve(environment, name) if relative else name
-        found = self._source.find(path_in_tree, self._saltenv) if self._source is not None else None
+        found = self._find(name)
         if found is None:
             raise jinja2.TemplateNotFound(name)
         try:
             text = found.read().decode("utf-8")
         except UnicodeDecodeError as exc:
             raise SourceError(f"{found.path} is not UTF-8: {exc.reason} at byte {exc.start}") from None
-        self.loaded[name] = (found.path, text)
-        if not relative:
-            directory = posixpath.dirname(path_in_tree)
-            environment.globals.update(
-                tplfile=path_in_tree, tpldir=directory or ".", tpldot=directory.replace("/", ".")
-            )
+        self._sources.add(name, found.path, text)
+        if name in self._written:
+            environment.globals["tplfile"] = self._written[name]
         else:
-            environment.globals["tplfile"] = name
+            folder = posixpath.dirname(name)
+            environment.globals.update(tplfile=name, tpldir=folder or ".", tpldot=folder.replace("/", "."))
         code = _compile(self._base, self._key, text, name, found.path)
-        template = environment.template_class.from_code(
-            environment, code, globals if globals is not None else environment.make_globals(None)
-        )
-        return template
+        names = globals if globals is not None else environment.make_globals(None)
+        return environment.template_class.from_code(environment, code, names)
 
-    def _resolve(self, environment: jinja2.Environment, name: str) -> str:
-        base = str(environment.globals.get("tpldir", "."))
-        resolved = posixpath.normpath(posixpath.join(base, name))
-        if resolved.split("/", 1)[0] == "..":
-            raise jinja2.TemplateNotFound(name, f"{name!r} leads out of the file server's tree")
-        return resolved
+    def _find(self, path: str) -> FoundFile | None:
+        return self._files.find(path, self._saltenv) if self._files is not None else None
 
 
 def environment_options(opts: Mapping[str, Any], *, sls: str) -> dict[str, Any]:
@@ -185,25 +215,25 @@ def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-def split_header(text: str) -> tuple[str, dict[str, Any]]:
+def split_header(text: str) -> tuple[str, dict[str, Any] | None]:
     """``text`` and the options of its ``#jinja2: {…}`` line, which is first or follows the renderers' shebang.
 
-    The line is emptied, so that all others keep their numbers in messages; the pipeline drops it from the output.
+    The line is taken out. A header that cannot be read is a warning, and stays.
     """
     lines = text.splitlines(keepends=True)
     at = 1 if lines and lines[0].startswith("#!") and not lines[0].startswith("#!/") else 0
     if at >= len(lines) or not lines[at].startswith("#jinja2:"):
-        return text, {}
+        return text, None
     payload = lines[at].removeprefix("#jinja2:").strip()
     if not payload:
-        return text, {}
+        return text, None
     try:
         options = json.loads(payload)
         if not isinstance(options, dict):
             raise ValueError("it is no JSON object")
     except ValueError as exc:
         log.warning("Ignoring the '#jinja2:' header %s: %s", payload, exc)
-        return text, {}
+        return text, None
     del lines[at]
     return "".join(lines), _known_options(options)
 
@@ -219,39 +249,38 @@ def render_jinja(
     saltenv: str,
     context: RenderContext,
     variables: Mapping[str, Any] | None = None,
-    name: str | None = None,
 ) -> StageText:
     """``text`` rendered for ``context``'s target, each part with the source line it came from.
 
     ``path`` names the source in messages. ``variables`` are more names for the template and win over all others.
     Raises SourceError with the place; TargetError when a call could not reach the target.
     """
-    text, header = split_header(text)
-    dropped = 1 if header else 0
-    options = environment_options(context.opts, sls=sls) | header
-    key: EnvOptions = tuple(sorted((name_, _hashable(value)) for name_, value in options.items()))
-    allow_undefined = bool(context.opts.get("allow_undefined"))
-    base = _base_environment(key, allow_undefined)
-    loader = TemplateLoader(context.fileserver or _beside(path), saltenv, base, (key, allow_undefined))
-    env = base.overlay()
-    env.loader = loader
-    names = context.names(saltenv) | {"sls": sls} | dict(variables or {})
-    if sls or "sls" in (variables or {}):
+    body, header = split_header(text)
+    options = environment_options(context.opts, sls=sls) | (header or {})
+    key = (tuple(sorted((option, _hashable(value)) for option, value in options.items())), _lenient(context.opts))
+    base = _base_environment(*key)
+    names = context.names(saltenv) | ({"sls": sls} if sls else {}) | dict(variables or {})
+    if "sls" in names:
         names = sls_names(path, str(names["sls"])) | names
-    else:
-        del names["sls"]
+    name = str(names.get("tplfile") or path)
+    sources = Sources(name, path, text, 0 if header is None else 1)
+    env = base.overlay()
+    env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key)
     env.globals = {**base.globals, **names}
-    main = (path, text)
     try:
-        code = _compile(base, (key, allow_undefined), text, name, path)
+        code = _compile(base, key, body, name, path)
         template = env.template_class.from_code(env, code, env.make_globals(None))
-        pieces = list(_pieces(template, template.new_context(names), main, loader))
+        pieces = list(_pieces(template, template.new_context(names), sources))
     except Exception as exc:
-        raise _translated(exc, main, loader, dropped) from None
+        raise _translated(exc, sources) from None
     output = "".join(piece.text for piece in pieces)
     # Jinja drops the last newline of a template; Salt puts it back
     newline = "\n" if text.endswith("\n") else ""
     return StageText(output + newline, OutputMap(pieces))
+
+
+def _lenient(opts: Mapping[str, Any]) -> bool:
+    return bool(opts.get("allow_undefined"))
 
 
 def _hashable(value: Any) -> Any:
@@ -284,80 +313,63 @@ def _beside(path: str) -> FileSource | None:
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
 
 
-def _pieces(template: jinja2.Template, ctx: Any, main: tuple[str, str], loader: TemplateLoader) -> Iterator[Piece]:
+def _pieces(template: jinja2.Template, ctx: Any, sources: Sources) -> Iterator[Piece]:
     """The template's output, piece by piece. Where a piece came from is read off the generator that yields it."""
-    generator = template.root_render_func(ctx)
+    generator: Any = template.root_render_func(ctx)
     for text in generator:
-        running: Any = generator
-        while (inner := getattr(running, "gi_yieldfrom", None)) is not None and hasattr(inner, "gi_frame"):
-            running = inner
+        running = generator
+        while hasattr(running.gi_yieldfrom, "gi_frame"):  # an included template, or a block
+            running = running.gi_yieldfrom
         frame = running.gi_frame
-        yield Piece(text, _late_origin(frame.f_globals, frame.f_lineno, main, loader))
+        yield Piece(text, _late_origin(frame.f_globals["__jinja_template__"], frame.f_lineno, sources))
 
 
-def _late_origin(
-    namespace: Mapping[str, Any], lineno: int, main: tuple[str, str], loader: TemplateLoader
-) -> Callable[[], Origin]:
-    def origin() -> Origin:
-        return _origin(namespace["__jinja_template__"], lineno, main, loader)
-
-    return origin
-
-
-def _origin(template: jinja2.Template, lineno: int, main: tuple[str, str], loader: TemplateLoader) -> Origin:
-    path, text = loader.loaded.get(template.name or "", main)
-    return Origin(path, template.get_corresponding_lineno(lineno), text)
+def _late_origin(template: jinja2.Template, lineno: int, sources: Sources) -> Callable[[], Origin]:
+    return lambda: sources.origin(template.name, template.get_corresponding_lineno(lineno))
 
 
 # --- errors ------------------------------------------------------------------------------------------------------
 
 
-def _chain(traceback: TracebackType | None, main: tuple[str, str], loader: TemplateLoader) -> list[Origin]:
+def _chain(traceback: TracebackType | None, sources: Sources) -> list[Origin]:
     """The template lines that a traceback runs through, innermost first."""
     chain: list[Origin] = []
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
         if template is not None:
-            origin = _origin(template, traceback.tb_lineno, main, loader)
+            origin = sources.origin(template.name, template.get_corresponding_lineno(traceback.tb_lineno))
             if not chain or chain[-1] != origin:
                 chain.append(origin)
         traceback = traceback.tb_next
     return chain[::-1]
 
 
-def _translated(exc: Exception, main: tuple[str, str], loader: TemplateLoader, dropped: int) -> Exception:
+def _translated(exc: Exception, sources: Sources) -> Exception:
     """``exc`` as SourceError in Salt's words, or as it is when it is about the target and not about the template."""
-    chain = _chain(exc.__traceback__, main, loader)
-    if isinstance(exc, TargetError):
-        return TargetError(exc.kind, at_place(exc, chain), exc.hint)
-    if isinstance(exc, SourceError):
-        return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
+    chain = _chain(exc.__traceback__, sources)
     hint = ""
-    if isinstance(exc, YamlError):
-        problem = f"Jinja syntax error: Encountered error loading yaml: {exc.problem}"
-        if exc.where is not None and exc.where.path in loader.loaded and exc.line is not None:
-            path, text = loader.loaded[exc.where.path]
-            chain.insert(0, Origin(path, exc.line, text))
-    elif isinstance(exc, jinja2.TemplateSyntaxError):
-        problem = f"Jinja syntax error: {exc.message}"
-        path, text = loader.loaded.get(exc.name or "", main)
-        chain.insert(0, Origin(path, exc.lineno, text))
-    elif isinstance(exc, jinja2.UndefinedError):
-        problem = f"Jinja variable {exc.message}"
-    elif isinstance(exc, jinja2.TemplateNotFound):
-        problem = f"Jinja error: {exc.message or exc.name}"
-        if exc.message == exc.name or exc.message is None:
-            problem = f"Jinja error: no file {exc.name!r} in the file server to import or include"
-    elif isinstance(exc, jinja2.TemplateRuntimeError):  # SecurityError is one
-        problem = f"Jinja syntax error: {exc.message}"
-    elif isinstance(exc, FunctionError):
-        problem = f"Problem running salt function in Jinja template: {exc.message}"
-        hint = exc.hint
-    elif isinstance(exc, RenderError):
-        problem = f"Jinja error: {exc.message}"
-        hint = exc.hint
-    else:
-        problem = f"Jinja error: {reason(exc)}"
-    if dropped:
-        chain = [Origin(o.path, o.line + dropped, o.text) if (o.path, o.text) == main else o for o in chain]
+    match exc:
+        case TargetError():
+            return TargetError(exc.kind, at_place(exc, chain), exc.hint)
+        case SourceError():
+            return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
+        case YamlError():  # from a load_yaml or import_yaml
+            problem = f"Jinja syntax error: Encountered error loading yaml: {exc.problem}"
+            if exc.where is not None and exc.line is not None and sources.has(exc.where.path):
+                chain.insert(0, sources.origin(exc.where.path, exc.line))
+        case jinja2.TemplateSyntaxError():
+            problem = f"Jinja syntax error: {exc.message}"
+            chain.insert(0, sources.origin(exc.name, exc.lineno))
+        case jinja2.UndefinedError():
+            problem = f"Jinja variable {exc.message}"
+        case jinja2.TemplateNotFound():
+            problem = f"Jinja error: {exc.message}: no such file in the file server to import or include"
+        case jinja2.TemplateRuntimeError():  # SecurityError is one
+            problem = f"Jinja syntax error: {exc.message}"
+        case FunctionError():
+            problem, hint = f"Problem running salt function in Jinja template: {exc.message}", exc.hint
+        case RenderError():
+            problem, hint = f"Jinja error: {exc.message}", exc.hint
+        case _:
+            problem = f"Jinja error: {reason(exc)}"
     return SourceError(problem, chain, hint)

@@ -5,19 +5,21 @@ Salt: salt.template.compile_template, salt.utils.templates.
 
 from __future__ import annotations
 
-import importlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
+from types import CodeType, ModuleType
 from typing import Any, Final
 
-from pushsalt.errors import RenderError
+from pushsalt import plugins
+from pushsalt.errors import ConfigError, PushsaltError, RenderError
 from pushsalt.render.context import RenderContext
-from pushsalt.render.problems import SourceError, render_error
+from pushsalt.render.problems import SourceError, python_chain, reason, render_error
 from pushsalt.render.renderers import Renderer
-from pushsalt.render.source import Origin, StageText
-from pushsalt.yamlio import YamlError
+from pushsalt.render.source import Origin, StageText, as_text
+from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 log = logging.getLogger(__name__)
 
@@ -49,16 +51,42 @@ def compile_template(
     default_renderer: str | None = None,
     **variables: Any,
 ) -> Any:
-    """The data of an SLS, top file or pillar: ``text`` through the renderers that its first line names.
+    """The data of an SLS, top file, pillar or roster: ``text`` through the renderers that its first line names.
 
     ``path`` is the file on disk, for messages and for ``tplpath``; ``sls`` is '' for what is no SLS. Without a ``#!``
     line it is ``default_renderer``, or the option ``renderer``. ``variables`` are more names for templates. Nothing but
     white space is ``{}``. Raises RenderError, complete for people; TargetError when a call could not reach the target.
     """
+    return compile_source(
+        text,
+        path=path,
+        sls=sls,
+        saltenv=saltenv,
+        context=context,
+        default_renderer=default_renderer,
+        variables=variables,
+    ).data
+
+
+def compile_source(
+    text: str,
+    *,
+    path: str,
+    sls: str,
+    saltenv: str,
+    context: RenderContext,
+    default_renderer: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+) -> RenderedSource:
+    """As ``compile_template``, and where each top key of the data was written."""
     if not text.strip():
-        return {}
-    pipe = default_renderer or context.opts.get("renderer") or DEFAULT_RENDERER
-    return _run(text, pipe, path=path, sls=sls, saltenv=saltenv, context=context, variables=variables)
+        return RenderedSource({}, Lines(None, path))
+    call = _Call(path, sls, saltenv, context, variables or {})
+    try:
+        pipe = default_renderer or context.opts.get("renderer") or DEFAULT_RENDERER
+        return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context.opts))
+    except SourceError as exc:
+        raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
 
 
 def render_text(
@@ -75,15 +103,7 @@ def render_text(
     Raises RenderError; TargetError when a call could not reach the target.
     """
     try:
-        result = _stage(
-            Stage(engine),
-            StageText(text),
-            path=path,
-            sls="",
-            saltenv=saltenv,
-            context=context,
-            variables=variables or {},
-        )
+        result = _Call(path, "", saltenv, context, variables or {}).stage(Stage(engine), StageText(text))
     except SourceError as exc:
         raise render_error(exc, path=path, sls="", saltenv=saltenv) from None
     if not isinstance(result, str):
@@ -107,71 +127,134 @@ def pipe_of(text: str, default: str) -> str:
     return first[2:] if first.startswith("#!") and not first.startswith("#!/") else default
 
 
-def renderer_named(name: str) -> Renderer:
-    """The renderer module of that name. Raises SourceError when there is none."""
-    if name.isidentifier() and not name.startswith("_"):
+def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls: str = "") -> Renderer:
+    """The renderer of that name: users' own first. Raises SourceError when there is none.
+
+    A user's module is made anew for each rendering, with Salt's dunders as its globals: they differ by target.
+    """
+    folders = plugins.folders("renderers", context.opts)
+    if name.isidentifier():
+        for folder in folders:
+            own = folder / f"{name}.py"
+            if own.is_file():
+                return _own_renderer(own, context.dunders(saltenv, sls))
+    try:
+        renderer: Any = plugins.load("renderers", name)
+    except ModuleNotFoundError as exc:
+        raise SourceError(f"The renderer {name!r} needs the Python package {exc.name!r}") from None
+    except ConfigError as exc:
+        raise SourceError(f"The renderer {name!r} is not available: {exc.hint}") from None
+    found: Renderer = renderer
+    return found
+
+
+def _own_renderer(path: Path, dunders: Mapping[str, Any]) -> Renderer:
+    text = path.read_text("utf-8")
+    module: Any = ModuleType(path.stem)
+    module.__file__ = str(path)
+    module.__dict__.update(dunders)
+    try:
+        exec(_compiled(text, str(path)), module.__dict__)  # noqa: S102 - a renderer is code that its user wrote
+    except Exception as exc:
+        place = python_chain(exc.__traceback__, str(path), text)
+        raise SourceError(f"The renderer {path.stem!r} cannot be loaded: {reason(exc)}", place) from None
+    renderer: Renderer = module
+    return renderer
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str, path: str) -> CodeType:
+    return compile(text, path, "exec", dont_inherit=True)
+
+
+@dataclass(frozen=True)
+class RenderedSource:
+    """``data``, and the line of the source where each of its top keys was written."""
+
+    data: Any
+    lines: Lines
+
+
+@dataclass(frozen=True, eq=False)
+class Lines(Mapping[str, int]):
+    """Top key of the data -> line of ``path``. All work is put off until the first look: only errors need it.
+
+    Empty for data that no YAML text was the last stage of, and for keys that another file wrote (a macro's, say).
+    """
+
+    _text: StageText | None
+    _path: str
+
+    @cached_property
+    def _lines(self) -> dict[str, int]:
+        lines: dict[str, int] = {}
+        if self._text is None or self._text.origin is None:
+            return lines
         try:
-            module: Any = importlib.import_module(f"pushsalt.render.renderers.{name}")
-        except ModuleNotFoundError as exc:
-            if exc.name != f"pushsalt.render.renderers.{name}":
-                raise SourceError(f"The renderer {name!r} needs the Python package {exc.name!r}") from None
-        else:
-            renderer: Renderer = module
-            return renderer
-    known = ", ".join(sorted(file.stem for file in (Path(__file__).parent / "renderers").glob("[a-z]*.py")))
-    raise SourceError(f"The renderer {name!r} is not available", hint=f"known renderers: {known}")
+            _, found = load_yaml_with_lines(str(self._text))
+        except YamlError:
+            return lines
+        for key, line in found.items():
+            if len(key) == 1:
+                origin = self._text.origin(line, 1)
+                if origin is not None and origin.path == self._path:
+                    lines[str(key[0])] = origin.line
+        return lines
+
+    def __getitem__(self, key: str) -> int:
+        return self._lines[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
 
 
-def _run(
-    text: str, pipe: str, *, path: str, sls: str, saltenv: str, context: RenderContext, variables: Mapping[str, Any]
-) -> Any:
-    data: Any = StageText(text, _own_lines(path, text))
-    try:
-        stages = _allowed(parse_pipe(pipe_of(text, pipe)), context.opts)
+@dataclass(frozen=True)
+class _Call:
+    """What stays the same through all stages of one rendering."""
+
+    path: str
+    sls: str
+    saltenv: str
+    context: RenderContext
+    variables: Mapping[str, Any]
+
+    def run(self, text: str, stages: list[Stage]) -> RenderedSource:
+        data: Any = StageText(text, lambda line, column: Origin(self.path, line, text))
+        before: Any = None
         for stage in stages:
-            source, data = (
-                data,
-                _stage(stage, data, path=path, sls=sls, saltenv=saltenv, context=context, variables=variables),
-            )
-            if isinstance(data, StageText) and data.origin is None:
-                data.origin = getattr(source, "origin", None)
-    except SourceError as exc:
-        raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
-    if isinstance(data, str):
-        last = stages[-1].name if stages else pipe
-        problem = (
-            f"the renderer {last!r} ends the pipe but gives text: a renderer for data must follow, such as '| yaml'"
-        )
-        raise render_error(SourceError(problem), path=path, sls=sls, saltenv=saltenv)
-    return data
-
-
-def _stage(
-    stage: Stage,
-    data: Any,
-    *,
-    path: str,
-    sls: str,
-    saltenv: str,
-    context: RenderContext,
-    variables: Mapping[str, Any],
-) -> Any:
-    """One stage. Raises SourceError with a place in a source file, through the text of the stages before."""
-    renderer = renderer_named(stage.name)
-    keywords: dict[str, Any] = {"tmplpath": path, "render_context": context, "argline": stage.argline}
-    if variables:
-        keywords["context"] = dict(variables)
-    try:
-        result = renderer.render(data, saltenv, sls, **keywords)
-    except YamlError as exc:
-        raise _behind(exc, data) from None
-    except TypeError as exc:
+            before, data = data, self.stage(stage, data)
         if isinstance(data, str):
+            last = f"the renderer {stages[-1].name!r} ends the pipe and" if stages else "no renderer is left, which"
+            raise SourceError(f"{last} gives text: one that gives data must follow, such as '| yaml'")
+        yaml_text = before if stages[-1].name == "yaml" and isinstance(before, StageText) else None
+        return RenderedSource(data, Lines(yaml_text, self.path))
+
+    def stage(self, stage: Stage, data: Any) -> Any:
+        """What one renderer makes of ``data``. Raises SourceError with a place in a source file, where it is known."""
+        renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
+        keywords: dict[str, Any] = {
+            "tmplpath": self.path,
+            "render_context": self.context,
+            "argline": stage.argline,
+            "context": dict(self.variables),
+        }
+        try:
+            result = renderer.render(data, self.saltenv, self.sls, **keywords)
+        except YamlError as exc:
+            raise _behind(exc, data) from None
+        except (SourceError, PushsaltError):
             raise
-        raise SourceError(f"the renderer {stage.name!r} cannot take what came before it: {exc}") from None
-    if isinstance(result, StageText) or not isinstance(result, str):
-        return result if not hasattr(result, "read") or isinstance(result, str) else StageText(result.read())
-    return StageText(result)
+        except Exception as exc:  # a user's renderer may raise anything
+            problem = f"the renderer {stage.name!r} failed: {type(exc).__name__}: {reason(exc)}"
+            if not isinstance(data, str):
+                problem = f"the renderer {stage.name!r} cannot take what came before it: {reason(exc)}"
+            raise SourceError(problem) from None
+        if not isinstance(result, str) and hasattr(result, "read"):
+            result = as_text(result)
+        return StageText(result) if isinstance(result, str) and not isinstance(result, StageText) else result
 
 
 def _behind(exc: YamlError, data: Any) -> SourceError:
@@ -185,13 +268,6 @@ def _behind(exc: YamlError, data: Any) -> SourceError:
     source = place.text.splitlines()
     same = place.line <= len(source) and source[place.line - 1] == rendered
     return SourceError(exc.problem, [place], rendered="" if same else f"line {exc.line}: {rendered}")
-
-
-def _own_lines(path: str, text: str) -> Any:
-    def origin(line: int, column: int) -> Origin:
-        return Origin(path, line, text)
-
-    return origin
 
 
 def _allowed(stages: Iterable[Stage], opts: Mapping[str, Any]) -> list[Stage]:

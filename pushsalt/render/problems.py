@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError, TargetError
-from pushsalt.render.excerpt import excerpt
+from pushsalt.excerpt import excerpt
 from pushsalt.render.source import Origin
 
 

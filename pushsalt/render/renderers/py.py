@@ -1,4 +1,4 @@
-"""A Python module whose ``run()`` returns the data of an SLS, or the text of a file. Trusted: it runs on the controller."""
+"""A Python module whose ``run()`` returns an SLS's data or a file's text. Trusted: it runs on the controller."""
 
 from __future__ import annotations
 

@@ -1,0 +1,266 @@
+"""The file server: what ``salt://`` means. One code path serves SLS files, templates, imports, sources and pillar.
+
+A backend is one file in ``backends/``; ``fileserver_backend`` says which are asked, in order, and the first that has a
+file gives it. Salt: salt.fileserver.Fileserver.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import re
+import stat
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+from pushsalt import plugins
+from pushsalt.errors import StateError
+
+#: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
+MAX_READ: Final = 256 * 1024 * 1024
+
+#: What users call backends -> the backend's file.
+BACKEND_NAMES: Final = {"git": "gitfs"}
+
+_SALTENV: Final = re.compile(r"[^/\0]+")
+
+
+class FileServerError(StateError):
+    """A file of the file server cannot be read."""
+
+
+class FoundFile(Protocol):
+    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people."""
+
+    @property
+    def rel(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def mode(self) -> int:
+        """Permission bits, e.g. 0o644."""
+        ...
+
+    def read(self) -> bytes: ...
+    def open(self) -> BinaryIO: ...
+    def digest(self, hash_type: str = "sha256") -> str:
+        """Hexadecimal; kept while the file does not change."""
+        ...
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All paths of a saltenv, relative to its roots, sorted. ``links``: path -> where the link points, as written."""
+
+    files: Sequence[str] = ()
+    dirs: Sequence[str] = ()
+    empty_dirs: Sequence[str] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+
+
+class Backend(Protocol):
+    """What a module of ``backends/`` has to make: ``backend(opts) -> Backend``.
+
+    Paths arrive clean: relative, normalized, never leading upwards.
+    """
+
+    def envs(self) -> list[str]: ...
+    def find(self, path: str, saltenv: str) -> FoundFile | None: ...
+    def listing(self, saltenv: str) -> Listing: ...
+
+
+class SlsFile(NamedTuple):
+    """Where an SLS is. ``is_init``: in ``x/init.sls``, so that relative includes count from inside ``x``."""
+
+    file: FoundFile
+    is_init: bool
+
+
+class FileServer:
+    """The files of ``opts['file_roots']`` and the other backends. For pillar, give ``pillar_roots`` as ``file_roots``.
+
+    ``find`` looks at the disk each time. Listings are made once: make a new FileServer for a new run.
+    """
+
+    def __init__(self, opts: Mapping[str, Any]) -> None:
+        """Raises ConfigError for a backend that does not exist."""
+        places = plugins.folders("fileserver", opts)
+        self._backends: list[Backend] = []
+        for name in opts.get("fileserver_backend") or ["roots"]:
+            module = plugins.load("fileserver", BACKEND_NAMES.get(name, name), places)
+            self._backends.append(module.backend(opts))
+        self._listings: dict[str, Listing] = {}
+        self._lock = threading.Lock()
+
+    def envs(self) -> list[str]:
+        """All saltenvs, sorted; ``__env__``, which stands for any, among them."""
+        return sorted({saltenv for backend in self._backends for saltenv in backend.envs()})
+
+    def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
+        """The file that ``salt://path`` is in a saltenv, from the first backend and root that has it.
+
+        ``path`` may be a URL with ``?saltenv=``, which wins. None for what is not there, is no regular file, or lies
+        outside of the tree.
+        """
+        path, saltenv = parse_url(path, saltenv)
+        clean = clean_path(path)
+        if clean is None or not is_saltenv(saltenv):
+            return None
+        for backend in self._backends:
+            found = backend.find(clean, saltenv)
+            if found is not None:
+                return found
+        return None
+
+    def read(self, path: str, saltenv: str = "base") -> bytes | None:
+        """The file's content, or None when there is none. Raises FileServerError when it cannot be read."""
+        found = self.find(path, saltenv)
+        return None if found is None else found.read()
+
+    def sls_path(self, sls: str, saltenv: str = "base") -> SlsFile | None:
+        """The file of an SLS: ``a/b.sls`` of ``a.b``, else ``a/b/init.sls``."""
+        stem = sls.replace(".", "/")
+        for path, is_init in ((f"{stem}.sls", False), (f"{stem}/init.sls", True)):
+            found = self.find(path, saltenv)
+            if found is not None:
+                return SlsFile(found, is_init)
+        return None
+
+    def list_files(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        """Paths that begin with ``prefix``, sorted."""
+        return _beginning(self._listing(saltenv).files, prefix)
+
+    def list_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        return _beginning(self._listing(saltenv).dirs, prefix)
+
+    def list_emptydirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
+        return _beginning(self._listing(saltenv).empty_dirs, prefix)
+
+    def symlinks(self, saltenv: str = "base", prefix: str = "") -> dict[str, str]:
+        """Links by path, with where they point, as written."""
+        links = self._listing(saltenv).links
+        return {path: links[path] for path in _beginning(sorted(links), prefix)}
+
+    def list_states(self, saltenv: str = "base") -> list[str]:
+        """The names of all SLS files, sorted."""
+        names = set()
+        for path in self._listing(saltenv).files:
+            if path.endswith(".sls"):
+                names.add(path.removesuffix(".sls").removesuffix("/init").replace("/", "."))
+        return sorted(names)
+
+    def _listing(self, saltenv: str) -> Listing:
+        if not is_saltenv(saltenv):
+            return Listing()
+        with self._lock:
+            if saltenv not in self._listings:
+                self._listings[saltenv] = _merged([backend.listing(saltenv) for backend in self._backends])
+            return self._listings[saltenv]
+
+
+def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
+    """Path and saltenv of ``salt://path?saltenv=name``, or of a plain path. Salt: salt.utils.url.parse.
+
+    A leading ``|`` is Salt's escape for Windows and means nothing here.
+    """
+    if not url.startswith("salt://"):
+        return url, saltenv
+    path, _, named = url.removeprefix("salt://").partition("?saltenv=")
+    return path.lstrip("|/"), named or saltenv
+
+
+def clean_path(path: str) -> str | None:
+    """``path`` normalized, or None when it is absolute, leads upwards or cannot be a path."""
+    if "\0" in path or path.startswith("/"):
+        return None
+    normal = posixpath.normpath(path) if path else ""
+    return None if normal in ("", ".") or normal.split("/", 1)[0] == ".." else normal
+
+
+def is_saltenv(name: str) -> bool:
+    """Whether a text can name a saltenv: it may become a folder's name."""
+    return name not in (".", "..") and _SALTENV.fullmatch(name) is not None
+
+
+def _beginning(paths: Sequence[str], prefix: str) -> list[str]:
+    prefix = prefix.strip("/")
+    return [path for path in paths if path.startswith(prefix)]
+
+
+def _merged(listings: Sequence[Listing]) -> Listing:
+    if len(listings) == 1:
+        return listings[0]
+    links: dict[str, str] = {}
+    for listing in reversed(listings):
+        links.update(listing.links)
+    return Listing(
+        files=sorted({path for listing in listings for path in listing.files}),
+        dirs=sorted({path for listing in listings for path in listing.dirs}),
+        empty_dirs=sorted({path for listing in listings for path in listing.empty_dirs}),
+        links=links,
+    )
+
+
+# --- files on disk, for backends ---------------------------------------------------------------------------------
+
+_digests: dict[tuple[Any, ...], str] = {}
+
+
+@dataclass(frozen=True)
+class DiskFile:
+    """A regular file on this machine's disk."""
+
+    rel: str
+    path: str
+    status: os.stat_result = field(compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        return self.status.st_size
+
+    @property
+    def mode(self) -> int:
+        return stat.S_IMODE(self.status.st_mode)
+
+    def open(self) -> BinaryIO:
+        """The file for reading. Raises FileServerError; never waits for a FIFO or device that took its place."""
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as exc:
+            raise FileServerError(f"{self.path} cannot be read: {exc.strerror}") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise FileServerError(f"{self.path} is no regular file any more")
+        return os.fdopen(descriptor, "rb")
+
+    def read(self) -> bytes:
+        with self.open() as stream:
+            data = stream.read(MAX_READ + 1)
+        if len(data) > MAX_READ:
+            raise FileServerError(f"{self.path} is larger than {MAX_READ} bytes")
+        return data
+
+    def digest(self, hash_type: str = "sha256") -> str:
+        status = self.status
+        key = (self.path, hash_type, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if key not in _digests:
+            hasher = hashlib.new(hash_type, usedforsecurity=False)
+            with self.open() as stream:
+                while chunk := stream.read(1024 * 1024):
+                    hasher.update(chunk)
+            _digests[key] = hasher.hexdigest()
+        return _digests[key]
+
+
+def disk_file(path: str, rel: str) -> DiskFile | None:
+    """The regular file at ``path``, through links; None for anything else."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - for speed
+    except (OSError, ValueError):
+        return None
+    return DiskFile(rel, path, status) if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,1 @@
+"""File server backends: one a file, with ``backend(opts) -> Backend``."""

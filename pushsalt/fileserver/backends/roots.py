@@ -1,0 +1,127 @@
+"""Folders on the controller's disk, ``file_roots``: several for each saltenv, the first that has a file wins.
+
+A saltenv that is not configured is served from ``__env__``, if that is, with ``__env__`` in its folders' paths standing
+for the saltenv's name. Salt: salt.fileserver.roots.
+"""
+
+# os.path and os.scandir rather than pathlib: trees have many thousand files.
+# ruff: noqa: PTH115, PTH116, PTH118
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pushsalt.errors import ConfigError
+from pushsalt.fileserver import DiskFile, Listing, disk_file
+
+log = logging.getLogger(__name__)
+
+ANY_ENV: Final = "__env__"
+
+
+def backend(opts: Mapping[str, Any]) -> Roots:
+    return Roots(opts)
+
+
+class Roots:
+    def __init__(self, opts: Mapping[str, Any]) -> None:
+        """Raises ConfigError for an ignore pattern that is no regular expression."""
+        self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
+        self._follow = bool(opts.get("fileserver_followsymlinks", True))
+        self._skip_links = bool(opts.get("fileserver_ignoresymlinks", False))
+        self._globs = _texts(opts.get("file_ignore_glob"))
+        self._patterns = []
+        for pattern in _texts(opts.get("file_ignore_regex")):
+            try:
+                self._patterns.append(re.compile(pattern))
+            except re.error as exc:
+                raise ConfigError(f"file_ignore_regex: {pattern!r} is no regular expression: {exc}") from None
+
+    def envs(self) -> list[str]:
+        return sorted(self._roots)
+
+    def find(self, path: str, saltenv: str) -> DiskFile | None:
+        for root in self._folders(saltenv):
+            full = os.path.join(root, path)
+            if not self._follow and not _within(root, full):
+                continue
+            found = disk_file(full, path)
+            if found is not None and not self._ignored(full):
+                return found
+        return None
+
+    def listing(self, saltenv: str) -> Listing:
+        files: set[str] = set()
+        dirs: set[str] = set()
+        empty: set[str] = set()
+        links: dict[str, str] = {}
+        for root in self._folders(saltenv):
+            for entry, rel in self._walk(root, "", ()):
+                if self._ignored(rel):
+                    continue
+                if entry.is_symlink():
+                    if self._skip_links:
+                        continue
+                    if not self._follow or _within(root, entry.path):
+                        links.setdefault(rel, os.readlink(entry.path))
+                if entry.is_dir():
+                    dirs.add(rel)
+                    if _is_empty(entry.path):
+                        empty.add(rel)
+                elif entry.is_file() and (self._follow or _within(root, entry.path)):
+                    files.add(rel)
+        return Listing(sorted(files), sorted(dirs), sorted(empty), links)
+
+    def _folders(self, saltenv: str) -> list[str]:
+        """The roots of a saltenv, in order."""
+        if saltenv in self._roots:
+            return [str(root) for root in self._roots[saltenv]]
+        return [str(root).replace(ANY_ENV, saltenv) for root in self._roots.get(ANY_ENV, ())]
+
+    def _ignored(self, path: str) -> bool:
+        return any(pattern.search(path) for pattern in self._patterns) or any(
+            fnmatch.fnmatch(path, glob) for glob in self._globs
+        )
+
+    def _walk(
+        self, folder: str, rel: str, above: tuple[tuple[int, int], ...]
+    ) -> Iterator[tuple[os.DirEntry[str], str]]:
+        """Every entry below a folder with its relative path. A link to a folder that it lies in is not entered."""
+        try:
+            status = os.stat(folder)
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as exc:
+            if rel:  # a root that is not there is no news
+                log.warning("file server: %s cannot be listed: %s", folder, exc.strerror)
+            return
+        identity = (status.st_dev, status.st_ino)
+        if identity in above:
+            return
+        for entry in entries:
+            path = f"{rel}/{entry.name}" if rel else entry.name
+            yield entry, path
+            if entry.is_dir(follow_symlinks=self._follow):
+                yield from self._walk(entry.path, path, (*above, identity))
+
+
+def _texts(value: Any) -> list[str]:
+    """An option that may be one text or a list of them."""
+    return [value] if isinstance(value, str) else [str(item) for item in value or ()]
+
+
+def _within(root: str, path: str) -> bool:
+    real = os.path.realpath(root)
+    return os.path.commonpath([real, os.path.realpath(path)]) == real
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except OSError:
+        return False
