@@ -82,7 +82,9 @@ class Client:
         """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none."""
         return self.project.select(selection.expr, selection.tgt_type, selection.delimiter)
 
-    def apply(self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+    def apply(
+        self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
         """Apply these SLS, or the highstate, to each target."""
         return self._wait(self.apply_async(selection, sls, options))
 
@@ -98,20 +100,32 @@ class Client:
         return self._stream(selection, job)
 
     def run(
-        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        self,
+        selection: Selection,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         options: JobOptions | None = None,
     ) -> dict[str, TargetReturn]:
         """Call one execution function on each target."""
         return self._wait(self.run_async(selection, fun, args, kwargs, options))
 
     async def run_async(
-        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        self,
+        selection: Selection,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         options: JobOptions | None = None,
     ) -> dict[str, TargetReturn]:
         return await _gather(self.stream_run(selection, fun, args, kwargs, options))
 
     def stream_run(
-        self, selection: Selection, fun: str, args: list[Any] | None = None, kwargs: dict[str, Any] | None = None,
+        self,
+        selection: Selection,
+        fun: str,
+        args: list[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
         options: JobOptions | None = None,
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("call", fun, list(args or []), dict(kwargs or {}), options or JobOptions()))

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER, KINDS, FunctionError, Position, StateError, TargetError, UsageError
+from pushsalt.errors import (
+    EXIT_FAILED,
+    EXIT_NO_ANSWER,
+    KINDS,
+    FunctionError,
+    Position,
+    StateError,
+    TargetError,
+    UsageError,
+)
 
 DOCS = Path(__file__).parent.parent / "docs" / "errors.md"
 

@@ -12,7 +12,15 @@ SHELL = (
     "pushsalt.api", "pushsalt.run", "pushsalt.transport", "pushsalt.bundle", "pushsalt.fileserver", "pushsalt.cache",
     "pushsalt.functions", "pushsalt.ext_pillar",
 )  # fmt: skip
-CORE = ("pushsalt.inventory", "pushsalt.targeting", "pushsalt.render", "pushsalt.compile", "pushsalt.pillar", "pushsalt.plan", "pushsalt.yamlio")
+CORE = (
+    "pushsalt.inventory",
+    "pushsalt.targeting",
+    "pushsalt.render",
+    "pushsalt.compile",
+    "pushsalt.pillar",
+    "pushsalt.plan",
+    "pushsalt.yamlio",
+)
 BASE = ("pushsalt.errors", "pushsalt.model", "pushsalt.events")
 NOT_IN_CORE = {"asyncio", "asyncssh", "subprocess", "socket", "rich", "typer", "git"}
 

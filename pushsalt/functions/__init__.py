@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,11 @@ _KEYWORDS = frozenset({"apply", "id", "list", "type"})
 
 @dataclass
 class Lowstate:
-    """Chunks to run, in order, with the test mode and environment they were compiled for."""
+    """Chunks to run, in order, and in which mode. ``disabled`` are returns of what ``state.disable`` forbids, by tag."""
 
     chunks: list[Chunk]
     test: bool = False
+    disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @cache
@@ -43,7 +44,9 @@ def function_named(name: str) -> Callable[..., Any] | None:
     module, _, function = name.partition(".")
     if module not in modules() or function.startswith("_"):
         return None
-    found = getattr(importlib.import_module(f"{__name__}.{module}"), function + "_" if function in _KEYWORDS else function, None)
+    found = getattr(
+        importlib.import_module(f"{__name__}.{module}"), function + "_" if function in _KEYWORDS else function, None
+    )
     own = inspect.isfunction(found) and found.__module__ == f"{__name__}.{module}"
     return found if own else None
 

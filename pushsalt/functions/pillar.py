@@ -23,7 +23,9 @@ def _fresh(minion: Minion, pillar: Any = None, pillarenv: str | None = None, sal
     return minion.derive(pillar=pillar, pillarenv=pillarenv, saltenv=saltenv)
 
 
-def get(minion: Minion, key: str, default: Any = KeyError, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
+def get(
+    minion: Minion, key: str, default: Any = KeyError, *args: Any, unmask: bool | None = None, **kwargs: Any
+) -> Any:
     """The value of a key (``a:b`` descends), or the default. Salt: pillar.get."""
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
     if default is not KeyError:
@@ -32,8 +34,13 @@ def get(minion: Minion, key: str, default: Any = KeyError, *args: Any, unmask: b
 
 
 def items(
-    minion: Minion, *args: Any, pillar: Any = None, pillar_enc: str | None = None, pillarenv: str | None = None,
-    saltenv: str | None = None, unmask: bool | None = None,
+    minion: Minion,
+    *args: Any,
+    pillar: Any = None,
+    pillar_enc: str | None = None,
+    pillarenv: str | None = None,
+    saltenv: str | None = None,
+    unmask: bool | None = None,
 ) -> Any:
     """The pillar, compiled afresh. Salt: pillar.items."""
     minion = _fresh(minion, pillar, pillarenv, saltenv)

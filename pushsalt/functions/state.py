@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError
+from pushsalt.compile import no_states_return
 from pushsalt.compile.select import with_requisites
+from pushsalt.errors import FunctionError
 from pushsalt.functions import Lowstate
 
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
     from pushsalt.run.minion import Minion
-
-#: What a highstate returns when no top file names this target. Salt: state.HighState.call_highstate
-NO_STATES_TAG = "no_|-states_|-states_|-None"
 
 
 def _split(mods: Any) -> list[str]:
@@ -36,8 +34,20 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
     return minion.derive(test=test, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
 
 
-def _lowstate(minion: Minion, result: CompileResult) -> Lowstate | list[str]:
-    return list(result.errors) if result.errors else Lowstate(result.low, test=minion.test)
+def _lowstate(minion: Minion, result: CompileResult) -> Any:
+    """What runs, or why nothing can."""
+    if result.errors:
+        return result.errors
+    if result.nothing:
+        return no_states_return(result.nothing)
+    return Lowstate(result.low, test=minion.test, disabled=result.disabled)
+
+
+def _excluded(exclude: Any) -> list[Any]:
+    """``exclude`` of a command line: SLS names as text, or a list of ``{sls: ..}`` and ``{id: ..}``. Salt: state.sls."""
+    if not exclude:
+        return []
+    return [{"sls": name} for name in _split(exclude)] if isinstance(exclude, str) else list(exclude)
 
 
 def apply_(minion: Minion, mods: Any = None, *more: Any, **kwargs: Any) -> Any:
@@ -54,42 +64,20 @@ def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
 def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run these SLS."""
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compile_sls(_split(mods), exclude=exclude))
+    return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)))
 
 
 def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run what the top file names for this target."""
     minion = _for_call(minion, test, kwargs)
-    result = minion.compile_highstate(exclude=exclude)
-    if not result.errors and not result.matches:
-        return _no_states()
-    return _lowstate(minion, result)
-
-
-def _no_states() -> dict[str, Any]:
-    """A failed return, in the shape of a highstate, that says why nothing ran."""
-    return {
-        NO_STATES_TAG: {
-            "result": False,
-            "comment": "No Top file or master_tops data matches found. Check the top file and the ids, grains and pillar that it matches on.",
-            "name": "No States",
-            "changes": {},
-            "__id__": "states",
-            "__sls__": "",
-            "__run_num__": 0,
-            "start_time": "00:00:00.000000",
-            "duration": 0.0,
-        }
-    }
+    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)))
 
 
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run the highstate of another top file."""
     minion = _for_call(minion, test, kwargs)
-    result = minion.compile_highstate(exclude=exclude, state_top=topfn)
-    if not result.errors and not result.matches:
-        return _no_states()
-    return _lowstate(minion, result)
+    minion.opts["state_top"] = topfn
+    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)))
 
 
 def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any) -> Any:
@@ -100,7 +88,15 @@ def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any)
     minion = _for_call(minion, test, kwargs)
     for option in ("saltenv", "pillarenv", "pillar", "queue", "pillar_enc"):
         kwargs.pop(option, None)
-    chunk = {"state": module, "fun": function, "__id__": name, "name": name, "__sls__": None, "__env__": minion.saltenv, **kwargs}
+    chunk = {
+        "state": module,
+        "fun": function,
+        "__id__": name,
+        "name": name,
+        "__sls__": None,
+        "__env__": minion.saltenv,
+        **kwargs,
+    }
     errors = minion.check_chunk(chunk)
     return errors or Lowstate([{**chunk, "order": 10000}], test=minion.test)
 
@@ -118,56 +114,61 @@ def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
 def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
     """Run high data as it is given."""
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compile_high(data))
+    return _lowstate(minion, minion.compiler.high(data))
 
 
 def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run a state tree's template file by its path on the controller."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
     name = str(tem)
-    return _lowstate(minion, minion.compile_sls([name.removesuffix(".sls")]))
+    return _lowstate(minion, minion.compiler.sls([name.removesuffix(".sls")], minion.saltenv))
 
 
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run SLS text."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _lowstate(minion, minion.compile_high(minion.render_sls_text(str(tem))))
+    return _lowstate(minion, minion.compiler.high(minion.render_sls_text(str(tem))))
 
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """Run one ID of these SLS, with what it requires."""
     minion = _for_call(minion, test, kwargs)
-    result = minion.compile_sls(_split(mods))
+    result = minion.compiler.sls(_split(mods), minion.saltenv)
     if result.errors:
         return list(result.errors)
     wanted = [chunk for chunk in result.low if chunk.get("__id__") == id_]
     if not wanted:
-        raise _refuse(f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'", "state.show_low_sls lists the IDs")
+        raise _refuse(
+            f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'",
+            "state.show_low_sls lists the IDs",
+        )
     return Lowstate(with_requisites(result.low, wanted), test=minion.test)
 
 
-def show_sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+def _shown(result: CompileResult, what: str) -> Any:
+    return result.errors or getattr(result, what)
+
+
+def show_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """The high data of these SLS."""
-    result = _for_call(minion, test, kwargs).compile_sls(_split(mods), exclude=exclude)
-    return list(result.errors) if result.errors else result.high
+    minion = _for_call(minion, test, kwargs)
+    return _shown(minion.compiler.show_sls(_split(mods), minion.saltenv), "high")
 
 
-def show_low_sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
+def show_low_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """The low data of these SLS."""
-    result = _for_call(minion, test, kwargs).compile_sls(_split(mods), exclude=exclude)
-    return list(result.errors) if result.errors else result.low
+    minion = _for_call(minion, test, kwargs)
+    return _shown(minion.compiler.show_low_sls(_split(mods), minion.saltenv), "low")
 
 
 def show_highstate(minion: Minion, **kwargs: Any) -> Any:
     """The high data that the top file gives."""
-    result = _for_call(minion, kwargs.get("test"), kwargs).compile_highstate()
-    return list(result.errors) if result.errors else result.high
+    return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_highstate(), "high")
 
 
 def show_lowstate(minion: Minion, **kwargs: Any) -> Any:
     """The low data that the top file gives."""
-    result = _for_call(minion, kwargs.get("test"), kwargs).compile_highstate()
-    return list(result.errors) if result.errors else result.low
+    return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_lowstate(), "low")
 
 
 def show_states(minion: Minion, **kwargs: Any) -> Any:
@@ -180,9 +181,7 @@ def show_states(minion: Minion, **kwargs: Any) -> Any:
 
 def show_top(minion: Minion, **kwargs: Any) -> Any:
     """The SLS that the top file names for this target, by environment."""
-    minion = _for_call(minion, kwargs.get("test"), kwargs)
-    matches, errors = minion.top_matches()
-    return errors or matches
+    return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_top(), "matches")
 
 
 def sls_exists(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> bool:

@@ -25,12 +25,16 @@ def failure(id: str, exc: BaseException) -> TargetReturn:
     if isinstance(exc, PushsaltError):
         return failure(id, FunctionError("exception", str(exc), exc.hint or "see the message", type(exc).__name__))
     if isinstance(exc, asyncio.CancelledError):
-        trouble = TargetError("interrupted", f"{id}: stopped before it began", "nothing was done on this target; run the command again")
+        trouble = TargetError(
+            "interrupted", f"{id}: stopped before it began", "nothing was done on this target; run the command again"
+        )
         return failure(id, trouble)
     log.debug("%s: unexpected error", id, exc_info=exc)
     text = str(exc) or type(exc).__name__
     trouble = TargetError(
-        "internal", f"{id}: {type(exc).__name__}: {text}", "this is a defect in pushsalt; run again with -l debug and report what it prints"
+        "internal",
+        f"{id}: {type(exc).__name__}: {text}",
+        "this is a defect in pushsalt; run again with -l debug and report what it prints",
     )
     return failure(id, trouble)
 

@@ -42,7 +42,8 @@ class JobOptions:
             size = int(found[1]) if found else 0
             if not found or size < 1 or (found[2] and size > 100):
                 raise UsageError(
-                    f"--batch takes a number of targets or a percentage, not {self.batch!r}", "for example --batch 5 or --batch 20%"
+                    f"--batch takes a number of targets or a percentage, not {self.batch!r}",
+                    "for example --batch 5 or --batch 20%",
                 )
             width = min(width, max(1, total * size // 100) if found[2] else size)
         return width

@@ -43,8 +43,14 @@ def _path() -> str:
 
 def _run(*argv: str | Path, check: bool = True, **kwargs: object) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [str(word) for word in argv], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        env={**os.environ, "PATH": _path(), "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}, check=False, **kwargs,  # type: ignore[call-overload]
+        [str(word) for word in argv],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PATH": _path(), "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
+        check=False,
+        **kwargs,  # type: ignore[call-overload]
     )
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(map(str, argv))}: exit {done.returncode}\n{done.stdout[-3000:]}")
@@ -86,12 +92,24 @@ def base_root(suite: str = "bookworm") -> Path:
 def _prepare(root: Path) -> None:
     """What every machine needs: quiet timers, a generous sshd, users to log in as."""
     (root / "etc/resolv.conf").write_text("options timeout:1 attempts:1\n")
-    for timer in ("apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer", "e2scrub_all.timer", "dpkg-db-backup.timer"):
+    for timer in (
+        "apt-daily.timer",
+        "apt-daily-upgrade.timer",
+        "fstrim.timer",
+        "e2scrub_all.timer",
+        "dpkg-db-backup.timer",
+    ):
         (root / "etc/systemd/system/timers.target.wants" / timer).unlink(missing_ok=True)
     (root / "etc/ssh/sshd_config.d/test.conf").write_text("MaxStartups 200\nMaxSessions 200\nUseDNS no\n")
     for user in ("deploy", "careful", "nobody-special"):
         _run("chroot", root, "useradd", "-m", "-s", "/bin/bash", user)
-    subprocess.run(["chroot", str(root), "chpasswd"], input=f"careful:{DEPLOY_PASSWORD}\n", text=True, check=True, env={**os.environ, "PATH": _path()})
+    subprocess.run(
+        ["chroot", str(root), "chpasswd"],
+        input=f"careful:{DEPLOY_PASSWORD}\n",
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": _path()},
+    )
     (root / "etc/sudoers.d").mkdir(exist_ok=True)
     rules = root / "etc/sudoers.d/test"
     rules.write_text("deploy ALL=(ALL:ALL) NOPASSWD: ALL\ncareful ALL=(ALL:ALL) ALL\n")
@@ -124,11 +142,22 @@ class AptRepository:
                 (merged / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
                 _host_apt_settings(merged, self.suite)
                 _run("chroot", merged, "apt-get", "update")
-                _run("chroot", merged, "apt-get", "install", "--yes", "--download-only", "--no-install-recommends", *lacking)
+                _run(
+                    "chroot",
+                    merged,
+                    "apt-get",
+                    "install",
+                    "--yes",
+                    "--download-only",
+                    "--no-install-recommends",
+                    *lacking,
+                )
                 for deb in (merged / "var/cache/apt/archives").glob("*.deb"):
                     shutil.copy(deb, self.path / deb.name)
             index = _run("apt-ftparchive", "packages", ".", cwd=self.path)
-            (self.path / "Packages").write_text("".join(line for line in index.stdout.splitlines(True) if not line.startswith("W: ")))
+            (self.path / "Packages").write_text(
+                "".join(line for line in index.stdout.splitlines(True) if not line.startswith("W: "))
+            )
             listed.write_text("\n".join(sorted(have | set(lacking))))
         return self.path
 
@@ -145,7 +174,9 @@ def _overlay(lower: Path) -> Iterator[Path]:
     for name in ("upper", "work", "merged"):
         (work / name).mkdir()
     merged = work / "merged"
-    _run("mount", "-t", "overlay", "overlay", "-o", f"lowerdir={lower},upperdir={work}/upper,workdir={work}/work", merged)
+    _run(
+        "mount", "-t", "overlay", "overlay", "-o", f"lowerdir={lower},upperdir={work}/upper,workdir={work}/work", merged
+    )
     try:
         yield merged
     finally:
@@ -179,8 +210,20 @@ class Machine:
         """Run a shell command inside over SSH (as a person would) and give its output."""
         known = self.folder.parent / "known_hosts"
         done = _run(
-            "ssh", "-F", "none", "-i", self.key, "-o", f"UserKnownHostsFile={known}", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR",
-            f"root@{self.address}", command, check=check,
+            "ssh",
+            "-F",
+            "none",
+            "-i",
+            self.key,
+            "-o",
+            f"UserKnownHostsFile={known}",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "LogLevel=ERROR",
+            f"root@{self.address}",
+            command,
+            check=check,
         )
         return done.stdout
 
@@ -248,14 +291,29 @@ class MachineBed:
         for device in ("lo", "eth0"):
             _run("ip", "-n", machine.namespace, "link", "set", device, "up")
         argv = [
-            "systemd-nspawn", "--quiet", "--boot", "--keep-unit", "--register=no", f"--machine={name}", f"--directory={machine.root}",
-            f"--network-namespace-path=/run/netns/{machine.namespace}", "--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe",
+            "systemd-nspawn",
+            "--quiet",
+            "--boot",
+            "--keep-unit",
+            "--register=no",
+            f"--machine={name}",
+            f"--directory={machine.root}",
+            f"--network-namespace-path=/run/netns/{machine.namespace}",
+            "--resolv-conf=off",
+            "--timezone=off",
+            "--link-journal=no",
+            "--console=pipe",
         ]
         if suite in self.repositories:
             argv.append(f"--bind-ro={self.repositories[suite].fill()}:/srv/repository")
         with open(machine.folder / "console.log", "wb") as console:
             machine.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, "PATH": _path()}
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "PATH": _path()},
             )
         return machine
 
@@ -264,7 +322,12 @@ class MachineBed:
         (root / "etc/hostname").write_text(machine.name + "\n")
         (root / "etc/hosts").write_text(f"127.0.0.1 localhost\n127.0.1.1 {machine.name}.test.invalid {machine.name}\n")
         public = self.key.with_suffix(".pub").read_text()
-        for user, home in (("root", "root"), ("deploy", "home/deploy"), ("careful", "home/careful"), ("nobody-special", "home/nobody-special")):
+        for user, home in (
+            ("root", "root"),
+            ("deploy", "home/deploy"),
+            ("careful", "home/careful"),
+            ("nobody-special", "home/nobody-special"),
+        ):
             folder = root / home / ".ssh"
             folder.mkdir(mode=0o700, exist_ok=True)
             (folder / "authorized_keys").write_text(public)

@@ -1,0 +1,71 @@
+"""Salt's ``cp`` functions that look at the file server; those that bring files to a target are in ``thin/modules/cp.py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.plan import split_url
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
+    url = path if "://" in path else f"salt://{path}"
+    where = split_url(url, saltenv or minion.saltenv)
+    return minion.files.find(*where) if where else None
+
+
+def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
+    """The text of a file, or False when there is none. Salt: cp.get_file_str."""
+    if not path.startswith("salt://"):
+        return minion.remote("cp.get_file_str", [path], {} if saltenv is None else {"saltenv": saltenv})
+    found = _found(minion, path, saltenv)
+    return False if found is None else found.read().decode("utf-8", "surrogateescape")
+
+
+def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
+    """``{"hash_type", "hsum"}`` of a file, or an empty text. Salt: cp.hash_file."""
+    if not path.startswith("salt://"):
+        return minion.remote("cp.hash_file", [path], {} if saltenv is None else {"saltenv": saltenv})
+    found = _found(minion, path, saltenv)
+    if found is None:
+        return ""
+    kind = str(minion.opts.get("hash_type") or "sha256")
+    return {
+        "hsum": found.digest(kind),
+        "hash_type": kind,
+    }
+
+
+def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
+    """The mode of a file in the file roots (``0644``), or None. Salt: cp.stat_file."""
+    found = _found(minion, path, saltenv)
+    if found is None:
+        return None
+    return f"{found.mode & 0o7777:04o}" if octal else found.mode
+
+
+def envs(minion: Minion) -> list[str]:
+    """The environments of the file server. Salt: cp.envs."""
+    return sorted(minion.files.envs())
+
+
+def list_states(minion: Minion, saltenv: str | None = None) -> list[str]:
+    """Every SLS name. Salt: cp.list_states."""
+    return list(minion.files.list_states(saltenv or minion.saltenv))
+
+
+def list_master(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
+    """Every file below a prefix. Salt: cp.list_master."""
+    return list(minion.files.list_files(saltenv or minion.saltenv, prefix))
+
+
+def list_master_dirs(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
+    """Every directory below a prefix. Salt: cp.list_master_dirs."""
+    return list(minion.files.list_dirs(saltenv or minion.saltenv, prefix))
+
+
+def list_master_symlinks(minion: Minion, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
+    """Every symbolic link below a prefix, with its target. Salt: cp.list_master_symlinks."""
+    return dict(minion.files.symlinks(saltenv or minion.saltenv, prefix))

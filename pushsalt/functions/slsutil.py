@@ -1,0 +1,123 @@
+"""Salt's ``slsutil`` functions that need the file server or YAML; the others are in ``thin/modules/slsutil.py``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError
+from pushsalt.plan import split_url
+from pushsalt.yamlio import dump_yaml, load_yaml
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def _refuse(text: str, hint: str) -> FunctionError:
+    return FunctionError("exception", text, hint, "SaltInvocationError")
+
+
+def renderer(
+    minion: Minion,
+    path: str | None = None,
+    string: str | None = None,
+    default_renderer: str = "jinja|yaml",
+    **kwargs: Any,
+) -> Any:
+    """A file (``salt://`` or a path below the file roots) or text, through its renderers. Salt: slsutil.renderer."""
+    from pushsalt.render.pipeline import compile_template, parse_pipe, pipe_of, render_text
+
+    if not path and not string:
+        raise _refuse("Must pass path or string.", "slsutil.renderer salt://map.jinja, or string='{{ grains.os }}'")
+    if path and string:
+        raise _refuse("Must not pass both path and string.", "give one of the two")
+    saltenv = str(kwargs.pop("saltenv", None) or minion.saltenv)
+    if path:
+        where = split_url(path if "://" in path else f"salt://{path}", saltenv)
+        found = minion.files.find(*where) if where else None
+        if found is None:
+            raise _refuse(
+                f"{path} not found in saltenv '{saltenv}'", "it must be a salt:// URL or a path below the file roots"
+            )
+        text, place = found.read().decode("utf-8", "replace"), str(found.path)
+    else:
+        text, place = str(string), ":string:"
+    stages = parse_pipe(pipe_of(text, default_renderer))
+    if stages[-1].name in ("jinja", "mako", "wempy", "gpg", "nacl"):  # these give text, which is the answer then
+        return render_text(
+            text,
+            "|".join(stage.name for stage in stages),
+            path=place,
+            saltenv=saltenv,
+            context=minion.context,
+            variables=kwargs,
+        )
+    return compile_template(
+        text, path=place, sls="", saltenv=saltenv, context=minion.context, default_renderer=default_renderer, **kwargs
+    )
+
+
+def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str:
+    """The text of a value. Salt: slsutil.serialize."""
+    if serializer == "yaml":
+        options.setdefault("default_flow_style", False)
+        return dump_yaml(obj, **options)
+    if serializer == "json":
+        return json.dumps(obj, **options)
+    if serializer == "python":
+        from pprint import pformat
+
+        return pformat(obj, **options)
+    raise _refuse(f"there is no serializer named {serializer!r}", "known: yaml, json, python")
+
+
+def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
+    """The value of a text. Salt: slsutil.deserialize."""
+    text = stream_or_string.read() if hasattr(stream_or_string, "read") else stream_or_string
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")
+    if serializer == "yaml":
+        return load_yaml(text)
+    if serializer == "json":
+        return json.loads(text, **options)
+    raise _refuse(f"there is no deserializer named {serializer!r}", "known: yaml, json")
+
+
+def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
+    """Whether the file server has this file. Salt: slsutil.file_exists."""
+    return minion.files.find(path, saltenv) is not None
+
+
+def dir_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
+    """Whether the file server has this directory. Salt: slsutil.dir_exists."""
+    path = path.strip("/")
+    return any(found == path or found.startswith(path + "/") for found in minion.files.list_dirs(saltenv))
+
+
+def path_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
+    """Whether the file server has this file or directory. Salt: slsutil.path_exists."""
+    return file_exists(minion, path, saltenv) or dir_exists(minion, path, saltenv)
+
+
+def findup(minion: Minion, startpath: str, filenames: Any, saltenv: str = "base") -> str:
+    """The first of these files in a directory or one above it, towards the root. Salt: slsutil.findup."""
+    names = [filenames] if isinstance(filenames, str) else filenames
+    if not isinstance(names, list):
+        raise _refuse(
+            f"Filenames argument must be a string or list of strings, not {type(filenames).__name__}",
+            "name the files to look for",
+        )
+    if startpath and not path_exists(minion, startpath, saltenv):
+        raise _refuse(f"Starting path not found in the state tree: {startpath}", "it counts from the file roots")
+    folders = startpath.strip("/").split("/") if startpath.strip("/") else []
+    for depth in range(len(folders), -1, -1):
+        for name in names:
+            candidate = "/".join([*folders[:depth], name])
+            if path_exists(minion, candidate, saltenv):
+                return candidate
+    raise FunctionError(
+        "exception",
+        f"File pattern(s) not found in path ancestry of {startpath}: {', '.join(map(str, names))}",
+        "check the names against the state tree",
+        "CommandExecutionError",
+    )

@@ -1,0 +1,118 @@
+"""The plan of one target's run: its chunks, and what they will ask for, found out beforehand.
+
+Pure: the file server and the template renderer are arguments. A source that can be named here saves a round trip later;
+what is not foreseen (a source computed by a slot, a custom state's own files) is asked for when the chunk runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from pushsalt.model import Blob, Chunk, Plan
+from thin import wire
+
+
+class Found(Protocol):
+    """A file of the file server."""
+
+    @property
+    def path(self) -> str: ...
+    def digest(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+
+
+class Files(Protocol):
+    """What planning needs of the file server."""
+
+    def find(self, path: str, saltenv: str) -> Found | None: ...
+
+
+#: (source URL or None, template text or None, saltenv, engine, context, defaults, chunk) -> the rendered text, or None
+#: when it can't be known before the run: it asks the target something, or it fails (the chunk will say so).
+Prerender = Callable[[str, str, str, Any, Any, Chunk], "bytes | None"]
+
+
+def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
+    """(path below the file roots, saltenv) of a ``salt://`` URL, or None for any other. Salt: utils.url.parse."""
+    if not url.startswith("salt://"):
+        return None
+    path, _, query = url[len("salt://") :].partition("?")
+    for part in query.split("&"):
+        if part.startswith("saltenv="):
+            saltenv = part[len("saltenv=") :]
+    return path.lstrip("|"), saltenv
+
+
+def make_plan(
+    chunks: Sequence[Chunk], files: Files, prerender: Prerender, *, test: bool
+) -> tuple[Plan, list[list[str | None]]]:
+    """The plan, and its wants: ``[digest, path on the target that may hold it already]`` of what may have to be sent."""
+    plan = Plan(list(chunks), test=test)
+    wants: dict[str, str | None] = {}
+    for chunk in chunks:
+        saltenv = str(chunk.get("__env__") or "base")
+        template = chunk.get("template") if chunk["state"] == "file" else None
+        for url in _sources(chunk):
+            where = split_url(url, saltenv)
+            found = files.find(*where) if where else None
+            if where is None or found is None:
+                continue
+            key = wire.file_key(url, saltenv)
+            plan.files[key] = digest = found.digest()
+            if template:
+                _foresee_template(plan, chunk, url, saltenv, str(template), prerender, wants)
+                break
+            plan.blobs[digest] = Blob(digest, found.size, path=found.path)
+            wants.setdefault(digest, _destination(chunk))
+            if chunk["fun"] == "managed":
+                break  # of a list, the first that exists is the one
+    return plan, [[digest, path] for digest, path in wants.items()]
+
+
+def _foresee_template(
+    plan: Plan, chunk: Chunk, url: str, saltenv: str, engine: str, prerender: Prerender, wants: dict[str, str | None]
+) -> None:
+    context, defaults = chunk.get("context"), chunk.get("defaults")
+    text = prerender(url, saltenv, engine, context, defaults, chunk)
+    if text is None:
+        return
+    import hashlib
+
+    digest = hashlib.sha256(text).hexdigest()
+    plan.templates[wire.template_key(url, saltenv, engine, context, defaults, tag(chunk))] = digest
+    plan.blobs[digest] = Blob(digest, len(text), data=text)
+    wants.setdefault(digest, _destination(chunk))
+
+
+def tag(chunk: Mapping[str, Any]) -> str:
+    """The key of a chunk's return: ``module_|-id_|-name_|-function``."""
+    return f"{chunk['state']}_|-{chunk.get('__id__')}_|-{chunk.get('name')}_|-{chunk['fun']}"
+
+
+def _destination(chunk: Chunk) -> str | None:
+    """Where the file goes, when that is plain: the target looks there before it asks for the bytes."""
+    name = chunk.get("name")
+    return name if chunk["state"] == "file" and chunk["fun"] == "managed" and isinstance(name, str) else None
+
+
+def _sources(chunk: Chunk) -> Iterator[str]:
+    """``salt://`` files that this chunk names for itself; directories (file.recurse) are not among them."""
+    if chunk["fun"] == "recurse":
+        return
+    for key in ("source", "sources", "source_hash", "name"):
+        yield from _urls(chunk.get(key))
+
+
+def _urls(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.startswith("salt://"):
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _urls(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _urls(key)
+            yield from _urls(item)

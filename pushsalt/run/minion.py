@@ -1,0 +1,281 @@
+"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler over its tree.
+
+Everything here is synchronous and made to run in a worker thread; what needs the target goes through ``Remote``, which
+blocks that thread while the event loop does the talking.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.compile import RenderedSls, StateCompiler
+from pushsalt.compile.check import check_chunks
+from pushsalt.compile.source import Sources
+from pushsalt.config import minion_opts
+from pushsalt.errors import FunctionError, RenderError, StateError, TargetError
+from pushsalt.functions import function_named
+from pushsalt.model import Target
+from pushsalt.render.context import RenderContext
+from pushsalt.render.pipeline import compile_template
+from pushsalt.run.salt import TemplateFunctions, exists, shared
+from pushsalt.run.signatures import ShippedStates
+from pushsalt.targeting import Subject, matches
+from thin import runtime
+from thin.loader import Loaders
+
+if TYPE_CHECKING:
+    from pushsalt.fileserver import FileServer, FoundFile
+    from pushsalt.run.job import JobOptions
+    from pushsalt.run.project import Project
+
+log = logging.getLogger(__name__)
+
+#: Calls a function on the target: name, positional and keyword arguments -> its value. Raises FunctionError or TargetError.
+Remote = Callable[[str, list[Any], dict[str, Any]], Any]
+
+PILLAR_FAILED = "Pillar failed to render with the following messages:"
+
+
+class Minion:
+    """See the module. ``derive`` gives the same target with another test mode, environment or pillar override."""
+
+    def __init__(
+        self,
+        project: Project,
+        target: Target,
+        options: JobOptions,
+        grains: Mapping[str, Any],
+        remote: Remote | None,
+        *,
+        rendering: bool = False,
+        pillar_override: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.project = project
+        self.target = target
+        self.options = options
+        self.grains = dict(grains)
+        self._remote = remote
+        #: whether a template asks: it sees pillar as it is, a command line sees it masked
+        self.rendering = rendering
+        self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
+        self.opts = minion_opts(
+            project.config, target, test=options.test or None, saltenv=options.saltenv, pillarenv=options.pillarenv
+        )
+        self.opts["grains"] = self.grains
+
+    @property
+    def id(self) -> str:
+        return self.target.id
+
+    @property
+    def test(self) -> bool:
+        return bool(self.opts.get("test"))
+
+    @property
+    def saltenv(self) -> str:
+        return str(self.opts.get("saltenv") or "base")
+
+    @property
+    def files(self) -> FileServer:
+        return self.project.files
+
+    def derive(
+        self,
+        *,
+        test: Any = None,
+        pillar: Mapping[str, Any] | None = None,
+        saltenv: str | None = None,
+        pillarenv: str | None = None,
+        rendering: bool | None = None,
+    ) -> Minion:
+        """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
+        if (
+            test is None
+            and pillar is None
+            and saltenv is None
+            and pillarenv is None
+            and rendering in (None, self.rendering)
+        ):
+            return self
+        changes: dict[str, Any] = {}
+        if test is not None:
+            changes["test"] = bool(test)
+        if saltenv is not None:
+            changes["saltenv"] = str(saltenv)
+        if pillarenv is not None:
+            changes["pillarenv"] = str(pillarenv)
+        from dataclasses import replace
+
+        other = Minion(
+            self.project,
+            self.target,
+            replace(self.options, **changes),
+            self.grains,
+            self._remote,
+            rendering=self.rendering if rendering is None else rendering,
+            pillar_override=self._override if pillar is None else pillar,
+        )
+        if test is not None:
+            other.opts["test"] = bool(test)
+        if pillar is None and pillarenv is None and saltenv is None and "pillar" in self.__dict__:
+            other.__dict__["pillar"] = self.pillar
+        return other
+
+    # pillar and functions --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def pillar(self) -> dict[str, Any]:
+        """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
+        from pushsalt.pillar import compile_pillar
+
+        result = compile_pillar(self, self._override)
+        if result.errors:
+            raise StateError([PILLAR_FAILED, *result.errors])
+        self.project.redactor.add_pillar(result.pillar)
+        return dict(result.pillar)
+
+    @cached_property
+    def functions(self) -> TemplateFunctions:
+        """``salt`` of this target's templates."""
+        return TemplateFunctions(self.derive(rendering=True))
+
+    @cached_property
+    def _loaders(self) -> Loaders:
+        return Loaders(
+            self.opts,
+            runtime,
+            grains=self.grains,
+            pillar=lambda: self.pillar,
+            controller=True,
+            extra={"__salt_template__": True},
+        )
+
+    def shared(self, name: str) -> Callable[..., Any]:
+        """A function that both sides have, bound to this target. Raises KeyError."""
+        function: Callable[..., Any] = self._loaders.modules[name]
+        return function
+
+    def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function on the target and wait for its value. Raises TargetError (offline), FunctionError."""
+        if self._remote is None:
+            raise TargetError(
+                "offline",
+                f"{self.id}: {name} needs the target, and {self.id} is offline",
+                "write what it would answer into the target's grains or pillar, or use another transport",
+            )
+        return self._remote(name, args, kwargs)
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
+        own = function_named(name)
+        if own is not None:
+            function: Callable[..., Any] = lambda *a, **k: own(self, *a, **k)  # noqa: E731
+        elif name in shared():
+            function = self.shared(name)
+        elif exists(name):
+            return self.remote(name, list(args), dict(kwargs))
+        else:
+            raise unknown_function(name)
+        try:
+            return function(*args, **kwargs)
+        except (StateError, FunctionError, TargetError):
+            raise
+        except Exception as exc:
+            log.debug("%s: %s raised", self.id, name, exc_info=True)
+            raise raised(name, exc) from exc
+
+    # rendering and compiling -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def context(self) -> RenderContext:
+        """What this target's SLS see."""
+        return RenderContext(self.id, self.opts, self.grains, self.pillar, self.functions, self.files)
+
+    @cached_property
+    def without_target(self) -> Minion:
+        """This target as it can be rendered beforehand: a call that needs the target raises."""
+        twin = Minion(
+            self.project, self.target, self.options, self.grains, None, rendering=True, pillar_override=self._override
+        )
+        twin.opts = self.opts
+        twin.__dict__["pillar"] = self.pillar
+        return twin
+
+    @cached_property
+    def compiler(self) -> StateCompiler:
+        return StateCompiler(_Tree(self), self.opts, matcher=self.match, functions=ShippedStates(), check=True)
+
+    def match(self, expr: str, tgt_type: str) -> bool:
+        """Whether a target expression means this target, by its live grains and pillar."""
+        return matches(expr, tgt_type, Subject(self.id, self.grains, self.__dict__.get("pillar", {})))
+
+    def render_sls_text(self, text: str, sls: str = "<string>") -> Any:
+        return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)
+
+    def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
+        """What is wrong with one chunk: an unknown function, unknown arguments."""
+        return [problem.text for problem in check_chunks([chunk], ShippedStates(), Sources())]
+
+
+class _Tree:
+    """The file server as the compiler sees it: SLS files rendered for one target, each once. Salt's StateTree."""
+
+    def __init__(self, minion: Minion) -> None:
+        self._minion = minion
+        self._files = minion.files
+        self._rendered: dict[tuple[str, str], RenderedSls | None] = {}
+
+    def envs(self) -> Sequence[str]:
+        return self._files.envs()
+
+    def list_states(self, saltenv: str) -> Sequence[str]:
+        return self._files.list_states(saltenv)
+
+    def render_sls(self, sls: str, saltenv: str) -> RenderedSls | None:
+        key = (saltenv, sls)
+        if key not in self._rendered:
+            found = self._files.sls_path(sls, saltenv)
+            self._rendered[key] = None if found is None else self._render(found.file, sls, saltenv, found.is_init)
+        return self._rendered[key]
+
+    def render_file(self, path: str, saltenv: str) -> RenderedSls | None:
+        found = self._files.find(path, saltenv)
+        return None if found is None else self._render(found, "", saltenv)
+
+    def _render(self, found: FoundFile, sls: str, saltenv: str, is_init: bool = False) -> RenderedSls:
+        try:
+            text = found.read().decode("utf-8")
+        except UnicodeDecodeError as exc:
+            raise RenderError(f"{found.path}: not UTF-8 text (byte {exc.start})") from None
+        data = compile_template(text, path=found.path, sls=sls, saltenv=saltenv, context=self._minion.context)
+        return RenderedSls(data, path=found.path, is_init=is_init)
+
+
+def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:
+    """The error of a function that does not exist."""
+    import difflib
+
+    from pushsalt.functions import names
+
+    near = list(nearest) or difflib.get_close_matches(name, {*names(), *shared(), *_all_remote()}, n=3)
+    hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
+    return FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
+
+
+def _all_remote() -> set[str]:
+    found = set()
+    for module, files in runtime.virtual_index("modules").items():
+        for file in files:
+            found |= {
+                f"{module}.{name}" for name in runtime.code(f"thin.modules.{file}").co_names if not name.startswith("_")
+            }
+    return found
+
+
+def raised(name: str, exc: Exception) -> FunctionError:
+    """The error of a function that raised on the controller."""
+    text = str(exc) or type(exc).__name__
+    return FunctionError("exception", f"{name}: {text}", "see the message", type(exc).__name__)

@@ -1,0 +1,98 @@
+"""What one command works with: configuration, inventory, file servers, runtime, caches. Read once, shared by all targets."""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.config import CliOverrides, Config, load_config
+from pushsalt.events import Reporter
+from pushsalt.inventory import Inventory, load_inventory
+from pushsalt.redact import Redactor
+
+if TYPE_CHECKING:
+    from pushsalt.api import Settings
+    from pushsalt.bundle.pack import Runtime
+    from pushsalt.cache.store import Bank
+    from pushsalt.fileserver import FileServer
+
+log = logging.getLogger(__name__)
+
+
+class Project:
+    """Shared, read-only once made, except for the caches. Everything costly is made when first used."""
+
+    def __init__(self, config: Config, reporter: Reporter) -> None:
+        self.config = config
+        self.reporter = reporter
+        self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
+        for text in config.warnings:
+            reporter.warning(None, text)
+
+    @classmethod
+    def open(cls, settings: Settings, reporter: Reporter) -> Project:
+        """Raises ConfigError or InventoryError when the files can't be used."""
+        overrides = CliOverrides(
+            inventories=tuple(settings.inventories),
+            file_roots=tuple(settings.file_roots),
+            pillar_roots=tuple(settings.pillar_roots),
+            cache_dir=settings.cache_dir,
+        )
+        return cls(load_config(settings.config, cli=overrides), reporter)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        found = load_inventory(
+            self.config.inventories, render=self._render_roster, defaults=self.config.target_defaults()
+        )
+        for text in found.warnings:
+            self.reporter.warning(None, text)
+        for target in found.targets.values():
+            self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
+        return found
+
+    def _render_roster(self, text: str, path: str) -> Any:
+        """A salt-ssh roster as Salt renders it, Jinja then YAML, with the configuration as ``opts`` and no target."""
+        from pushsalt.render.context import RenderContext
+        from pushsalt.render.pipeline import compile_template
+
+        context = RenderContext("", self.config.opts, {}, {}, {})
+        return compile_template(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja|yaml")
+
+    def select(self, expr: str, tgt_type: str, delimiter: str) -> list[str]:
+        """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
+        from pushsalt.targeting import select
+
+        return select(expr, tgt_type, self.inventory, delimiter=delimiter)
+
+    @cached_property
+    def files(self) -> FileServer:
+        from pushsalt.fileserver import FileServer
+
+        return FileServer(self.config.opts)
+
+    @cached_property
+    def pillar_files(self) -> FileServer:
+        from pushsalt.fileserver import FileServer
+
+        return FileServer(
+            {**self.config.opts, "file_roots": self.config.opts["pillar_roots"], "fileserver_backend": ["roots"]}
+        )
+
+    @cached_property
+    def runtime(self) -> Runtime:
+        from pushsalt.bundle.pack import Runtime
+
+        return Runtime.packed(self.config.cache_dir)
+
+    @cached_property
+    def grains(self) -> Bank:
+        from pushsalt.cache.store import Bank
+
+        return Bank(self.config.cache_dir, "grains")
+
+    @property
+    def cache_dir(self) -> Path:
+        return self.config.cache_dir

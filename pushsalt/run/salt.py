@@ -1,0 +1,77 @@
+"""``salt`` as a target's templates have it: each function answered where it can be.
+
+On the controller: ``pushsalt/functions/`` (compiling, pillar, the file server) and the modules of ``thin/modules/`` that are marked
+``__controller__`` (they read grains, pillar and options, or compute). Everything else is asked of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.functions import function_named
+from pushsalt.functions import names as controller_names
+from thin import runtime
+from thin.loader import ControllerFunctions, controller_functions
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+@cache
+def shared() -> ControllerFunctions:
+    """Names of the functions that both sides have."""
+    return controller_functions(runtime)
+
+
+@cache
+def _defined(module: str) -> frozenset[str]:
+    """Names that the files of this (virtual) execution module define, without running them."""
+    found: set[str] = set()
+    for name in runtime.virtual_index("modules").get(module, ()):
+        found.update(runtime.code(f"thin.modules.{name}").co_names)
+    return frozenset(found)
+
+
+def exists(name: str) -> bool:
+    """Whether some target may have this function: one of our execution modules defines it."""
+    module, _, function = name.partition(".")
+    return (
+        bool(function) and not function.startswith("_") and not _defined(module).isdisjoint((function, f"{function}_"))
+    )
+
+
+class TemplateFunctions(Mapping[str, Callable[..., Any]]):
+    """The mapping behind ``salt['module.function']`` for one target.
+
+    ``asked`` collects the names of functions that were answered by the target: what was rendered with none depends
+    on grains, pillar, options and files alone.
+    """
+
+    def __init__(self, minion: Minion) -> None:
+        self._minion = minion
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        own = function_named(name)
+        if own is not None:
+            return partial(own, self._minion)
+        if name in shared():
+            return self._minion.shared(name)
+        if not exists(name):
+            raise KeyError(name)
+        return partial(self._ask, name)
+
+    def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        self.asked.add(name)
+        return self._minion.remote(name, list(args), kwargs)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (function_named(name) is not None or name in shared() or exists(name))
+
+    def __iter__(self) -> Iterator[str]:
+        yield from sorted({*controller_names(), *shared()})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

@@ -1,0 +1,338 @@
+"""One target's job from connecting to its return.
+
+Everything that can go wrong on the way is a TargetError, FunctionError or StateError here, and becomes that target's
+return in ``fanout``; nothing of it touches another target.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pushsalt import transport
+from pushsalt.errors import EXIT_FAILED, TargetError
+from pushsalt.functions import Lowstate, function_named
+from pushsalt.model import Blob, Target, TargetReturn
+from pushsalt.run.job import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pushsalt.run.answers import Answers
+    from pushsalt.run.minion import Minion
+    from pushsalt.run.project import Project
+    from pushsalt.run.session import Session
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+#: Functions that run states: no two of them at once on a target.
+RUNS_STATES = frozenset(
+    f"state.{name}"
+    for name in (
+        "apply",
+        "sls",
+        "highstate",
+        "single",
+        "low",
+        "high",
+        "template",
+        "template_str",
+        "top",
+        "sls_id",
+        "test",
+    )
+)
+
+
+class Runner:
+    """Runs one job on any number of targets; has what they share: worker threads, jump connections."""
+
+    def __init__(self, project: Project, job: Job, jid: str, width: int) -> None:
+        self.project = project
+        self.job = job
+        self.jid = jid
+        self._pool: ThreadPoolExecutor | None = None
+        self._width = width
+        self.connector = transport.Connector(
+            project.inventory.targets,
+            transport.ConnectOptions.of(project.config.opts, job.options.accept_new_host_keys),
+        )
+
+    async def run(self, id: str) -> TargetReturn:
+        """The job on one target. Raises TargetError, FunctionError, StateError; fanout makes returns of them."""
+        return await _Work(self, self.project.inventory.targets[id]).go()
+
+    async def in_thread(self, function: Callable[[], Result]) -> Result:
+        """Rendering and compiling happen here, so that no target waits for another's templates."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix="pushsalt")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+
+    async def close(self) -> None:
+        await self.connector.close()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Work:
+    """The steps of one target, its phases timed."""
+
+    def __init__(self, runner: Runner, target: Target) -> None:
+        self.runner = runner
+        self.project = runner.project
+        self.job = runner.job
+        self.options = runner.job.options
+        self.target = target
+        self.reporter = runner.project.reporter
+        self.session: Session | None = None
+        self.phases: dict[str, float] = {}
+        self.states: dict[str, Any] = {}
+        self.total = 0
+        self._minion: Minion | None = None
+        self._answers: Answers | None = None
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Wall time of a phase, added up under its name."""
+        self.reporter.target_phase(self.target.id, name)
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - began
+
+    async def go(self) -> TargetReturn:
+        try:
+            value, retcode = await self._within_time()
+        except asyncio.CancelledError:
+            raise self._interrupted() from None
+        finally:
+            if self.session is not None:
+                await self.session.close()
+        result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
+        if self.session is not None:
+            result.round_trips = self.session.round_trips
+        if isinstance(value, list) and self.job.fun in RUNS_STATES:
+            result.shape, result.exit_code = "errors", EXIT_FAILED
+        elif self.job.fun in RUNS_STATES and isinstance(value, dict):
+            result.shape = "states"
+            if any(ret.get("result") is False for ret in value.values() if isinstance(ret, dict)):
+                result.exit_code = EXIT_FAILED
+        return result
+
+    async def _within_time(self) -> tuple[Any, int]:
+        """The value and Salt's retcode, in the job's time."""
+        if self.target.transport == "offline":
+            return await self._offline(), 0
+        if self.options.timeout is None:
+            return await self._online()
+        try:
+            return await asyncio.wait_for(self._online(), self.options.timeout)
+        except asyncio.TimeoutError:
+            raise TargetError(
+                "timeout",
+                f"{self.target.id}: not done after {self.options.timeout:g} s and stopped{self._how_far()}",
+                "raise --timeout, or find out what hangs; what had run stays done",
+            ) from None
+
+    def _how_far(self) -> str:
+        """Where a run was, for messages."""
+        if not self.total:
+            return ""
+        last = next(reversed(self.states), None)
+        return f"; {len(self.states)} of {self.total} states had run" + (f", the last: {last}" if last else "")
+
+    def _interrupted(self) -> TargetError:
+        if self.total:
+            where = f"stopped during the run{self._how_far()}"
+            hint = "the state under way was killed: look at it before you apply again"
+        else:
+            where, hint = "stopped before anything was changed", "run the command again"
+        return TargetError("interrupted", f"{self.target.id}: {where}", hint)
+
+    # without a connection --------------------------------------------------------------------------------------------
+
+    async def _offline(self) -> Any:
+        if self.job.kind == "grains":
+            return dict(self.target.grains)
+        if self.job.kind == "clean":
+            return []
+        minion = await self._make_minion(dict(self.target.grains), None)
+        with self.phase("render"):
+            value = await self.runner.in_thread(partial(minion.call, self.job.fun, self._args(), self.job.kwargs))
+        if isinstance(value, Lowstate):
+            raise TargetError(
+                "offline",
+                f"{self.target.id}: {self.job.fun} would run states, and {self.target.id} is offline",
+                "state.show_sls and state.show_low_sls show what would run",
+            )
+        return value
+
+    # over a connection -----------------------------------------------------------------------------------------------
+
+    async def _online(self) -> tuple[Any, int]:
+        from pushsalt.run.session import LockRequest, Session
+
+        job = self.job
+        own = function_named(job.fun) is not None
+        runs_states = job.fun in RUNS_STATES
+        with self.phase("connect"):
+            connection = await self.runner.connector.connect(self.target)
+        with self.phase("bootstrap"):
+            self.session = await Session.open(
+                self.target,
+                connection,
+                self.project.runtime,
+                opts=self._opts(),
+                grains=dict(self.target.grains),
+                want_grains=own or job.kind == "grains",
+                lock=LockRequest(_holder(self.runner.jid), self.options.wait_lock) if runs_states else None,
+                deadline=self.options.timeout,
+                clean=job.kind == "clean",
+                first=[] if own or job.kind != "call" else [self._call()],
+                serve=self._serve,
+                on_event=self._event,
+                log_level=self.options.log_level,
+            )
+        if job.kind == "clean":
+            return self.session.removed, 0
+        if job.kind == "grains":
+            grains = await self.session.grains()
+            self.project.grains.put(self.target.id, grains)
+            return grains, 0
+        if not own:
+            with self.phase("run"):
+                return await self.session.first_result()
+        with self.phase("grains"):
+            grains = await self.session.grains()
+            self.project.grains.put(self.target.id, grains)
+        minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
+        with self.phase("render"):
+            value = await self.runner.in_thread(partial(minion.call, job.fun, self._args(), job.kwargs))
+        if isinstance(value, Lowstate):
+            return await self._run_states(minion, value), 0
+        return value, 0
+
+    def _call(self) -> dict[str, Any]:
+        return {"k": "call", "fun": self.job.fun, "args": self.job.args, "kwargs": self.job.kwargs, "cli": True}
+
+    def _args(self) -> list[Any]:
+        """``apply``'s SLS names are one argument, a list; a function's arguments are its own."""
+        if self.job.kind == "apply":
+            return [self.job.args] if self.job.args else []
+        return self.job.args
+
+    def _opts(self) -> dict[str, Any]:
+        from pushsalt.config import minion_opts
+
+        options = self.options
+        return minion_opts(
+            self.project.config,
+            self.target,
+            test=options.test or None,
+            saltenv=options.saltenv,
+            pillarenv=options.pillarenv,
+        )
+
+    async def _make_minion(self, grains: dict[str, Any], remote: Any) -> Minion:
+        from pushsalt.run.minion import Minion
+
+        self._minion = Minion(self.project, self.target, self.options, grains, remote)
+        return self._minion
+
+    def _remote(self, loop: asyncio.AbstractEventLoop) -> Callable[[str, list[Any], dict[str, Any]], Any]:
+        """Calls to the target from a worker thread."""
+
+        def call(fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+            assert self.session is not None
+            return asyncio.run_coroutine_threadsafe(self.session.call(fun, args, kwargs), loop).result()
+
+        return call
+
+    async def _run_states(self, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
+        from pushsalt.plan import make_plan
+        from pushsalt.run.answers import prerender
+
+        assert self.session is not None
+        answers = self._the_answers()
+        with self.phase("render"):
+            plan, wants = await self.runner.in_thread(
+                partial(make_plan, lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
+            )
+        from pushsalt.plan import tag
+
+        answers.chunks = {tag(chunk): chunk for chunk in plan.chunks}
+        self.total = len(plan.chunks)
+        self.reporter.target_chunks(self.target.id, self.total)
+        blobs: dict[str, Blob] = plan.blobs
+        message = {
+            "k": "run",
+            "chunks": plan.chunks,
+            "test": plan.test,
+            "files": plan.files,
+            "templates": plan.templates,
+            "trees": plan.trees,
+            "wants": wants,
+        }
+        with self.phase("run"):
+            await self.session.run(message, blobs.__getitem__)
+        return {**lowstate.disabled, **self.states}
+
+    # what the target says meanwhile ----------------------------------------------------------------------------------
+
+    def _event(self, message: dict[str, Any]) -> None:
+        kind = message.get("k")
+        if kind == "state":
+            self.states[message["tag"]] = message["ret"]
+            self.reporter.chunk_done(self.target.id, message["tag"], message["ret"])
+        elif kind == "start":
+            self.reporter.chunk_started(self.target.id, message["tag"])
+        elif kind == "log":
+            level = logging.getLevelName(str(message.get("level", "warning")).upper())
+            log.log(level if isinstance(level, int) else logging.WARNING, "%s: %s", self.target.id, message.get("text"))
+        elif kind == "warning":
+            self.reporter.warning(self.target.id, str(message.get("text")))
+
+    def _the_answers(self) -> Answers:
+        from pushsalt.run.answers import Answers
+
+        if self._answers is None:
+            self._answers = Answers(self._asked_minion, self.runner.in_thread)
+        return self._answers
+
+    async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._the_answers()(question)
+        return answer
+
+    async def _asked_minion(self) -> Minion:
+        """The minion for a question; a plain call on the target has none yet, and its grains are not known here."""
+        if self._minion is None:
+            assert self.session is not None
+            grains = await self.session.call("grains.items")
+            await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
+        assert self._minion is not None
+        return self._minion
+
+
+def _holder(jid: str) -> str:
+    """Who holds a target's lock, in words for the next one who wants it."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
+    return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
+
+
+__all__ = ["RUNS_STATES", "Runner"]
