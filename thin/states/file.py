@@ -6,7 +6,7 @@ purpose, imported when a state first needs it. A file that is as it should be co
 
 import os
 
-from thin.exceptions import CommandExecutionError
+from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils.files import owner
 
@@ -117,8 +117,6 @@ def managed(
     changes: ``diff`` (a unified diff, ``New file`` or a sentence), ``user``, ``group``, ``mode``, ``attrs``, ``selinux``;
     in a dry run ``newfile`` for one that is not there. A source on the controller travels only when its digest differs.
     """
-    from thin.utils.files import content as contents_of
-    from thin.utils.files import managed as core
     from thin.utils.files import sources
 
     name = os.path.expanduser(name)
@@ -159,11 +157,6 @@ def managed(
     if not create and not os.path.isfile(name):
         ret["comment"] = "File %s is not present and is not set for creation" % name
         return ret
-    words = _preflight(name, user, group)
-    if words:
-        return _error(ret, words)
-    if os.path.isdir(name):
-        return _error(ret, "Specified target %s is a directory" % name)
     if context is not None and not isinstance(context, dict):
         return _error(ret, "Context must be formed as a dict")
     if defaults and not isinstance(defaults, dict):
@@ -171,55 +164,88 @@ def managed(
     accumulated_texts = __context__.get("file.accumulated", {}).get(name)
     if accumulated_texts is not None:
         context = dict(context or {}, accumulator=accumulated_texts)
-
-    wish = core.Wish(
-        user, group, mode, attrs, selinux, follow_symlinks, makedirs, dir_mode, backup or __opts__.get("backup_mode", ""),
-        _cachedir(), show_changes, __opts__.get("obfuscate_templates", False),
-        _ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters), new_file_diff,
+    wish = _wish(
+        user, group, mode, backup, attrs=attrs, selinux=selinux, follow_symlinks=follow_symlinks, makedirs=makedirs,
+        dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff,
+        ignore=_ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters),
     )
+
+    def content():
+        if not source:
+            return data
+        url, url_hash = sources.choose(source, source_hash, __env__)
+        found = None
+        if not template or sources.scheme(url) != "salt":
+            found = sources.resolve(
+                name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url)
+            )
+        if signature or source_hash_sig:
+            _verify_signatures(found, url_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring,
+                               gnupghome, sig_backend)
+        if template:
+            found = _rendered(url, template, context, defaults, found)
+        if keep_mode:
+            wish.mode = owner.normalize_mode(sources.server_mode(url, __env__))
+        return found
+
+    try:
+        return _converge(name, ret, content, wish, replace, bool(source), check_cmd, tmp_dir, tmp_ext)
+    finally:
+        if source and not keep_source and not isinstance(source, list):
+            _forget(_web_cache(source))
+
+
+def _wish(user, group, mode, backup="", **options):
+    """What managed files shall be like, with what the minion's options say about all of them."""
+    from thin.utils.files import managed as core
+
+    return core.Wish(
+        user, group, mode, backup=backup or __opts__.get("backup_mode", ""), cachedir=_cachedir(),
+        obfuscate=__opts__.get("obfuscate_templates", False), **options
+    )
+
+
+def _rendered(source, template, context, defaults, fetched=None):
+    from thin.utils.files import sources
+
+    return sources.rendered(source, __env__, template, context, defaults, _tag(), __low__.get("__sls__", ""), fetched)
+
+
+def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
+    """The return of managing one file; ``content()`` gives what it shall hold, when that is needed."""
+    from thin import link
+    from thin.utils.files import content as contents_of
+    from thin.utils.files import managed as core
+    from thin.utils.files import sources
+
+    words = _preflight(name, wish.user, wish.group)
+    if words:
+        return _error(ret, words)
+    if os.path.isdir(name):
+        return _error(ret, "Specified target %s is a directory" % name)
     if not replace and os.path.exists(name):
         return _permissions_only(name, ret, wish)
-    content = data
     try:
-        if source:
-            source, source_hash = sources.choose(source, source_hash, __env__)
-            cache = _web_cache(source)
-            if not template or sources.scheme(source) != "salt":
-                content = sources.resolve(
-                    name, source, source_hash, source_hash_name, __env__, skip_verify, verify_ssl, cache
-                )
-            if signature or source_hash_sig:
-                _verify_signatures(content, source_hash, source_hash_sig, signature, signed_by_any, signed_by_all,
-                                   keyring, gnupghome, sig_backend)
-            if template:
-                content = sources.rendered(
-                    source, __env__, template, context, defaults, _tag(), __low__.get("__sls__", ""), content
-                )
-            if keep_mode:
-                wish.mode = owner.normalize_mode(sources.server_mode(source, __env__))
+        wanted = content()
         if __opts__["test"]:
-            changes, matters = core.predict(name, content, wish)
+            changes, matters = core.predict(name, wanted, wish)
             return _predicted(name, ret, changes, matters or not wish.ignore)
-        if check_cmd and content is not None and not _holds(name, content):
+        if check_cmd and wanted is not None and not _holds(name, wanted):
             failure = core.check_command(
-                check_cmd, content, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
+                check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
             )
             if failure:
                 ret.update(failure)
                 return ret
-        return core.manage(name, content, wish, ret, from_source=bool(source))
+        return core.manage(name, wanted, wish, ret, from_source)
     except sources.NoContent as exc:
-        ret["changes"] = {}
-        return _error(ret, str(exc) if __opts__["test"] else "Unable to manage file: %s" % exc)
+        words = str(exc) if __opts__["test"] else "Unable to manage file: %s" % exc
     except contents_of.Failed as exc:
-        ret["changes"] = {}
-        return _error(ret, str(exc))
-    except (CommandExecutionError, OSError) as exc:
-        ret["changes"] = {}
-        return _error(ret, "Unable to manage file: %s" % exc)
-    finally:
-        if source and not keep_source and not isinstance(source, list):
-            _forget(_web_cache(source))
+        words = str(exc)
+    except (CommandExecutionError, SaltInvocationError, link.LinkError, OSError) as exc:
+        words = "Unable to manage file: %s" % exc
+    ret["changes"] = {}
+    return _error(ret, words)
 
 
 def _ignored(ordering, whitespace, comment_characters):
@@ -686,3 +712,343 @@ def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
     from thin.utils.files import managed as core
 
     return core.failed_check(__salt__["cmd.run_all"]("%s %s" % (cmd, filename), **check_cmd_opts)) or True
+
+
+# -- whole trees --------------------------------------------------------------------------------------------------
+
+
+def recurse(
+    name, source, keep_source=True, clean=False, require=None, user=None, group=None, dir_mode=None, file_mode=None,
+    sym_mode=None, template=None, context=None, replace=True, defaults=None, include_empty=False, backup="",
+    include_pat=None, exclude_pat=None, maxdepth=None, keep_symlinks=False, force_symlinks=False, win_owner=None,
+    win_perms=None, win_deny_perms=None, win_inheritance=True, merge=False, **kwargs
+):
+    """A directory of the file server below ``name``, file by file as file.managed would. changes: {path: its changes}."""
+    from thin import link
+    from thin.utils.files import atomic, sources, trees, walk
+
+    name = os.path.expanduser(name)
+    ret = _return(name)
+    user = _user_of(kwargs, user)
+    if "mode" in kwargs:
+        return _error(ret, "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
+    dir_mode = owner.normalize_mode(dir_mode)
+    keep_mode = isinstance(file_mode, str) and file_mode.lower() == "keep"
+    file_mode = None if keep_mode else owner.normalize_mode(file_mode)
+    words = _preflight(name, user, group)
+    if words:
+        return _error(ret, words)
+    try:
+        found = trees.existing(source, __env__)
+        plan = trees.plan(
+            name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge
+        )
+    except (CommandExecutionError, link.LinkError) as exc:
+        return _error(ret, "Recurse failed: %s" % exc)
+    if not os.path.isdir(name):
+        if os.path.exists(name):
+            return _error(ret, "The path %s exists and is not a directory" % name)
+        if not __opts__["test"]:
+            try:
+                atomic.makedirs(os.path.join(name, "file"), user, group, dir_mode)
+            except OSError as exc:
+                return _error(ret, "Unable to create directory %s: %s" % (name, exc.strerror))
+    comments = {}
+
+    def merge_return(path, one):
+        if one["result"] is False or ret["result"] is True:
+            ret["result"] = one["result"]
+        if one["result"] is not True and one["comment"]:
+            comments.setdefault(path, []).append(one["comment"])
+        if one["changes"]:
+            ret["changes"][path] = one["changes"]
+
+    def cleared(path, kind, replacement):
+        """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
+        if __opts__["test"]:
+            merge_return(path, _return(name, "Replacing %s%s with a %s" % (kind, path, replacement), None))
+            return False
+        walk.remove(path)
+        return True
+
+    for path in plan.directories:
+        if clean and os.path.lexists(path) and not os.path.isdir(path):
+            if not cleared(path, "", "directory"):
+                continue
+            ret["changes"][path] = {"diff": "Replaced file with a directory"}
+        merge_return(path, directory(path, user=user, group=group, recurse=[], dir_mode=dir_mode, makedirs=True))
+    options = ("attrs", "follow_symlinks", "selinux", "show_changes", "new_file_diff")
+    options = {key: kwargs[key] for key in options if key in kwargs}
+    for path, (url, digest, mode) in plan.files.items():
+        if clean and replace and os.path.isdir(path) and not os.path.islink(path):
+            if not cleared(path, "directory ", "file"):
+                continue
+        wish = _wish(user, group, "%04o" % mode if keep_mode else file_mode, backup, makedirs=True, **options)
+
+        def content(url=url, digest=digest):
+            return _rendered(url, template, context, defaults) if template else sources.served(url, digest, __env__)
+
+        merge_return(path, _converge(path, _return(path), content, wish, replace, True))
+    for path in _in_link_order(plan.links):
+        merge_return(path, symlink(
+            path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode
+        ))
+    if clean and os.path.isdir(name):
+        gone = walk.unwanted(name, plan.keep | _required_paths(name, require), exclude_pat)
+        if __opts__["test"]:
+            if gone:
+                ret["result"] = ret["result"] and None
+                comments.setdefault("removed", []).extend(gone)
+        else:
+            gone = [path for path in gone if walk.remove(path)]
+            if gone:
+                ret["changes"]["removed"] = gone
+    ret["comment"] = "\n".join("\n#### %s ####\n%s" % (key, "\n".join(said)) for key, said in comments.items()).strip()
+    if not ret["comment"]:
+        ret["comment"] = "Recursively updated %s" % name
+    if not ret["changes"] and ret["result"]:
+        ret["comment"] = "The directory %s is in the correct state" % name
+    return ret
+
+
+def _in_link_order(links):
+    """Links to other links of the tree after those."""
+    done, left = [], dict(links)
+    while left:
+        ready = [path for path, target in left.items()
+                 if os.path.normpath(os.path.join(os.path.dirname(path), target)) not in left] or list(left)
+        done += ready
+        left = {path: target for path, target in left.items() if path not in ready}
+    return done
+
+
+# -- edits --------------------------------------------------------------------------------------------------------
+
+
+def touch(name, atime=None, mtime=None, makedirs=False):
+    """A file with its times set (to now unless told otherwise). changes: {"new": name} or {"touched": name}."""
+    from thin.utils.files import times
+
+    name = os.path.expanduser(name)
+    ret = _return(name)
+    if not name:
+        return _error(ret, "Must provide name to file.touch")
+    if not os.path.isabs(name):
+        return _error(ret, "Specified file %s is not an absolute path" % name)
+    there = os.path.exists(name)
+    if __opts__["test"]:
+        ret["result"] = None
+        if not there:
+            ret["changes"]["new"] = name
+            ret["comment"] = "File %s is set to be created" % name
+        elif times.differ(name, atime, mtime):
+            ret["changes"]["touched"] = name
+            ret["comment"] = "Times set to be updated on file %s" % name
+        else:
+            ret["changes"]["new"] = name
+            ret["result"] = True
+            ret["comment"] = "File %s exists and has the correct times" % name
+        return ret
+    try:
+        if makedirs:
+            _makedirs(name)
+        if not os.path.isdir(os.path.dirname(name)):
+            return _error(ret, "Directory not present to touch file %s" % name)
+        times.touch(name, atime, mtime)
+    except CommandExecutionError as exc:
+        return _error(ret, str(exc))
+    if there:
+        ret["comment"] = "Updated times on %s %s" % ("directory" if os.path.isdir(name) else "file", name)
+        ret["changes"]["touched"] = name
+    else:
+        ret["comment"] = "Created empty file %s" % name
+        ret["changes"]["new"] = name
+    return ret
+
+
+def append(
+    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
+    defaults=None, context=None, ignore_whitespace=True, show_changes=True
+):
+    """Texts at the end of a file that does not have them yet. changes: {"diff": ...}."""
+    from thin.utils.files import diff, edit
+
+    ret, old, texts = _opened_for_text(
+        "append", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
+    )
+    if old is None:
+        return ret
+    name = ret["name"]
+    lines = [line for chunk in texts if not edit.has(old, chunk, ignore_whitespace) for line in chunk.splitlines()]
+    new = edit.add_lines(old, lines) if lines else old
+    before, after = diff.text(old).splitlines(), diff.text(new).splitlines()
+    return _edited_text(ret, name, old, new, before, after, "\n", show_changes, "Appended %d lines" % len(lines))
+
+
+def prepend(
+    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
+    defaults=None, context=None, header=None, show_changes=True
+):
+    """Texts at the beginning of a file that does not have them yet (with ``header``: not there yet)."""
+    from thin.utils.files import diff, edit
+
+    ret, old, texts = _opened_for_text(
+        "prepend", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
+    )
+    if old is None:
+        return ret
+    name = ret["name"]
+    lines = [line for chunk in texts if header or not edit.has(old, chunk) for line in chunk.splitlines()]
+    if header and diff.text(old).splitlines()[:len(lines)] == lines:
+        lines = []
+    new = edit.preface(old, lines)
+    before, after = diff.text(old).splitlines(True), diff.text(new).splitlines(True)
+    return _edited_text(ret, name, old, new, before, after, "", show_changes, "Prepended %d lines" % len(lines))
+
+
+def _opened_for_text(what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults,
+                     context):
+    """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final."""
+    from thin.utils.files import edit
+
+    ret = _return(name)
+    if not name:
+        return _error(ret, "Must provide name to file.%s" % what), None, None
+    ret["name"] = name = os.path.expanduser(name)
+    if source and sources:
+        return _error(ret, "source and sources are mutually exclusive"), None, None
+    if source_hash and source_hashes:
+        return _error(ret, "source_hash and source_hashes are mutually exclusive"), None, None
+    try:
+        if not __opts__["test"] and makedirs is True and not os.path.isdir(os.path.dirname(name)):
+            _makedirs(name)
+        words = _existing(name)
+        if words:
+            touched = touch(name, makedirs=makedirs)
+            if __opts__["test"]:
+                return touched, None, None
+            if _existing(name):
+                return _error(ret, words), None, None
+        given = [source] if source else list(sources or ())
+        if given:
+            texts = [_template_text(one, template, defaults, context) for one in given]
+        elif text is None:
+            return _error(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
+        else:
+            texts = _texts(text)
+        return ret, edit.read(name), texts
+    except (CommandExecutionError, OSError) as exc:
+        return _error(ret, str(exc)), None, None
+
+
+def _template_text(source, template, defaults, context):
+    """The text of a rendered source."""
+    from thin.utils.files import sources
+
+    try:
+        fetched = None
+        if sources.scheme(source) != "salt":
+            fetched = sources.resolve(source, source, "", None, __env__, skip_verify=True, cache=_web_cache(source))
+        if not template:
+            fetched = fetched or sources.resolve(source, source, "", None, __env__)
+            data = fetched.read()
+        else:
+            data = _rendered(source, template, context, defaults, fetched).read()
+    except sources.NoContent as exc:
+        raise CommandExecutionError("Failed to load template file %s: %s" % (source, exc))
+    if not data:
+        raise CommandExecutionError("Failed to read rendered template file %s" % source)
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _edited_text(ret, name, old, new, before, after, joint, show_changes, done):
+    """Write ``new`` (or say that it would be) and fill the return of append and prepend."""
+    from thin.utils.files import diff, edit
+
+    if old == new:
+        ret["comment"] = "File %s is in correct state" % name
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = "File %s is set to be updated" % name
+    else:
+        try:
+            edit.commit(name, new, keep_inode=True)
+        except CommandExecutionError as exc:
+            return _error(ret, str(exc))
+        ret["comment"] = done
+    if before != after:
+        if diff.is_binary(old[:512]):
+            ret["changes"]["diff"] = "Replace binary file"
+        elif not show_changes:
+            ret["changes"]["diff"] = diff.HIDDEN
+        else:
+            ret["changes"]["diff"] = diff.of_lines(before, after, joint)
+    return ret
+
+
+def line(
+    name, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True, backup=False,
+    quiet=False, indent=True, create=False, user=None, group=None, file_mode=None
+):
+    """One line of a file ensured, inserted, replaced or deleted. changes: {"diff": ...}."""
+    from thin.utils.files import lines
+
+    name = os.path.expanduser(name)
+    ret = _return(name)
+    if not name:
+        return _error(ret, "Must provide name to file.line")
+    managed(name, create=create, user=user, group=group, mode=file_mode, replace=False)
+    words = _existing(name)
+    if words:
+        return _error(ret, words)
+    mode = mode.lower() if mode else mode
+    if mode is None:
+        return _error(ret, "Mode was not defined. How to process the file?")
+    if mode != "delete" and content is None:
+        return _error(ret, "Content can only be empty if mode is ['delete']")
+    try:
+        changes = lines.edit_file(
+            name, content, match, mode, location, before, after, show_changes, backup, quiet, indent, __opts__["test"]
+        )
+    except CommandExecutionError as exc:
+        return _error(ret, str(exc))
+    return _edited(ret, changes, "Changes would be made")
+
+
+def replace(
+    name, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False,
+    not_found_content=None, backup=".bak", show_changes=True, ignore_if_missing=False, backslash_literal=False,
+    encoding=None
+):
+    """Every match of a regular expression in a file replaced. changes: {"diff": ...}."""
+    from thin.utils.files import edit
+
+    name = os.path.expanduser(name)
+    ret = _return(name)
+    if not name:
+        return _error(ret, "Must provide name to file.replace")
+    words = _existing(name)
+    if words:
+        if ignore_if_missing and "file not found" in words:
+            ret["comment"] = "No changes needed to be made"
+            return ret
+        return _error(ret, words)
+    try:
+        changes = edit.replace_in_file(
+            name, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
+            __opts__["test"], show_changes, ignore_if_missing, backslash_literal=backslash_literal, encoding=encoding
+        )
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _error(ret, str(exc))
+    return _edited(ret, changes, "Changes would have been made")
+
+
+def _edited(ret, changes, predicted):
+    if not changes:
+        ret["comment"] = "No changes needed to be made"
+        return ret
+    ret["changes"]["diff"] = changes
+    ret["result"] = None if __opts__["test"] else True
+    ret["comment"] = predicted if __opts__["test"] else "Changes were made"
+    return ret

@@ -25,7 +25,7 @@ def temporary(directory, suffix=""):
             continue
 
 
-def write(path, pieces, uid=None, gid=None, mode=None):
+def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
     """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
 
     What is not given stays as the file at ``path`` has it; a new one gets our own owner and mode 0600. ``mode`` is
@@ -47,13 +47,14 @@ def write(path, pieces, uid=None, gid=None, mode=None):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        try:
-            os.rename(temp, path)
-        except OSError as exc:
-            if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
-                raise
-            _overwrite(temp, path)  # a mount point, as container engines make of /etc/hosts: it cannot be renamed over
-            os.unlink(temp)
+        if not (keep_inode and old is not None and old.st_nlink > 1 and _over(temp, path)):
+            try:
+                os.rename(temp, path)
+            except OSError as exc:
+                # a mount point, as container engines make of /etc/hosts, cannot be renamed over
+                if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
+                    raise
+                _over(temp, path)
     except BaseException:
         _discard(temp)
         raise
@@ -83,13 +84,16 @@ def _dress(descriptor, old, uid, gid, mode):
     os.fchmod(descriptor, mode)
 
 
-def _overwrite(temp, path):
+def _over(temp, path):
+    """Put the finished content into the file that is there, and take the finished one away."""
     with open(temp, "rb") as source, open(path, "r+b") as target:
         for piece in iter(lambda: source.read(PIECE), b""):
             target.write(piece)
         target.truncate()
         target.flush()
         os.fsync(target.fileno())
+    os.unlink(temp)
+    return True
 
 
 def _discard(path):

@@ -117,9 +117,7 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
         digest = link.file_digest(source, saltenv)
         if digest is None:
             raise NoContent("Source file %s not found in saltenv '%s'" % (source, saltenv))
-        return content.Fetched(
-            source, lambda: link.file(source, saltenv, ()), {"hash_type": "sha256", "hsum": digest}, MISMATCH % source
-        )
+        return served(source, digest, saltenv)
     if kind in ("", "file"):
         path = local_path(source)
         if not os.path.exists(path):
@@ -147,6 +145,11 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
             raise NoContent("Failed to cache %s: %s" % (shown, exc))
 
     return content.Fetched(shown, download, wanted, MISMATCH % shown)
+
+
+def served(source, digest, saltenv):
+    """The content of a file of the file server whose SHA-256 is known; it travels when its bytes are needed."""
+    return content.Fetched(source, lambda: link.file(source, saltenv), {"hash_type": "sha256", "hsum": digest})
 
 
 def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl):

@@ -1,0 +1,35 @@
+"""Access and modification times of files."""
+
+import os
+import time
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
+
+def seconds(value):
+    """A time given as number or text of one; None is now. Raises SaltInvocationError."""
+    if value is None:
+        return time.time()
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise SaltInvocationError("atime and mtime must be integers")
+
+
+def differ(path, atime, mtime):
+    """True when the file has other times than those asked for (None: any will do)."""
+    st = os.lstat(path)
+    pairs = ((atime, st.st_atime), (mtime, st.st_mtime))
+    return any(wanted is not None and str(wanted) != str(now) for wanted, now in pairs)
+
+
+def touch(path, atime=None, mtime=None):
+    """Make the file if it is not there and set its times, to now where none is given. Raises CommandExecutionError."""
+    times = None if atime is None and mtime is None else (seconds(atime), seconds(mtime))
+    try:
+        if not os.path.exists(path):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666))
+        os.utime(path, times)
+    except OSError as exc:
+        raise CommandExecutionError(exc.strerror)
+    return os.path.exists(path)
