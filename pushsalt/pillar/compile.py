@@ -1,0 +1,287 @@
+"""The pillar of one target: matched SLS and what they include, external sources, what is given for this run.
+
+Salt: salt.pillar.Pillar.compile_pillar.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushsalt.compile.source import Matches
+from pushsalt.compile.top import Matcher
+from pushsalt.errors import RenderError
+from pushsalt.ext_pillar import ExtPillar
+from pushsalt.pillar.merge import PillarMerge
+from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree
+from thin.utils.dictupdate import copy_containers
+
+log = logging.getLogger(__name__)
+
+FAILED = "Pillar failed to render with the following messages:"
+
+
+@dataclass
+class PillarResult:
+    """``pillar`` is this target's own copy. With ``errors`` no state may run: a target returns FAILED and these texts.
+
+    ``pillar.items`` shows them as ``_errors``: see ``with_errors``.
+    """
+
+    pillar: dict[str, Any] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def with_errors(self) -> dict[str, Any]:
+        return {**self.pillar, "_errors": self.errors} if self.errors else self.pillar
+
+
+def compile_pillar(
+    minion_id: str,
+    opts: Mapping[str, Any],
+    tree: PillarTree,
+    matcher: Matcher,
+    *,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+    ext_pillars: Callable[[str], ExtPillar | None] | None = None,
+    target_pillar: Mapping[str, Any] | None = None,
+    override: Mapping[str, Any] | None = None,
+    visible: dict[str, Any] | None = None,
+    decrypt: Callable[[Any, str | None], Any] | None = None,
+) -> PillarResult:
+    """Compile the pillar of a target. Never raises for what a tree, a source or the options can have wrong.
+
+    ``opts``           Salt's options: state_top, pillar_source_merging_strategy, pillar_merge_lists, ext_pillar,
+                       ext_pillar_first, exclude_ext_pillar, env_order, pillar_includes_override_sls, decrypt_pillar
+    ``matcher``        whether a top file's expression means this target; it may read ``visible``
+    ``ext_pillars``    name -> source, None when there is none of that name
+    ``target_pillar``  the inventory's pillar of this target: merged over all but ``override``
+    ``override``       ``--pillar``: has the last word
+    ``visible``        the dict that templates and matchers see as pillar; filled as compiling goes on
+    ``decrypt``        (value, renderer or None for the default one) -> plain value, for the option ``decrypt_pillar``
+    """
+    if pillarenv is None and opts.get("pillarenv_from_saltenv"):
+        pillarenv = saltenv
+    merge = PillarMerge.of(opts)
+    given = merge(target_pillar or {}, override or {})
+    compiler = _Compiler(minion_id, opts, tree, merge, ext_pillars, given)
+    visible = {} if visible is None else visible
+    top = MergedTop(tree, opts, saltenv, pillarenv)
+    if opts.get("ext_pillar_first"):
+        visible.update(compiler.external(given))
+        matched = top.match(matcher)
+        pillar = merge(visible, compiler.render(matched))
+    else:
+        matched = top.match(matcher)
+        visible.update(compiler.render(matched))
+        pillar = compiler.external(visible)
+    pillar = copy_containers(merge(pillar, given))
+    result = PillarResult(pillar, compiler.errors + matched.errors, compiler.warnings)
+    result.errors += _decrypt(pillar, opts, decrypt)
+    visible.clear()
+    visible.update(pillar)
+    return result
+
+
+class _Compiler:
+    """One compilation: what its steps share."""
+
+    def __init__(
+        self,
+        minion_id: str,
+        opts: Mapping[str, Any],
+        tree: PillarTree,
+        merge: PillarMerge,
+        ext_pillars: Callable[[str], ExtPillar | None] | None,
+        given: dict[str, Any],
+    ) -> None:
+        self.errors: list[str] = []
+        self.warnings: list[str] = []
+        self._id = minion_id
+        self._opts = opts
+        self._tree = tree
+        self._merge = merge
+        self._ext_pillars = ext_pillars
+        self._given = given
+        self._envs = list(dict.fromkeys(["base", *tree.envs()]))
+        self._names: dict[str, Sequence[str]] = {}
+
+    # SLS -------------------------------------------------------------------------------------------------------------
+
+    def render(self, top: PillarTop) -> dict[str, Any]:
+        """All matched SLS merged, in order, over what is given for this run (which templates can see that way)."""
+        pillar = dict(self._given)
+        for env, patterns in self._in_order(top.matches):
+            rendered: dict[str, Any] = {}
+            for sls in [name for pattern in patterns for name in self._expand(env, pattern)]:
+                state = self._state(sls, env, rendered, top.ignored.get(env, set()), {})
+                if isinstance(state, dict):
+                    pillar = self._merge(pillar, state)
+        return pillar
+
+    def _in_order(self, matches: Matches) -> Iterator[tuple[str, list[str]]]:
+        order = [env for env in self._opts.get("env_order") or () if env in matches]
+        for env in dict.fromkeys([*order, *matches]):
+            yield env, matches[env]
+
+    def _expand(self, env: str, pattern: str) -> list[str]:
+        return self._match(env, pattern) or [pattern]
+
+    def _match(self, env: str, pattern: str) -> list[str]:
+        if env not in self._names:
+            if env not in self._envs and "__env__" not in self._envs:
+                self.errors.append(f"No matching pillar environment for environment '{env}' found")
+                self._names[env] = []
+            else:
+                self._names[env] = list(self._tree.list_states(env))
+        return fnmatch.filter(self._names[env], pattern)
+
+    def _state(
+        self, sls: str, env: str, rendered: dict[str, Any], ignored: set[str], defaults: Mapping[str, Any]
+    ) -> Any:
+        """The data of an SLS, merged with what it includes; None when it has none.
+
+        ``rendered`` gets the own data of each SLS: one that is included again gives only that.
+        """
+        try:
+            found = self._tree.render_sls(sls, env, defaults)
+        except RenderError as exc:
+            self.errors.append(f"Rendering SLS '{sls}' failed, render error:\n{exc}")
+            rendered[sls] = None
+            return None
+        if found is None:
+            if sls not in ignored and (env in self._envs or "__env__" in self._envs):
+                self.errors.append(f"Specified SLS '{sls}' in environment '{env}' is not available on the salt master")
+            return None
+        if not found.data:
+            rendered[sls] = found.data
+            return found.data
+        if not isinstance(found.data, dict):
+            self.errors.append(f"SLS '{sls}' does not render to a dictionary")
+            return None
+        own = {key: value for key, value in found.data.items() if key != "include"}
+        include = found.data.get("include", [])
+        rendered[sls] = own
+        if not isinstance(include, list):
+            self.errors.append(f"Include Declaration in SLS '{sls}' is not formed as a list")
+            return own
+        parent = sls.split(".") if found.is_init else sls.split(".")[:-1]
+        parts = list(self._included(include, parent, env, rendered, ignored, defaults))
+        if self._opts.get("pillar_includes_override_sls"):
+            parts.insert(0, own)
+        else:
+            parts.append(own)
+        merged = parts[0]
+        for part in parts[1:]:
+            merged = self._merge(merged, part)
+        return merged
+
+    def _included(
+        self,
+        include: list[Any],
+        parent: list[str],
+        env: str,
+        rendered: dict[str, Any],
+        ignored: set[str],
+        defaults: Mapping[str, Any],
+    ) -> Iterator[dict[str, Any]]:
+        """The data of each included SLS: names, globs, relative names, and ``{name: {key: a:b, defaults: {..}}}``."""
+        for entry in include:
+            key = None
+            if isinstance(entry, dict) and entry:
+                entry, options = next(iter(entry.items()))
+                options = options if isinstance(options, dict) else {}
+                # As in Salt, they hold for the entries below as well, until others are given.
+                defaults, key = options.get("defaults") or {}, options.get("key")
+            if not isinstance(entry, str):
+                self.errors.append(f"Badly formatted include {entry} in SLS '{'.'.join(parent)}'")
+                continue
+            # Salt tries a relative name from the top of the tree too, and takes what it finds there as well.
+            names = self._match(env, entry.lstrip(".").replace("/", "."))
+            if entry.startswith("."):
+                entry = ".".join([*parent, entry[1:]])
+                names += self._match(env, entry)
+            for name in dict.fromkeys(names or self._expand(env, entry)):
+                data = rendered[name] if name in rendered else self._state(name, env, rendered, ignored, defaults)
+                if isinstance(data, dict) and data:
+                    yield _under(key, data)
+
+    # external sources ------------------------------------------------------------------------------------------------
+
+    def external(self, pillar: dict[str, Any]) -> dict[str, Any]:
+        """``pillar`` with every external source merged over it, each seeing what came before."""
+        sources = self._opts.get("ext_pillar")
+        if not sources:
+            return pillar
+        if not isinstance(sources, list) or not all(isinstance(source, dict) for source in sources):
+            self.errors.append('The "ext_pillar" option is malformed')
+            return pillar
+        pillar = self._merge(pillar, self._given)
+        excluded = self._opts.get("exclude_ext_pillar") or ()
+        for source in sources:
+            for name, args in source.items():
+                if name not in excluded and (data := self._call(name, args, pillar)):
+                    pillar = self._merge(pillar, data)
+        return pillar
+
+    def _call(self, name: str, args: Any, pillar: dict[str, Any]) -> dict[str, Any] | None:
+        function = self._ext_pillars(name) if self._ext_pillars else None
+        if function is None:
+            self.warnings.append(f"ext_pillar '{name}' is not available: its data is missing from the pillar")
+            return None
+        data: Any
+        try:
+            if isinstance(args, dict):
+                data = function(self._id, pillar, **args)
+            elif isinstance(args, list):
+                data = function(self._id, pillar, *args)
+            else:
+                data = function(self._id, pillar, args)
+        except Exception as exc:  # a plug-in may raise anything; the target's other errors are wanted too
+            log.debug("%s: ext_pillar %s failed", self._id, name, exc_info=True)
+            self.errors.append(f"Failed to load ext_pillar {name}: {exc}")
+            return None
+        if data and not isinstance(data, dict):
+            self.errors.append(f"Failed to load ext_pillar {name}: it returned {type(data).__name__}, not a mapping")
+            return None
+        return data or None
+
+
+def _under(key: str | None, data: dict[str, Any]) -> dict[str, Any]:
+    """``data`` below the keys ``a:b`` of an include."""
+    for part in reversed(key.split(":")) if key else ():
+        data = {part: data}
+    return data
+
+
+def _decrypt(
+    pillar: dict[str, Any], opts: Mapping[str, Any], decrypt: Callable[[Any, str | None], Any] | None
+) -> list[str]:
+    """Decrypt in place what the option ``decrypt_pillar`` names: ``[key, {a:b: renderer}]``, or a mapping."""
+    option = opts.get("decrypt_pillar")
+    if not option or decrypt is None:
+        return []
+    if isinstance(option, list):
+        entries = [
+            (key, rend) for item in option for key, rend in (item if isinstance(item, dict) else {item: None}).items()
+        ]
+    elif isinstance(option, dict):
+        entries = list(option.items())
+    else:
+        return ["decrypt_pillar config option is malformed"]
+    errors = []
+    for key, renderer in entries:
+        *path, last = str(key).split(opts.get("decrypt_pillar_delimiter") or ":")
+        parent: Any = pillar
+        for part in path:
+            parent = parent.get(part) if isinstance(parent, dict) else None
+        if isinstance(parent, dict) and last in parent:
+            try:
+                parent[last] = decrypt(parent[last], renderer)
+            except Exception as exc:  # renderers of users may raise anything
+                errors.append(f"Failed to decrypt pillar key '{key}': {exc}")
+    return errors
