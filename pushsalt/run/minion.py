@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.compile import RenderedSls, StateCompiler
+from pushsalt.compile import StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.config import minion_opts
-from pushsalt.errors import FunctionError, RenderError, StateError, TargetError
+from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.functions import function_named
 from pushsalt.model import Target
 from pushsalt.render.context import RenderContext
 from pushsalt.render.pipeline import compile_template
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import ShippedStates
+from pushsalt.run.trees import PillarTree, RenderedTree
 from pushsalt.targeting import Subject, matches
 from thin import runtime
 from thin.loader import Loaders
 
 if TYPE_CHECKING:
-    from pushsalt.fileserver import FileServer, FoundFile
+    from pushsalt.fileserver import FileServer
     from pushsalt.run.job import JobOptions
     from pushsalt.run.project import Project
 
@@ -107,8 +109,6 @@ class Minion:
             changes["saltenv"] = str(saltenv)
         if pillarenv is not None:
             changes["pillarenv"] = str(pillarenv)
-        from dataclasses import replace
-
         other = Minion(
             self.project,
             self.target,
@@ -131,11 +131,25 @@ class Minion:
         """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
         from pushsalt.pillar import compile_pillar
 
-        result = compile_pillar(self, self._override)
+        visible: dict[str, Any] = {}
+        twin = self._twin(self._remote, visible)
+        result = compile_pillar(
+            self.id,
+            self.opts,
+            PillarTree(self.project.pillar_files, replace(twin.context, fileserver=self.project.pillar_files)),
+            twin.match,
+            saltenv=self.opts.get("saltenv"),
+            pillarenv=self.opts.get("pillarenv"),
+            target_pillar=self.target.pillar,
+            override=self._override,
+            visible=visible,
+        )
+        for text in result.warnings:
+            log.warning("%s: %s", self.id, text)
         if result.errors:
             raise StateError([PILLAR_FAILED, *result.errors])
         self.project.redactor.add_pillar(result.pillar)
-        return dict(result.pillar)
+        return result.pillar
 
     @cached_property
     def functions(self) -> TemplateFunctions:
@@ -197,16 +211,22 @@ class Minion:
     @cached_property
     def without_target(self) -> Minion:
         """This target as it can be rendered beforehand: a call that needs the target raises."""
+        return self._twin(None, self.pillar)
+
+    def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
+        """This target for templates, with another way to it and another pillar."""
         twin = Minion(
-            self.project, self.target, self.options, self.grains, None, rendering=True, pillar_override=self._override
+            self.project, self.target, self.options, self.grains, remote, rendering=True, pillar_override=self._override
         )
         twin.opts = self.opts
-        twin.__dict__["pillar"] = self.pillar
+        twin.__dict__["pillar"] = pillar
         return twin
 
     @cached_property
     def compiler(self) -> StateCompiler:
-        return StateCompiler(_Tree(self), self.opts, matcher=self.match, functions=ShippedStates(), check=True)
+        return StateCompiler(
+            RenderedTree(self.files, self.context), self.opts, matcher=self.match, functions=ShippedStates(), check=True
+        )
 
     def match(self, expr: str, tgt_type: str) -> bool:
         """Whether a target expression means this target, by its live grains and pillar."""
@@ -218,40 +238,6 @@ class Minion:
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
         return [problem.text for problem in check_chunks([chunk], ShippedStates(), Sources())]
-
-
-class _Tree:
-    """The file server as the compiler sees it: SLS files rendered for one target, each once. Salt's StateTree."""
-
-    def __init__(self, minion: Minion) -> None:
-        self._minion = minion
-        self._files = minion.files
-        self._rendered: dict[tuple[str, str], RenderedSls | None] = {}
-
-    def envs(self) -> Sequence[str]:
-        return self._files.envs()
-
-    def list_states(self, saltenv: str) -> Sequence[str]:
-        return self._files.list_states(saltenv)
-
-    def render_sls(self, sls: str, saltenv: str) -> RenderedSls | None:
-        key = (saltenv, sls)
-        if key not in self._rendered:
-            found = self._files.sls_path(sls, saltenv)
-            self._rendered[key] = None if found is None else self._render(found.file, sls, saltenv, found.is_init)
-        return self._rendered[key]
-
-    def render_file(self, path: str, saltenv: str) -> RenderedSls | None:
-        found = self._files.find(path, saltenv)
-        return None if found is None else self._render(found, "", saltenv)
-
-    def _render(self, found: FoundFile, sls: str, saltenv: str, is_init: bool = False) -> RenderedSls:
-        try:
-            text = found.read().decode("utf-8")
-        except UnicodeDecodeError as exc:
-            raise RenderError(f"{found.path}: not UTF-8 text (byte {exc.start})") from None
-        data = compile_template(text, path=found.path, sls=sls, saltenv=saltenv, context=self._minion.context)
-        return RenderedSls(data, path=found.path, is_init=is_init)
 
 
 def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:

@@ -14,7 +14,7 @@ from pushsalt.redact import Redactor
 
 if TYPE_CHECKING:
     from pushsalt.api import Settings
-    from pushsalt.bundle.pack import Runtime
+    from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
 
@@ -83,9 +83,9 @@ class Project:
 
     @cached_property
     def runtime(self) -> Runtime:
-        from pushsalt.bundle.pack import Runtime
+        from pushsalt.bundle.runtime import Runtime
 
-        return Runtime.packed(self.config.cache_dir)
+        return Runtime.load(self.config.cache_dir)
 
     @cached_property
     def grains(self) -> Bank:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @cache
 def shared() -> ControllerFunctions:
     """Names of the functions that both sides have."""
-    return controller_functions(runtime)
+    found: ControllerFunctions = controller_functions(runtime)
+    return found
 
 
 @cache

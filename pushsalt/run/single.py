@@ -64,10 +64,7 @@ class Runner:
         self.jid = jid
         self._pool: ThreadPoolExecutor | None = None
         self._width = width
-        self.connector = transport.Connector(
-            project.inventory.targets,
-            transport.ConnectOptions.of(project.config.opts, job.options.accept_new_host_keys),
-        )
+        self.connecting = _connect_options(project, job)
 
     async def run(self, id: str) -> TargetReturn:
         """The job on one target. Raises TargetError, FunctionError, StateError; fanout makes returns of them."""
@@ -80,7 +77,6 @@ class Runner:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
     async def close(self) -> None:
-        await self.connector.close()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -96,6 +92,7 @@ class _Work:
         self.target = target
         self.reporter = runner.project.reporter
         self.session: Session | None = None
+        self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
         self.total = 0
@@ -120,6 +117,8 @@ class _Work:
         finally:
             if self.session is not None:
                 await self.session.close()
+            if self._connection is not None:
+                await self._connection.close()
         result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
@@ -182,41 +181,42 @@ class _Work:
     # over a connection -----------------------------------------------------------------------------------------------
 
     async def _online(self) -> tuple[Any, int]:
-        from pushsalt.run.session import LockRequest, Session
+        from pushsalt.run.session import LockRequest, Session, Start
 
         job = self.job
         own = function_named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
+        start = Start(
+            opts=self._opts(),
+            grains=dict(self.target.grains),
+            want_grains=own or job.kind == "grains",
+            lock=LockRequest(_holder(self.runner.jid), self.options.wait_lock) if runs_states else None,
+            deadline=self.options.timeout,
+            log_level=self.options.log_level,
+            clean=job.kind == "clean",
+        )
         with self.phase("connect"):
-            connection = await self.runner.connector.connect(self.target)
+            self._connection = await transport.connect(self.target, self.runner.connecting)
         with self.phase("bootstrap"):
             self.session = await Session.open(
                 self.target,
-                connection,
+                self._connection,
                 self.project.runtime,
-                opts=self._opts(),
-                grains=dict(self.target.grains),
-                want_grains=own or job.kind == "grains",
-                lock=LockRequest(_holder(self.runner.jid), self.options.wait_lock) if runs_states else None,
-                deadline=self.options.timeout,
-                clean=job.kind == "clean",
+                start=start,
                 first=[] if own or job.kind != "call" else [self._call()],
                 serve=self._serve,
                 on_event=self._event,
-                log_level=self.options.log_level,
             )
         if job.kind == "clean":
             return self.session.removed, 0
-        if job.kind == "grains":
-            grains = await self.session.grains()
-            self.project.grains.put(self.target.id, grains)
-            return grains, 0
-        if not own:
+        if not own and job.kind == "call":
             with self.phase("run"):
-                return await self.session.first_result()
+                return await self.session.first[0], int(self.session.info.get("retcode") or 0)
         with self.phase("grains"):
             grains = await self.session.grains()
             self.project.grains.put(self.target.id, grains)
+        if job.kind == "grains":
+            return grains, 0
         minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         with self.phase("render"):
             value = await self.runner.in_thread(partial(minion.call, job.fun, self._args(), job.kwargs))
@@ -323,6 +323,15 @@ class _Work:
             await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         assert self._minion is not None
         return self._minion
+
+
+def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
+    opts = project.config.opts
+    return transport.ConnectOptions(
+        accept_new_host_keys=job.options.accept_new_host_keys,
+        inventory=project.inventory.targets,
+        **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
+    )
 
 
 def _holder(jid: str) -> str:
