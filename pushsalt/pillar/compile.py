@@ -200,12 +200,13 @@ class _Compiler:
             if not isinstance(entry, str):
                 self.errors.append(f"Badly formatted include {entry} in SLS '{'.'.join(parent)}'")
                 continue
-            # Salt tries a relative name from the top of the tree too, and takes what it finds there as well.
+            # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all it finds,
+            # an SLS found twice first with, then without what that includes itself.
             names = self._match(env, entry.lstrip(".").replace("/", "."))
             if entry.startswith("."):
                 entry = ".".join([*parent, entry[1:]])
-                names += self._match(env, entry)
-            for name in dict.fromkeys(names or self._expand(env, entry)):
+            names += self._match(env, entry)
+            for name in names or [entry]:
                 data = rendered[name] if name in rendered else self._state(name, env, rendered, ignored, defaults)
                 if isinstance(data, dict) and data:
                     yield _under(key, data)
