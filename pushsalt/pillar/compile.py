@@ -200,8 +200,8 @@ class _Compiler:
             if not isinstance(entry, str):
                 self.errors.append(f"Badly formatted include {entry} in SLS '{'.'.join(parent)}'")
                 continue
-            # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all it finds,
-            # an SLS found twice first with, then without what that includes itself.
+            # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all that it
+            # finds; an SLS found twice counts first with, then without what that includes itself.
             names = self._match(env, entry.lstrip(".").replace("/", "."))
             if entry.startswith("."):
                 entry = ".".join([*parent, entry[1:]])
