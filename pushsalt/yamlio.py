@@ -39,16 +39,30 @@ KeyPath = tuple[Hashable, ...]
 
 
 class YamlError(RenderError):
-    """Text that is no acceptable YAML. ``problem`` is the reason alone; ``errors`` has the text for people."""
+    """Text that is no acceptable YAML. ``problem`` is the reason alone; ``errors`` has the text for people.
 
-    def __init__(self, problem: str, *, path: str, line: int | None, column: int | None, text: str = "") -> None:
+    ``related`` is another place that the problem is about, as words and line: ``("first used", 3)``.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str,
+        line: int | None,
+        column: int | None,
+        text: str = "",
+        related: tuple[str, int] | None = None,
+    ) -> None:
         where = Position(path, line, column)
         shown = excerpt(text, line)
-        super().__init__(f"{where}: {problem}" + (f"\n{shown}" if shown else ""), where=where)
-        self.message = problem
+        full = f"{problem} ({related[0]} in line {related[1]})" if related else problem
+        super().__init__(f"{where}: {full}" + (f"\n{shown}" if shown else ""), where=where)
+        self.message = full
         self.problem = problem
         self.line = line
         self.column = column
+        self.related = related
 
 
 def load_yaml(text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML) -> Any:
@@ -144,10 +158,11 @@ class _Anchored:
 
 
 class _Problem(Exception):
-    def __init__(self, problem: str, mark: _Mark | None) -> None:
+    def __init__(self, problem: str, mark: _Mark, related: tuple[str, int] | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
         self.mark = mark
+        self.related = related
 
 
 class _Builder:
@@ -171,8 +186,7 @@ class _Builder:
             finally:
                 parser.dispose()
         except _Problem as exc:
-            mark = exc.mark
-            raise self._error(exc.problem, *((mark.line + 1, mark.column + 1) if mark else (None, None))) from None
+            raise self._error(exc.problem, exc.mark.line + 1, exc.mark.column + 1, exc.related) from None
         except yaml.reader.ReaderError as exc:
             raise self._reader_error(exc) from None
         except yaml.MarkedYAMLError as exc:
@@ -293,9 +307,8 @@ class _Builder:
         lines: dict[Hashable, int] = {}
         for pair in pairs:
             if pair.key in data:
-                raise _Problem(
-                    f"found conflicting ID {str(pair.key)!r} (first used in line {lines[pair.key]})", pair.key_mark
-                )
+                first = ("first used", lines[pair.key])
+                raise _Problem(f"found conflicting ID {str(pair.key)!r}", pair.key_mark, first)
             data[pair.key] = pair.value
             lines[pair.key] = pair.key_mark.line + 1
         name = frame.tag.removeprefix(_TAG)
@@ -345,8 +358,10 @@ class _Builder:
 
     # errors
 
-    def _error(self, problem: str, line: int | None, column: int | None) -> YamlError:
-        return YamlError(problem, path=self.path, line=line, column=column, text=self.text)
+    def _error(
+        self, problem: str, line: int | None, column: int | None, related: tuple[str, int] | None = None
+    ) -> YamlError:
+        return YamlError(problem, path=self.path, line=line, column=column, text=self.text, related=related)
 
     def _reader_error(self, exc: Any) -> YamlError:
         character = exc.character if isinstance(exc.character, int) else ord(exc.character)
@@ -369,7 +384,7 @@ class _Builder:
         elif exc.context:
             problem = f"{exc.context}: {problem}"
             if exc.context_mark and mark and exc.context_mark.line != mark.line:
-                problem += f" (it starts in line {exc.context_mark.line + 1})"
+                return self._error(problem, line, column, ("it starts", exc.context_mark.line + 1))
         return self._error(problem, line, column)
 
 

@@ -354,7 +354,7 @@ def _translated(exc: Exception, sources: Sources) -> Exception:
         case SourceError():
             return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
         case YamlError():  # from a load_yaml or import_yaml
-            problem = f"Jinja syntax error: Encountered error loading yaml: {exc.problem}"
+            problem = f"Jinja syntax error: Encountered error loading yaml: {exc.message}"
             if exc.where is not None and exc.line is not None and sources.has(exc.where.path):
                 chain.insert(0, sources.origin(exc.where.path, exc.line))
         case jinja2.TemplateSyntaxError():

@@ -143,7 +143,7 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     except ModuleNotFoundError as exc:
         raise SourceError(f"The renderer {name!r} needs the Python package {exc.name!r}") from None
     except ConfigError as exc:
-        raise SourceError(f"The renderer {name!r} is not available: {exc.hint}") from None
+        raise SourceError(f"The renderer {name!r} is not available", hint=exc.hint) from None
     found: Renderer = renderer
     return found
 
@@ -261,13 +261,19 @@ def _behind(exc: YamlError, data: Any) -> SourceError:
     """A YAML problem in a stage's text as one in the source that the text was rendered from."""
     origin = data.origin if isinstance(data, StageText) else None
     place = origin(exc.line, exc.column or 1) if origin is not None and exc.line is not None else None
+    problem = exc.problem
+    if exc.related is not None:
+        words, number = exc.related
+        other = origin(number, 1) if origin is not None else None
+        at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""
+        problem += f" ({words} in {at or f'line {other.line if other is not None else number}'})"
     lines = str(data).splitlines()
     rendered = lines[exc.line - 1] if exc.line is not None and exc.line <= len(lines) else ""
     if place is None:
-        return SourceError(exc.problem, rendered=rendered)
+        return SourceError(problem, rendered=rendered)
     source = place.text.splitlines()
     same = place.line <= len(source) and source[place.line - 1] == rendered
-    return SourceError(exc.problem, [place], rendered="" if same else f"line {exc.line}: {rendered}")
+    return SourceError(problem, [place], rendered="" if same else f"line {exc.line}: {rendered}")
 
 
 def _allowed(stages: Iterable[Stage], opts: Mapping[str, Any]) -> list[Stage]:

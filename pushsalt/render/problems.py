@@ -42,6 +42,8 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
         where = Position(path)
     if exc.rendered:
         lines += ["", f"rendered: {exc.rendered}"]
+    if exc.hint:
+        lines += ["", f"hint: {exc.hint}"]
     return RenderError("\n".join(lines), exc.hint, where)
 
 
