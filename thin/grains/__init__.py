@@ -1,0 +1,103 @@
+"""Grains: what a target is. Names and values are Salt's.
+
+``collect(opts)`` gives all of them as a plain dict. Each module here is one room: ``os_release`` and ``linux`` (the
+system), ``hardware``, ``virtual``, ``network``, ``process``; ``static`` reads the grains file of a minion. Files are
+read wherever a file has the answer; the one or two programs that must be asked run while everything else is read.
+"""
+
+import os
+
+from thin.grains import probe
+
+
+def collect(opts, parse_yaml=None):
+    """The grains of this machine under these minion options.
+
+    Over the collected ones come those of the grains file beside ``conf_file`` (/etc/salt/grains) and of the option
+    ``grains``; ``grains_blacklist`` takes names out. A part that fails leaves its grains out and the others alone.
+    ``parse_yaml`` (text -> data) is asked for a grains file that ``static.parse`` cannot read.
+    """
+    ret = {}
+    kernel, nodename, kernelrelease, kernelversion, cpuarch = os.uname()
+    ret.update(
+        kernel=kernel, nodename=nodename, kernelrelease=kernelrelease, kernelversion=kernelversion, cpuarch=cpuarch
+    )
+    for part in (_linux if kernel == "Linux" else _other, _network, _process):
+        _merge(ret, part, opts, ret)
+    deep = bool(opts.get("grains_deep_merge"))
+    for static in (_file(opts, parse_yaml), opts.get("grains") or {}):
+        _update(ret, static, deep)
+    return _allowed(ret, opts.get("grains_blacklist") or [])
+
+
+def _merge(ret, part, *args):
+    try:
+        ret.update(part(*args))
+    except Exception as exc:  # one odd machine must not be without all grains
+        import logging
+
+        logging.getLogger(__name__).warning("some grains are missing (%s): %r", part.__module__, exc)
+
+
+def _linux(opts, so_far):
+    from thin.grains import hardware, linux, os_release, virtual
+
+    systemctl, detect = linux.start(), virtual.start()
+    ret = os_release.grains()
+    _merge(ret, hardware.grains, opts)
+    _merge(ret, linux.grains, systemctl, ret["os_family"])
+    _merge(ret, virtual.grains, detect, {name: ret[name] for name, _ in hardware.FIRMWARE if name in ret})
+    return ret
+
+
+def _other(opts, so_far):
+    """A kernel that has no room of its own yet."""
+    return {"os": so_far["kernel"], "os_family": "Unknown", "osarch": so_far["cpuarch"], "num_gpus": 0, "gpus": []}
+
+
+def _network(opts, so_far):
+    from thin.grains import network
+
+    return network.grains(opts)
+
+
+def _process(opts, so_far):
+    from thin.grains import process
+
+    return process.grains(opts)
+
+
+def _file(opts, parse_yaml):
+    path = os.path.join(os.path.dirname(opts.get("conf_file") or "/etc/salt/minion"), "grains")
+    text = probe.read(path)
+    if not text.strip():
+        return {}
+    from thin.grains import static
+
+    try:
+        found = static.parse(text)
+    except ValueError as exc:
+        found = parse_yaml(text) if parse_yaml else None
+        if not isinstance(found, dict):
+            import logging
+
+            logging.getLogger(__name__).warning("%s is left out: %s", path, exc)
+            return {}
+    return found
+
+
+def _update(ret, static, deep):
+    for name, value in static.items():
+        if deep and isinstance(value, dict) and isinstance(ret.get(name), dict):
+            ret[name] = dict(ret[name])
+            _update(ret[name], value, deep)
+        else:
+            ret[name] = value
+
+
+def _allowed(ret, blacklist):
+    if not blacklist:
+        return ret
+    from fnmatch import fnmatch
+
+    return {name: value for name, value in ret.items() if not any(fnmatch(name, str(each)) for each in blacklist)}

@@ -1,0 +1,219 @@
+"""``virtual`` and ``virtual_subtype``: what the machine runs on. Salt: ``_virtual`` of salt.grains.core.
+
+Salt asks ``virt-what`` where it is installed, else ``systemd-detect-virt``, then ``dmidecode`` and ``lspci``, then it
+looks at files. The same is done here, but what dmidecode and lspci print is read from /sys (and only where Salt would have
+found the program, so that the answer is the same).
+"""
+
+import os
+
+from thin.grains.probe import Command, listing, read, which
+
+#: words of systemd-detect-virt that are taken as they are
+DETECT_AS_IS = ("qemu", "kvm", "oracle", "xen", "bochs", "chroot", "uml", "systemd-nspawn")
+#: part of the word -> virtual, virtual_subtype
+DETECT_PARTS = (
+    ("vmware", "VMware", None),
+    ("microsoft", "VirtualPC", None),
+    ("lxc", "container", "LXC"),
+    ("podman", "container", "Podman"),
+    ("docker", "container", "Docker"),
+    ("amazon", "Nitro", "Amazon EC2"),
+)
+#: line of virt-what (or part of it) -> virtual, virtual_subtype
+VIRT_WHAT_LINES = {
+    "kvm": ("kvm", None),
+    "qemu": ("qemu", None),
+    "uml": ("uml", None),
+    "xen": ("xen", None),
+    "ibm_power-kvm": ("kvm", None),
+    "ibm_power-lpar_shared": ("LPAR", "shared"),
+    "ibm_power-lpar_dedicated": ("LPAR", "dedicated"),
+}
+VIRT_WHAT_PARTS = (
+    ("lxc", "container", "LXC"),
+    ("docker", "container", "Docker"),
+    ("vmware", "VMware", None),
+    ("parallels", "Parallels", None),
+    ("nutanix", "kvm", "Nutanix AHV"),
+    ("hyperv", "HyperV", None),
+)
+PCI_VENDORS = (("0x15ad", "VMware"), ("0x80ee", "VirtualBox"), ("0x1234", "kvm"), ("0x1b36", "kvm"), ("0x1af4", "kvm"))
+
+
+def start():
+    """The command to ask, running: ask ``grains`` for its answer later. (name, Command) or None."""
+    for name in ("virt-what", "systemd-detect-virt"):
+        path = which(name)
+        if path:
+            return name, Command([path])
+    return None
+
+
+def grains(asked, dmi):
+    """``asked`` is from ``start``; ``dmi`` has the firmware's grains."""
+    if "BrandZ virtual linux" in os.uname():
+        return {"virtual": "zone"}
+    ret = {"virtual": "physical"}
+    _put(ret, _from_commands(asked, dmi))
+    _from_files(ret, dmi)
+    if ret.get("virtual_subtype") and ret["virtual"] == "physical":
+        ret["virtual"] = "virtual"
+    if ret["virtual"] in ("qemu", "kvm", "xen", "amazon") and which("dmidecode") and os.geteuid() == 0:
+        _cloud(ret, dmi, read("/sys/class/dmi/id/product_version").strip())
+    return ret
+
+
+def _put(ret, found):
+    virtual, subtype = found
+    if virtual:
+        ret["virtual"] = virtual
+    if subtype:
+        ret["virtual_subtype"] = subtype
+
+
+def _from_commands(asked, dmi):
+    if asked:
+        name, command = asked
+        code, text = command.output()
+        if name == "virt-what" and code == 0:
+            return virt_what(text)
+        if name == "systemd-detect-virt" and code == 0:
+            found = systemd_detect_virt(text)
+            if found[0]:
+                return found
+        if name == "virt-what":
+            return _from_pci()
+    if which("dmidecode") and os.geteuid() == 0 and dmi:
+        return from_firmware(dmi, read("/sys/class/dmi/id/board_vendor"))
+    return _from_pci()
+
+
+def systemd_detect_virt(word):
+    """(virtual, virtual_subtype), each None where that word says nothing."""
+    if word in DETECT_AS_IS:
+        return word, None
+    for part, virtual, subtype in DETECT_PARTS:
+        if part in word:
+            return virtual, subtype
+    return None, None
+
+
+def virt_what(text):
+    for line in text.splitlines():
+        if line in VIRT_WHAT_LINES:
+            return VIRT_WHAT_LINES[line]
+        for part, virtual, subtype in VIRT_WHAT_PARTS:
+            if part in line:
+                return virtual, subtype
+    return None, None
+
+
+def from_firmware(dmi, board_vendor=""):
+    """What the vendors and products of the firmware tell."""
+    vendors = " ".join([dmi.get("manufacturer", ""), dmi.get("biosvendor", ""), board_vendor])
+    everything = vendors + " " + dmi.get("productname", "")
+    virtual, subtype = None, None
+    if "QEMU" in vendors or "Bochs" in vendors:
+        virtual = "kvm"
+    if "BHYVE" in everything:
+        virtual = "bhyve"
+    elif dmi.get("manufacturer", "").startswith("oVirt"):
+        virtual, subtype = "kvm", "ovirt"
+    elif dmi.get("productname", "").startswith("RHEV Hypervisor"):
+        virtual, subtype = "kvm", "rhev"
+    elif "VirtualBox" in everything:
+        virtual = "VirtualBox"
+    elif "VMware" in everything:
+        virtual = "VMware"
+    elif "Microsoft" in vendors and "Virtual Machine" in everything:
+        virtual = "VirtualPC"
+    elif "Parallels Software" in everything:
+        virtual = "Parallels"
+    elif dmi.get("manufacturer", "").startswith("Google"):
+        virtual = "kvm"
+    elif dmi.get("manufacturer", "").startswith("Nutanix") and dmi.get("productname", "").startswith("AHV"):
+        virtual, subtype = "kvm", "Nutanix AHV"
+    elif dmi.get("biosvendor", "").startswith("SeaBIOS"):
+        virtual = "kvm"
+    return virtual, subtype
+
+
+def _from_pci():
+    bus = "/sys/bus/pci/devices"
+    if not which("lspci") or not os.path.exists("/proc/bus/pci"):
+        return None, None
+    there = {read("%s/%s/vendor" % (bus, name)).strip() for name in listing(bus)}
+    for vendor, virtual in PCI_VENDORS:
+        if vendor in there:
+            return virtual, None
+    return None, None
+
+
+def _from_files(ret, dmi):
+    try:
+        own, first = os.stat("/"), os.stat("/proc/1/root/.")
+        if (own.st_dev, own.st_ino) != (first.st_dev, first.st_ino):
+            ret["virtual_subtype"] = "chroot"
+    except OSError:
+        pass  # only root may look
+    if os.path.isdir("/proc/vz"):
+        if os.path.isfile("/proc/vz/version"):
+            ret["virtual"] = "openvzhn"
+        elif os.path.isfile("/proc/vz/veinfo"):
+            ret["virtual"] = "openvzve"
+    for line in read("/proc/self/status").splitlines():
+        if line.startswith("envID:"):
+            ret["virtual"] = "openvzhn" if line.split()[1:] == ["0"] else "openvzve"
+    _xen(ret, dmi)
+    if "QEMU Virtual CPU" in read("/proc/cpuinfo"):
+        ret["virtual"] = "kvm"
+    product = read("/sys/devices/virtual/dmi/id/product_name")
+    for part, found in (
+        ("VirtualBox", ("VirtualBox", None)), ("RHEV Hypervisor", ("kvm", "rhev")), ("oVirt Node", ("kvm", "ovirt")),
+        ("Google", ("gce", None)), ("BHYVE", ("bhyve", None)),
+    ):
+        if part in product:
+            _put(ret, found)
+            break
+    _containers(ret, read("/proc/1/cgroup"), read("/proc/1/environ"))
+
+
+def _containers(ret, cgroup, environ):
+    """Containers come last: they may run on any of the above."""
+    if ":/lxc/" in cgroup or "container=lxc" in environ:
+        _put(ret, ("container", "LXC"))
+    elif ":/kubepods/" in cgroup:
+        ret["virtual_subtype"] = "kubernetes"
+    elif ":/libpod_parent/" in cgroup:
+        ret["virtual_subtype"] = "libpod"
+    elif any(part in cgroup for part in (":/system.slice/docker", ":/docker/", ":/docker-ce/")):
+        _put(ret, ("container", "Docker"))
+
+
+def _xen(ret, dmi):
+    if not any(os.path.isdir(path) for path in ("/proc/sys/xen", "/sys/bus/xen", "/proc/xen")):
+        return
+    capabilities = read("/proc/xen/capabilities", None)
+    if os.path.isfile("/proc/xen/xsd_kva"):
+        ret["virtual_subtype"] = "Xen Dom0"
+    elif dmi.get("productname") == "HVM domU":
+        ret["virtual_subtype"] = "Xen HVM DomU"
+    elif capabilities is not None:
+        ret["virtual_subtype"] = "Xen Dom0" if "control_d" in capabilities else "Xen PV DomU"
+    elif os.path.isdir("/sys/bus/xen/drivers/xenconsole"):
+        ret["virtual_subtype"] = "Xen PV DomU"
+    if "dom" in ret.get("virtual_subtype", "").lower():
+        ret["virtual"] = "xen"
+
+
+def _cloud(ret, dmi, version):
+    maker, product = dmi.get("manufacturer", ""), dmi.get("productname", "")
+    if maker.startswith("Amazon EC2"):
+        if ret["virtual"] != "xen":
+            ret["virtual"] = "Nitro"
+        ret["virtual_subtype"] = "Amazon EC2 (%s)" % product if product else "Amazon EC2"
+    elif version.endswith(".amazon"):
+        ret["virtual_subtype"] = "Amazon EC2"
+    elif maker.startswith("Nutanix") and product.startswith("AHV"):
+        ret["virtual_subtype"] = "Nutanix AHV"
