@@ -5,15 +5,15 @@ speaks over a socket pair, so nothing that a module does can reach the channel. 
 is what goes on until the end.
 """
 
+import _signal as signal  # `signal` itself would import enum, at three times the cost of all else here
+import _socket
 import fcntl
 import os
 import select
 import sys
 from time import monotonic
 
-import _signal as signal  # `signal` itself would import enum, at three times the cost of all else here
-import _socket
-from thin import relay
+from thin import boot, relay
 
 #: Bytes that may arrive while the lock is awaited.
 PENDING_LIMIT = 64 * 1024 * 1024
@@ -69,15 +69,12 @@ class Channel(object):
 
     def __init__(self, state, up, down):
         self.nonce, self.up, self.down = state["nonce"], up, down
-        self._frame = state["boot"]["frame"]
 
     def frame(self, kind, fields):
-        return self._frame(self.nonce, kind, fields)
+        return boot.frame(self.nonce, kind, fields)
 
     def say(self, kind, fields):
-        data = self.frame(kind, fields)
-        while data:
-            data = data[os.write(self.up, data) :]
+        boot.send(self.frame(kind, fields), self.up)
 
 
 def _lock(state, channel):

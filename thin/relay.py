@@ -17,11 +17,10 @@ the supervisor itself is killed           the kernel kills the worker's process 
 Processes that made a session of their own, daemons that a state started, are not in the group and live on.
 """
 
+import _signal as signal
 import os
 import select
 from time import monotonic
-
-import _signal as signal
 
 FRAME_LIMIT = 64 * 1024 * 1024
 #: Bytes kept per direction before the other side is no longer read.

@@ -15,6 +15,8 @@ import marshal
 import os
 import sys
 
+from thin.boot import body, mac, read, sha256, stamp
+
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
 _BLOCK = 512
@@ -23,8 +25,6 @@ _OURS = ("thin-", ".thin-")
 
 def start(state):
     """Called by the first stage with what it found: installs the store, then runs the session."""
-    sys.modules["thin.store"] = module = type(sys)("thin.store")
-    module.__dict__.update(globals())
     store = Store(state)
     sys.meta_path.insert(0, store)
     from thin import runtime
@@ -40,12 +40,10 @@ class Store(object):
 
     def __init__(self, state):
         self._state = state
-        self._boot = state["boot"]
-        self._sha256 = self._boot["sha256"]
         self._data = state["data"]
         self._archive = state["archive"]
         self._members = None
-        self._fresh = {}
+        self._fresh = state["fresh"]
         header = state["header"]
         if header is None:
             header = {"modules": {name: (package, 0, 0, b"") for name, (package, _, _) in self._tar().items()}}
@@ -54,12 +52,7 @@ class Store(object):
     # --- what thin.runtime offers
 
     def code(self, name):
-        entry = self._entry(name)
-        code = self._fresh.get(name)
-        if code is None and entry[1]:
-            body = self._data[entry[1] : entry[1] + entry[2]]
-            if self._sha256(body).digest() == entry[3]:
-                return marshal.loads(body)
+        code = self._fresh.get(name) or body(self._data, self._entry(name))
         if code is None:
             code = compile(self._text(name), self.path(name), "exec", 0, True)
             self._fresh[name] = code
@@ -120,8 +113,8 @@ class Store(object):
         if self._members is None:
             if self._archive is None:
                 state = self._state
-                archive = self._boot["read"](state["tar"], state["dir_fd"], state["size"])
-                if archive is None or self._sha256(archive).hexdigest() != state["sha"]:
+                archive = read(state["tar"], state["dir_fd"], state["size"])
+                if archive is None or sha256(archive).hexdigest() != state["sha"]:
                     self._remove(state["tar"])
                     raise ImportError("the runtime on this target was damaged and has been removed: run again")
                 self._archive = archive
@@ -147,33 +140,34 @@ class Store(object):
         state = self._state
         if state["dir_fd"] < 0:
             return
-        stamp = self._boot["stamp"](state["tar"], state["dir_fd"])
-        if stamp is None or not (self._fresh or state["header"] is None or state["header"]["stamp"] != stamp):
+        verified = stamp(state["tar"], state["dir_fd"])
+        if verified is None or not (self._fresh or state["header"] is None or state["header"]["stamp"] != verified):
             return
         bodies = {}
         for name, (_, at, size, digest) in self.modules.items():
-            body = marshal.dumps(self._fresh[name]) if name in self._fresh else self._data[at : at + size] if at else b""
-            if body and (name in self._fresh or self._sha256(body).digest() == digest):
-                bodies[name] = body
+            if name in self._fresh:
+                bodies[name] = marshal.dumps(self._fresh[name])
+            elif at and sha256(self._data[at : at + size]).digest() == digest:
+                bodies[name] = self._data[at : at + size]
         try:
-            self._write(state["image"], self._image(stamp, bodies), sync=False)
+            self._write(state["image"], self._image(verified, bodies), sync=False)
         except OSError:
             pass
 
-    def _image(self, stamp, bodies):
+    def _image(self, verified, bodies):
         # Offsets depend on the header's length, and that on the offsets: marshal writes small integers in 5 bytes each, so a
         # first round with any such numbers gives the length.
         def header(base):
             table, at = {}, base
             for name, entry in self.modules.items():
-                body = bodies.get(name)
-                table[name] = (entry[0], at, len(body), self._sha256(body).digest()) if body else (entry[0], 0, 0, b"")
-                at += len(body or b"")
+                code = bodies.get(name)
+                table[name] = (entry[0], at, len(code), sha256(code).digest()) if code else (entry[0], 0, 0, b"")
+                at += len(code or b"")
             # Version 2 has no references: equal values must not make the length depend on identity.
-            return marshal.dumps({"stamp": stamp, "modules": table}, 2)
+            return marshal.dumps({"stamp": verified, "modules": table}, 2)
 
         head = header(44 + len(header(0)))
-        yield b"PSIMAGE1" + self._boot["mac"](self._state["key"], head) + len(head).to_bytes(4, "big") + head
+        yield b"PSIMAGE1" + mac(self._state["key"], head) + len(head).to_bytes(4, "big") + head
         for name in self.modules:
             if name in bodies:
                 yield bodies[name]
@@ -210,9 +204,9 @@ class Store(object):
         dir_fd, found = self._state["dir_fd"], {}
         for name in os.listdir(dir_fd):
             if name.startswith(_OURS):
-                stamp = self._boot["stamp"](name, dir_fd)
-                if stamp:
-                    found[name] = stamp[2]
+                state = stamp(name, dir_fd)
+                if state:
+                    found[name] = state[2]
         newest = sorted(found, key=found.get, reverse=True)
         keep = [name for name in newest if name.endswith(".tar") and name != self._state["tar"]][: KEEP_ARCHIVES - 1]
         keep.append(self._state["tar"])

@@ -1,8 +1,8 @@
 """The runtime archive: everything of ``thin`` as one tar, the same bytes for the same inputs on any controller.
 
 Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
-``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here; it
-holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read them all.
+``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here;
+it holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from thin import runtime
 THIN = Path(runtime.__file__).resolve().parent
 FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
-_APART = {"thin/boot.py"}
+_APART = {"thin/boot.py", "thin/cold.py"}
 _EXTRA = ("COPYING",)
 _BLOCK = 512
 
@@ -40,7 +40,7 @@ def members(root: Path = THIN) -> list[tuple[str, Path]]:
 def fingerprint(root: Path = THIN) -> str:
     """Changes whenever a file that travels, or the program that starts it, may have changed. Costs one stat a file."""
     digest = hashlib.sha256()
-    for name, path in [*members(root), ("boot", root / "boot.py")]:
+    for name, path in [*members(root), *((name, root.parent / name) for name in sorted(_APART))]:
         found = path.stat()
         digest.update(f"{name}\0{path}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ino}\n".encode())
     return digest.hexdigest()

@@ -29,15 +29,15 @@ class Met:
 
 
 class Runtime:
-    """The archive by its SHA-256 (``sha``) and ``size``, the program ``boot`` that starts it, and the keys of the images.
+    """The archive by its SHA-256 (``sha``) and ``size``, the ``programs`` that start it, and the keys of the images.
 
     Made once per process by ``load``; the archive itself is read or built only when a target lacks it.
     """
 
-    def __init__(self, sha: str, size: int, boot: str, secret: bytes, bank: Bank | None, root: Path) -> None:
+    def __init__(self, sha: str, size: int, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path) -> None:
         self.sha = sha
         self.size = size
-        self.boot = boot
+        self.programs = programs
         self._secret = secret
         self._bank = bank
         self._root = root
@@ -51,11 +51,11 @@ class Runtime:
         if not isinstance(known, dict):
             archive = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
-            known = {"sha": sha, "size": len(archive), "boot": shim.strip(root / "boot.py")}
+            known = {"sha": sha, "size": len(archive), "programs": [shim.strip(root / name) for name in ("boot.py", "cold.py")]}
             if bank:
                 bank.put(f"archive {sha}", zlib.compress(archive, 9))
                 bank.put(f"packed {mark}", known)
-        return cls(known["sha"], known["size"], known["boot"], _secret(bank), bank, root)
+        return cls(known["sha"], known["size"], tuple(known["programs"]), _secret(bank), bank, root)
 
     @cached_property
     def archive(self) -> bytes:

@@ -108,10 +108,10 @@ def _quoted(word: str) -> str:
     return f"'{word}'"
 
 
-def program(boot: str, parameters: Mapping[str, object]) -> bytes:
-    """The program for stdin: the text of ``thin/boot.py`` as ``strip`` leaves it, and the call that starts it."""
-    # ascii() of plain values is a Python literal that any version reads the same.
-    return f"{boot}\nboot({dict(parameters)!a})\n".encode("ascii")
+def program(boot: str, cold: str, parameters: Mapping[str, object]) -> bytes:
+    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it. Both texts as ``strip`` leaves them."""
+    # ascii() of plain values is a Python literal that any version reads the same. The second text is compiled only when needed.
+    return f"{boot}\nboot({dict(parameters)!a}, {cold!a})\n".encode("ascii")
 
 
 def strip(path: Path) -> str:

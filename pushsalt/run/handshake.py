@@ -1,0 +1,216 @@
+"""How a session begins: the command, sudo's password, and what it means when the runtime does not come up."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import string
+import sys
+from dataclasses import dataclass, replace
+
+from pushsalt.bundle import shim
+from pushsalt.bundle.runtime import Runtime
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+
+_ALPHABET = string.ascii_letters + string.digits
+
+
+def random_word(length: int) -> str:
+    """Letters and digits that nobody can guess."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+class Opening:
+    """What one start of the first stage needs, and what it has shown so far."""
+
+    def __init__(self, target: Target, login: str | None) -> None:
+        if target.transport == "local" and not target.python and sys.executable:
+            target = replace(target, python=sys.executable)  # it runs here, so it is known to be good
+        self.target = target
+        self.nonce = random_word(16)
+        self.user = target.sudo_user or "root" if target.sudo else login
+        self.password = target.sudo_password if target.sudo else None
+        self.sudo: shim.Sudo | None = None
+        if target.sudo and login != self.user:
+            prompt = f"pushsalt-{random_word(12)}:" if self.password else None
+            self.sudo = shim.Sudo(self.user or "root", prompt)
+        else:
+            self.password = None
+        self.prompts = 0
+        self._asked = b""
+        #: the first and last of what came before a frame, for messages
+        self.output = bytearray()
+
+    def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
+        given = {
+            "nonce": self.nonce.encode(), "sha": runtime.sha, "size": runtime.size, "key": runtime.key(self.target.id),
+            "dir": self.target.thin_dir or "", **parameters,
+        }  # fmt: skip
+        return shim.program(*runtime.programs, given)
+
+    def command(self, size: int) -> list[str]:
+        return shim.command(self.target, self.nonce, size, go=self.password is not None, sudo=self.sudo)
+
+    def heard(self, data: bytes) -> int:
+        """Take what came on stderr or before a frame; how many more times sudo has asked for the password."""
+        if self.sudo is None or self.sudo.prompt is None:
+            return 0
+        prompt = self.sudo.prompt.encode()
+        self._asked += data
+        found = self._asked.count(prompt)
+        if found:
+            self._asked = self._asked[self._asked.rindex(prompt) + len(prompt) :]
+        self._asked = self._asked[-len(prompt) + 1 :]
+        self.prompts += found
+        return found
+
+    def seen(self, data: bytes) -> None:
+        """Keep output for messages: its first 4 KiB and its last."""
+        self.output += data
+        if len(self.output) > 8192:
+            del self.output[4096:-4096]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended that never said hello."""
+
+    output: bytes
+    stderr: bytes
+    exit_status: int | None
+
+
+_SUDO = (
+    ("sudo_denied", r"is not in the sudoers file|is not allowed to (execute|run)|may not run sudo|not allowed to set"),
+    ("sudo_denied", r"unknown user"),
+    ("sudo_password_wrong", r"incorrect password attempt|Sorry, try again"),
+    ("sudo_password_required", r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
+)
+_INSTALL = {
+    "debian": "apt-get install python3-minimal", "ubuntu": "apt-get install python3-minimal", "alpine": "apk add python3",
+    "fedora": "dnf install python3", "rhel": "dnf install python3", "rocky": "dnf install python3",
+    "almalinux": "dnf install python3", "centos": "dnf install python3", "amzn": "dnf install python3",
+    "opensuse-leap": "zypper install python3", "opensuse-tumbleweed": "zypper install python3", "sles": "zypper install python3",
+    "arch": "pacman -S python", "gentoo": "emerge dev-lang/python", "void": "xbps-install python3",
+    "freebsd": "pkg install python3",
+}  # fmt: skip
+
+
+def explain(opening: Opening, ending: Ending) -> TargetError:
+    """The error of a first stage that ended before its hello."""
+    target, id = opening.target, opening.target.id
+    refusal = shim.refusal(ending.output, opening.nonce)
+    said = printable(ending.stderr[-2000:] or ending.output[-2000:])
+    if refusal is not None:
+        return _no_python(target, refusal)
+    if re.search(r"[Uu]nknown option:? -+I", said):
+        return _too_old(target, target.python or "an old one")
+    if opening.sudo is not None:
+        trouble = _sudo(opening, said, ending.exit_status)
+        if trouble is not None:
+            return trouble
+    if ending.exit_status in (126, 127) and "/bin/sh" in said:
+        return TargetError("no_shell", f"{id}: the login cannot run /bin/sh: {said}", "give the login a shell and /bin/sh")
+    if re.search(r"not available|nologin|[Tt]his account|restricted|not allowed to (use|run)", said):
+        return TargetError(
+            "no_shell", f"{id}: the login runs no commands: {said}", "use a login with a shell (sh, bash, zsh, fish, csh …)"
+        )
+    if re.search(r"[Nn]o space left|[Qq]uota exceeded", said):
+        return TargetError("disk_full", f"{id}: {said}", "free some space on the target")
+    how = "without a word" if ending.exit_status is None else f"with status {ending.exit_status}"
+    return TargetError(
+        "bootstrap_failed", f"{id}: the first stage ended {how}" + (f": {said}" if said else ""),
+        f"try `ssh {target.host or id} /bin/sh -c true` by hand, and look at the start-up files of the login's shell",
+    )  # fmt: skip
+
+
+def _sudo(opening: Opening, said: str, status: int | None) -> TargetError | None:
+    id, user = opening.target.id, opening.user
+    if status == 127 or re.search(r"sudo: (command )?not found|sudo: No such file", said):
+        return TargetError("bootstrap_failed", f"{id}: sudo is not installed", "install sudo there, or log in as root")
+    kind = next((kind for kind, pattern in _SUDO if re.search(pattern, said)), None)
+    if kind is None and status == 1:
+        # Its words may be in any language; what it asked for, and that it gave up, is not.
+        kind = "sudo_password_wrong" if opening.prompts else "sudo_denied" if opening.password else "sudo_password_required"
+    if kind is None:
+        return None
+    return sudo_trouble(id, kind, user, said)
+
+
+def sudo_trouble(id: str, kind: str, user: str | None, said: str = "") -> TargetError:
+    """One of the sudo kinds, in words."""
+    message, hint = {
+        "sudo_denied": (f"sudo does not allow to become {user}", f"allow it in sudoers there, or set sudo_user for {id}"),
+        "sudo_password_wrong": ("sudo did not accept the password", f"set the right sudo_password for {id}; it was tried once"),
+        "sudo_password_required": (
+            "sudo wants a password", f"set sudo_password for {id}, or allow NOPASSWD for this login in sudoers there"
+        ),
+    }[kind]  # fmt: skip
+    return TargetError(kind, f"{id}: {message}" + (f" ({said})" if said else ""), hint)
+
+
+def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
+    if target.python:
+        return TargetError(
+            "no_python", f"{target.id}: there is no {target.python}",
+            f"correct `python` for {target.id} in the inventory, or leave it out to have one looked for",
+        )  # fmt: skip
+    if refusal.kind == "too_old":
+        return _too_old(target, refusal.found)
+    install = _INSTALL.get(refusal.os_id, "install Python 3.6 or newer")
+    return TargetError(
+        "no_python", f"{target.id}: no Python was found",
+        f"on the target: {install}; or set `python: /path/to/python3` for {target.id} in the inventory",
+    )  # fmt: skip
+
+
+def _too_old(target: Target, found: str) -> TargetError:
+    return TargetError(
+        "python_too_old", f"{target.id}: no Python 3.6 or newer (found: {found})",
+        f"install a newer Python there, or set `python: /path/to/python3` for {target.id} in the inventory",
+    )  # fmt: skip
+
+
+def printable(data: bytes | str) -> str:
+    """One line of what a target sent, for people: its control characters are gone."""
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    lines = (re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", line).strip() for line in text.splitlines())
+    return " / ".join(line for line in lines if line)[-600:]
+
+
+_HINTS = {
+    "locked": "wait until it has ended, or give --wait-lock SECONDS",
+    "timeout": "give a longer --timeout, or find out what takes so long",
+    "worker_died": "what it did until then is unknown: look at the target, and run again",
+    "disk_full": "free some space on the target",
+    "protocol_error": "run again with -l debug and report what it prints",
+}
+
+
+def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
+    """The error that an E frame tells. Its words are the target's: only known kinds count."""
+    kind = fields.get("kind", "")
+    said = printable(fields.get("message", "")) or "no reason was given"
+    if kind not in _HINTS:
+        kind = "bootstrap_failed"
+    message = {
+        "locked": f"another run is at work: {said}",
+        "worker_died": f"the process that ran the work died: {said}",
+        "timeout": f"the job took too long: {said}",
+        "bootstrap_failed": f"the runtime did not start: {said}",
+    }.get(kind, said)
+    stderr = printable(fields.get("stderr", ""))
+    hint = _HINTS.get(kind, "run again with -l debug; a full or foreign home directory is a likely cause")
+    return TargetError(kind, f"{target.id}: {message}" + (f" ({stderr})" if stderr else ""), hint)
+
+
+def fields_of(payload: bytes) -> dict[str, str]:
+    """The fields of a frame of key=value lines; of a key that comes again, the values as lines."""
+    found: dict[str, str] = {}
+    for line in payload.decode("utf-8", "replace").split("\n"):
+        key, equals, value = line.partition("=")
+        if equals:
+            value = value.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+            found[key] = f"{found[key]}\n{value}" if key in found else value
+    return found

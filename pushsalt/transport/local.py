@@ -1,0 +1,125 @@
+"""The controller's own machine: the same frames as over SSH, with a child process. No SSH is involved or imported."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import os
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+from pushsalt.transport import ConnectOptions
+from pushsalt.transport.stream import Gate, Inbox, keep_tail
+
+
+async def connect(target: Target, options: ConnectOptions) -> LocalConnection:
+    """Always there."""
+    return LocalConnection(target)
+
+
+class LocalConnection:
+    """Runs commands as the current user."""
+
+    def __init__(self, target: Target) -> None:
+        self.id = target.id
+        self.user: str | None = None
+        with contextlib.suppress(OSError, KeyError):
+            self.user = getpass.getuser() if os.geteuid() else "root"
+
+    async def open(
+        self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
+    ) -> LocalStream:
+        """``pty`` has no meaning here: nothing between us changes bytes."""
+        pipe = asyncio.subprocess.PIPE
+        loop = asyncio.get_running_loop()
+        try:
+            _, stream = await loop.subprocess_exec(
+                lambda: LocalStream(on_stderr), *words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+            )
+        except OSError as exc:
+            missing = words[0] if isinstance(exc, FileNotFoundError) else "a process"
+            raise TargetError(
+                "no_shell", f"{self.id}: cannot start {missing}: {exc.strerror}", f"make {words[0]} available on this machine"
+            ) from exc
+        return stream
+
+    async def close(self) -> None:
+        """Streams end by themselves."""
+
+
+class LocalStream(asyncio.SubprocessProtocol):
+    """A child process and its pipes."""
+
+    def __init__(self, on_stderr: Callable[[bytes], None] | None) -> None:
+        self.stderr = bytearray()
+        self.exit_status: int | None = None
+        self._on_stderr = on_stderr
+        self._gate = Gate()
+        self._gone = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+        out = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(1))
+        self._inbox = Inbox(out.pause_reading, out.resume_reading)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self._inbox.feed(data)
+        else:
+            keep_tail(self.stderr, data)
+            if self._on_stderr is not None:
+                self._on_stderr(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self._inbox.end()
+        elif fd == 0:
+            self._gate.open()
+
+    def process_exited(self) -> None:
+        assert self._transport is not None
+        self.exit_status = self._transport.get_returncode()
+        self._gone.set()
+
+    def pause_writing(self) -> None:
+        self._gate.close()
+
+    def resume_writing(self) -> None:
+        self._gate.open()
+
+    async def read(self) -> bytes:
+        return await self._inbox.read()
+
+    def write(self, data: bytes) -> None:
+        stdin = self._stdin()
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(data)
+
+    async def drain(self) -> None:
+        await self._gate.wait()
+
+    async def wait_closed(self) -> None:
+        await self._gone.wait()
+        if self._transport is not None:
+            self._transport.close()
+
+    def close(self) -> None:
+        # The supervisor sees its stdin end and stops its worker with grace, also where sudo keeps us from signals.
+        self._inbox.end()
+        stdin = self._stdin()
+        if stdin is not None:
+            stdin.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            with contextlib.suppress(PermissionError):
+                self._transport.close()
+
+    def _stdin(self) -> asyncio.WriteTransport | None:
+        if self._transport is None:
+            return None
+        return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))

@@ -1,0 +1,123 @@
+"""The rest of the first stage, for starts that are not warm: makes the private directory, or receives the runtime.
+
+The private directory is the first of these that can be had: ``thin_dir`` of the inventory, ``$HOME/.cache/pushsalt``,
+``/var/cache/pushsalt`` (root), ``/run/user/UID/pushsalt``. Each step below what is given is made 0700, opened without
+following links and must belong to this user; ours must not be writable by others. Without one, the runtime lives in
+memory and is sent anew each time.
+"""
+
+import os
+
+from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, sha256, stamp
+
+
+def cold(p):
+    """The session's state, as boot.warm gives it; what was received is in ``archive``."""
+    home = find_home()
+    path, dir_fd, warnings = find_dir(p["dir"], home)
+    tar, image = names(p)
+    header, data, archive, pending = None, None, None, b""
+    if dir_fd >= 0:
+        header, data = read_image(image, dir_fd, p["key"])
+        if header is None or header["stamp"] != stamp(tar, dir_fd):
+            archive = read(tar, dir_fd, p["size"])
+            if archive is not None and sha256(archive).hexdigest() != p["sha"]:
+                archive = None
+    have = archive is not None or (header is not None and header["stamp"] == stamp(tar, dir_fd))
+    hello(p, path, have=int(have), warm=0, warnings="\n".join(warnings))
+    if not have:
+        archive, pending = receive(p["size"], p["sha"])
+    return dict(
+        p, home=home, path=path, dir_fd=dir_fd, tar=tar, image=image, header=header, data=data, archive=archive,
+        received=not have, pending=pending, fresh={},
+    )
+
+
+def find_home():
+    """HOME where it can be believed, else what the user database says, or an empty text."""
+    home = os.environ.get("HOME", "")
+    try:
+        if home.startswith("/") and os.stat(home).st_uid == os.geteuid():
+            return home
+        import pwd
+
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+def find_dir(wanted, home):
+    """(path, descriptor, warnings) of the private directory, or ("", -1, why there is none)."""
+    uid, why = os.geteuid(), []
+    if wanted:
+        # What stands above `thin_dir` is the operator's choice; it itself must be ours like any other.
+        try:
+            make(wanted, None)
+            return wanted, private(wanted), why
+        except OSError as exc:
+            why.append("thin_dir: %s" % exc)
+    places = [(home, uid, ".cache", "pushsalt"), ("/run/user/%d" % uid, uid, "pushsalt")]
+    if uid == 0:
+        places.insert(1, ("/var/cache", 0, "pushsalt"))
+    for base, owner, *steps in places:
+        if base:
+            try:
+                return "/".join([base.rstrip("/")] + steps), below(base, owner, steps), why if wanted else []
+            except OSError as exc:
+                why.append(str(exc))
+    return "", -1, why + ["the runtime is kept in memory only, and sent anew each time"]
+
+
+def below(base, owner, steps):
+    """A descriptor of base/steps…, made where missing. Raises OSError when a step is another user's, or the last not ours alone."""
+    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for step in steps:
+            if os.fstat(fd).st_uid != owner:
+                raise PermissionError(1, "it belongs to another user", base)
+            make(step, fd)
+            inner = os.open(step, DIRECTORY, dir_fd=fd) if step != steps[-1] else private(step, fd)
+            os.close(fd)
+            fd, base = inner, base + "/" + step
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def make(path, dir_fd):
+    try:
+        os.mkdir(path, 0o700, dir_fd=dir_fd)
+    except OSError:
+        pass  # it is there, or opening it will say why not
+
+
+def receive(size, sha):
+    """(archive, the frames that came before it) from stdin."""
+    earlier = b""
+    while len(earlier) <= FRAME_LIMIT:
+        head = exactly(5)
+        length = int.from_bytes(head[1:], "big")
+        if length > FRAME_LIMIT:
+            break
+        payload = exactly(length)
+        if head[:1] == b"A":
+            import zlib
+
+            archive = zlib.decompressobj().decompress(payload, size + 1)
+            if sha256(archive).hexdigest() != sha:
+                raise ValueError("the received runtime does not have the announced hash")
+            return archive, earlier
+        earlier += head + payload
+    raise ValueError("the runtime did not arrive")
+
+
+def exactly(count):
+    pieces = []
+    while count:
+        piece = os.read(0, min(count, 1 << 20))
+        if not piece:
+            os._exit(76)  # the controller went away
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
