@@ -1,0 +1,92 @@
+"""Groups, by groupadd, groupmod, groupdel and gpasswd. Salt: modules/groupadd.py
+
+``root`` names another system's root folder; ``local`` uses libuser's commands. Functions that change something return
+whether that worked; ``__context__["group.complaint"]`` then has the command's words when it did not.
+"""
+
+import grp
+
+from thin.utils import accounts
+
+__virtualname__ = "group"
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("Linux", "OpenBSD", "NetBSD"):
+        return __virtualname__
+    return False, (
+        "The groupadd execution module cannot be loaded:  only available on Linux, OpenBSD and NetBSD"
+    )
+
+
+def info(name, root=None):
+    """``{"name", "passwd", "gid", "members"}``; {} for no such group."""
+    if root:
+        return next((_format(entry) for entry in accounts.groups(root) if entry.gr_name == str(name)), {})
+    try:
+        return _format(grp.getgrnam(str(name)))
+    except KeyError:
+        return {}
+
+
+def getent(refresh=False, root=None):
+    """What ``info`` gives, for all groups."""
+    return [_format(entry) for entry in (accounts.groups(root) if root else grp.getgrall())]
+
+
+def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
+    """Add a group; whether that worked."""
+    command = ["lgroupadd" if local else "groupadd"]
+    command += ["-g", str(gid)] if gid not in (None, "") else []
+    command += ["-o"] if gid not in (None, "") and non_unique and not local else []
+    command += ["-r"] if system else []
+    return _change(command + ([] if local else _root(root)) + ["--", str(name)])
+
+
+def delete(name, root=None, local=False):
+    """Delete a group; whether that worked."""
+    return _change(["lgroupdel" if local else "groupdel"] + ([] if local else _root(root)) + ["--", str(name)])
+
+
+def chgid(name, gid, root=None, non_unique=False):
+    """Change the group's number; whether that worked. Files keep the old number."""
+    before = info(name, root)
+    if not before or before["gid"] == gid:
+        return bool(before)
+    return _change(["groupmod"] + _root(root) + (["-o"] if non_unique else []) + ["-g", str(gid), "--", str(name)])
+
+
+def adduser(name, username, root=None):
+    """Make the user a member of the group; whether that worked."""
+    return _change(_gpasswd(root) + ["--add", str(username), "--", str(name)])
+
+
+def deluser(name, username, root=None):
+    """Take the user out of the group; whether that worked, or was so."""
+    if username not in info(name, root).get("members", ()):
+        return True
+    return _change(_gpasswd(root) + ["--delete", str(username), "--", str(name)])
+
+
+def members(name, members_list, root=None):
+    """Make just these users (joined by commas) the members of the group; whether that worked."""
+    return _change(_gpasswd(root) + ["--members", members_list, "--", str(name)])
+
+
+def _format(entry):
+    return {"name": entry.gr_name, "passwd": entry.gr_passwd, "gid": entry.gr_gid, "members": list(entry.gr_mem)}
+
+
+def _gpasswd(root):
+    return ["gpasswd"] + (["--root", root] if root else [])
+
+
+def _root(root):
+    return ["-R", root] if root else []
+
+
+def _change(command):
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+    if done["retcode"] != 0:
+        __context__["group.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0

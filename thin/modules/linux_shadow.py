@@ -1,0 +1,141 @@
+"""Passwords (as hashes) and their ages, by chpasswd, chage and passwd. Salt: modules/linux_shadow.py
+
+Hashes go to chpasswd's standard input, never on a command line. ``root`` names another system's root folder.
+"""
+
+from thin.exceptions import SaltInvocationError
+from thin.utils import accounts, shacrypt
+
+__virtualname__ = "shadow"
+
+_EMPTY = {"name": "", "passwd": "", "lstchg": "", "min": "", "max": "", "warn": "", "inact": "", "expire": ""}
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Linux":
+        return __virtualname__
+    return False, "The shadow module is only available on Linux."
+
+
+def default_hash():
+    """What stands in place of a hash where no password was ever set."""
+    return "!"
+
+
+def info(name, root=None):
+    """``{"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}`` in days; all "" for no such entry."""
+    try:
+        return accounts.shadow(root or "/").get(str(name)) or dict(_EMPTY)
+    except OSError:
+        return dict(_EMPTY)
+
+
+def list_users(root=None):
+    """The sorted names of all that have an entry."""
+    return sorted(accounts.shadow(root or "/"))
+
+
+def gen_password(password, crypt_salt=None, algorithm="sha512"):
+    """The hash of a password; ``algorithm`` is sha512 or sha256, the salt is random unless given."""
+    try:
+        return shacrypt.hash_password(str(password), crypt_salt or shacrypt.random_salt(), algorithm)
+    except ValueError as exc:
+        raise SaltInvocationError(str(exc))
+
+
+def set_password(name, password, use_usermod=False, root=None):
+    """Set the hash of the user's password; whether that worked. Raises SaltInvocationError for what is no hash."""
+    if any(char in password for char in ":\n\r\\"):
+        raise SaltInvocationError("The hash of %s's password has characters that no hash can have" % name)
+    if not info(name, root)["name"] and not _user_exists(name):
+        return False
+    _run(["chpasswd", "-e"] + _root(root), stdin="%s:%s\n" % (name, password))
+    return info(name, root)["passwd"] == password
+
+
+def del_password(name, root=None):
+    """Let the user log in without a password; whether that worked."""
+    _run(["passwd"] + _root(root) + ["-d", "--", str(name)])
+    data = info(name, root)
+    return data["name"] == name and not data["passwd"]
+
+
+def lock_password(name, root=None):
+    """Put a "!" before the hash, so that no password fits; whether it is so now."""
+    if not info(name, root)["name"]:
+        return False
+    if not info(name, root)["passwd"].startswith("!"):
+        _run(["passwd"] + _root(root) + ["-l", "--", str(name)])
+    return info(name, root)["passwd"].startswith("!")
+
+
+def unlock_password(name, root=None):
+    """Take the "!" before the hash away; whether it is so now. A password that was never set stays locked."""
+    if not info(name, root)["name"]:
+        return False
+    if info(name, root)["passwd"].startswith("!"):
+        _run(["passwd"] + _root(root) + ["-u", "--", str(name)])
+    return not info(name, root)["passwd"].startswith("!")
+
+
+def set_inactdays(name, inactdays, root=None):
+    """Days after which an expired password locks the account (-1: never); whether that worked."""
+    return _set(name, "inact", inactdays, "-I", root)
+
+
+def set_maxdays(name, maxdays, root=None):
+    """Days after which the password must be changed; whether that worked."""
+    return _set(name, "max", maxdays, "-M", root)
+
+
+def set_mindays(name, mindays, root=None):
+    """Days before which the password cannot be changed; whether that worked."""
+    return _set(name, "min", mindays, "-m", root)
+
+
+def set_warndays(name, warndays, root=None):
+    """Days of warning before the password must be changed; whether that worked."""
+    return _set(name, "warn", warndays, "-W", root)
+
+
+def set_date(name, date, root=None):
+    """The day of the last change: days since 1970 or YYYY-MM-DD; whether that worked."""
+    return _set(name, "lstchg", date, "-d", root)
+
+
+def set_expire(name, expire, root=None):
+    """The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether that worked."""
+    return _set(name, "expire", expire, "-E", root)
+
+
+def _set(name, key, value, option, root):
+    before = info(name, root)
+    if not before["name"]:
+        return False
+    value = accounts.days(value)
+    if value != before[key]:
+        _run(["chage"] + _root(root) + [option, str(value), "--", str(name)])
+    return info(name, root)[key] == value
+
+
+def _user_exists(name):
+    import pwd
+
+    try:
+        return bool(pwd.getpwnam(str(name)))
+    except KeyError:
+        return False
+
+
+def _root(root):
+    return ["-R", root] if root else []
+
+
+def _run(command, stdin=None):
+    options = {} if stdin is None else {"stdin": stdin}
+    done = __salt__["cmd.run_all"](
+        command, python_shell=False, ignore_retcode=True, output_loglevel="quiet", env={"LC_ALL": "C"}, **options
+    )
+    if done["retcode"] != 0:
+        __context__["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done

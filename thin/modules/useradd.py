@@ -1,0 +1,274 @@
+"""Users, by useradd, usermod and userdel. Salt: modules/useradd.py
+
+``root`` names another system's root folder; ``local`` uses libuser's commands, for local accounts beside a directory.
+Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
+words when it did not.
+"""
+
+import os
+import pwd
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import accounts
+
+__virtualname__ = "user"
+
+MAIL_SPOOL_MISSING = 12  # userdel's exit code when the home or the mail spool could not be removed
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("Linux", "OpenBSD", "NetBSD"):
+        return __virtualname__
+    return False, (
+        "useradd execution module not loaded: either pwd python library not available"
+        " or system not one of Linux, OpenBSD, NetBSD or AIX"
+    )
+
+
+# Looking
+
+
+def info(name, root=None):
+    """``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user."""
+    entry = _entry(name, root)
+    return _format(entry, _groups_of(entry.pw_name, entry.pw_gid, root)) if entry else {}
+
+
+def getent(refresh=False, root=None):
+    """What ``info`` gives, for all users."""
+    entries = accounts.groups(root) if root else _all_groups()
+    return [
+        _format(entry, accounts.group_names(entry.pw_name, entry.pw_gid, entries))
+        for entry in (accounts.users(root) if root else pwd.getpwall())
+    ]
+
+
+def list_users(root=None):
+    """The sorted names of all users."""
+    return sorted(entry.pw_name for entry in (accounts.users(root) if root else pwd.getpwall()))
+
+
+def list_groups(name):
+    """The sorted names of all groups of the user, the primary one included; [] for no such user."""
+    entry = _entry(name, None)
+    return _groups_of(entry.pw_name, entry.pw_gid, None) if entry else []
+
+
+def primary_group(name):
+    """The name of the user's primary group."""
+    import grp
+
+    entry = _entry(name, None)
+    if entry is None:
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    return grp.getgrgid(entry.pw_gid).gr_name
+
+
+# Changing
+
+
+def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
+        roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
+        root=None, usergroup=None, local=False):
+    """Add a user; whether that worked. ``usergroup``: with a group of the same name, or (False) without."""
+    command = ["luseradd" if local else "useradd"]
+    for option, value in (("-s", shell), ("-u", uid), ("-d", home)):
+        if value not in (None, ""):
+            command += [option, str(value)]
+    if gid not in (None, ""):
+        command += ["-g", str(gid)]
+    elif usergroup:
+        command += [] if local else ["-U"]
+    elif groups and name in groups and _user_groups_enabled():
+        command += ["-g", name]  # useradd would want to make the group that is there
+    if usergroup is False:
+        command.append("-n" if local else "-N")
+    if not createhome:
+        command.append("-M")
+    elif not local:
+        command.append("-m")
+    command += ["-l"] if nologinit else []
+    command += ["-o"] if not unique else []
+    command += ["-r"] if system else []
+    comment = accounts.gecos_text({
+        "fullname": fullname, "roomnumber": roomnumber, "workphone": workphone, "homephone": homephone, "other": other,
+    })
+    command += ["-c", comment] if comment else []
+    command += ["-G", ",".join(str(group) for group in groups)] if groups and not local else []
+    added = _change(command + ([] if local else _root(root)), name)
+    if added and groups and local:
+        chgroups(name, groups)
+    return added
+
+
+def delete(name, remove=False, force=False, root=None, local=False):
+    """Delete a user, with ``remove`` also the home; whether that worked. ``force``: even while logged in."""
+    command = ["luserdel" if local else "userdel"]
+    command += ["-r"] if remove else []
+    command += ["-f"] if force and not local else []
+    done = _run(command + ([] if local else _root(root)) + ["--", str(name)])
+    if done["retcode"] == MAIL_SPOOL_MISSING and ("var/mail" in done["stderr"] or "var/spool/mail" in done["stderr"]):
+        return True  # Debian's userdel -r says so of every user who never had mail
+    return _worked(done)
+
+
+def rename(name, new_name, root=None):
+    """Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken."""
+    if info(new_name, root):
+        raise CommandExecutionError("User '%s' already exists" % new_name)
+    if not info(name, root):
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    return _change(["usermod"] + _root(root) + ["-l", new_name], name)
+
+
+def chuid(name, uid, root=None):
+    """Change the user's number; whether that worked."""
+    return _set(name, "uid", uid, ["-u", str(uid)], root)
+
+
+def chgid(name, gid, root=None):
+    """Change the user's primary group, given by number or name; whether that worked."""
+    return _set(name, "gid", gid, ["-g", str(gid)], root)
+
+
+def chshell(name, shell, root=None):
+    """Change the user's login shell; whether that worked."""
+    return _set(name, "shell", shell, ["-s", shell], root)
+
+
+def chhome(name, home, persist=False, root=None):
+    """Change the user's home; ``persist`` moves the files there, too. Whether that worked."""
+    return _set(name, "home", home, ["-d", home] + (["-m"] if persist else []), root)
+
+
+def chgroups(name, groups, append=False, root=None):
+    """Set the user's other groups, or with ``append`` add these; whether that worked."""
+    wanted = groups.split(",") if isinstance(groups, str) else [str(group) for group in groups]
+    if set(list_groups(name)) == set(wanted):
+        return True
+    command = ["usermod"] + _root(root) + (["-a"] if append else []) + ["-G", ",".join(wanted)]
+    done = _run(command + ["--", str(name)])
+    if done["retcode"] != 0 and "not found in" in done["stderr"]:  # a user of a directory, groups of this machine
+        added = [_change(["gpasswd", "-a", str(name)], group) for group in wanted]
+        return all(added)
+    return _worked(done)
+
+
+def chfullname(name, fullname, root=None):
+    """Change the user's full name; whether that worked."""
+    return _set_gecos(name, "fullname", fullname, root)
+
+
+def chroomnumber(name, roomnumber, root=None):
+    """Change the user's room number; whether that worked."""
+    return _set_gecos(name, "roomnumber", roomnumber, root)
+
+
+def chworkphone(name, workphone, root=None):
+    """Change the user's phone number at work; whether that worked."""
+    return _set_gecos(name, "workphone", workphone, root)
+
+
+def chhomephone(name, homephone, root=None):
+    """Change the user's phone number at home; whether that worked."""
+    return _set_gecos(name, "homephone", homephone, root)
+
+
+def chother(name, other, root=None):
+    """Change what else the comment field says; whether that worked."""
+    return _set_gecos(name, "other", other, root)
+
+
+def chloginclass(name, loginclass, root=None):
+    """False: there are no login classes here."""
+    return False
+
+
+def get_loginclass(name):
+    """False: there are no login classes here."""
+    return False
+
+
+# Inside
+
+
+def _entry(name, root):
+    if root:
+        return next((entry for entry in accounts.users(root) if entry.pw_name == str(name)), None)
+    try:
+        return pwd.getpwnam(str(name))
+    except KeyError:
+        return None
+
+
+def _format(entry, groups):
+    data = {
+        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "passwd": entry.pw_passwd,
+        "home": entry.pw_dir, "shell": entry.pw_shell, "groups": groups,
+    }
+    data.update(accounts.gecos(entry.pw_gecos))
+    return data
+
+
+def _groups_of(name, gid, root):
+    if root:
+        return accounts.group_names(name, gid, accounts.groups(root))
+    import grp
+
+    gids = set(os.getgrouplist(name, gid))
+    names = {entry.gr_name for entry in _all_groups() if entry.gr_gid in gids}
+    for other in gids.difference(entry.gr_gid for entry in _all_groups()):  # of a directory that does not list its own
+        try:
+            names.add(grp.getgrgid(other).gr_name)
+        except KeyError:
+            pass
+    return sorted(names)
+
+
+def _all_groups():
+    import grp
+
+    return grp.getgrall()
+
+
+def _user_groups_enabled():
+    try:
+        with open("/etc/login.defs", encoding="utf-8", errors="replace") as stream:
+            return any(line.split()[:2] == ["USERGROUPS_ENAB", "yes"] for line in stream)
+    except OSError:
+        return False
+
+
+def _set(name, key, value, options, root):
+    before = info(name, root)
+    if not before:
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    if value == before[key]:
+        return True
+    return _change(["usermod"] + _root(root) + options, name)
+
+
+def _set_gecos(name, key, value, root):
+    before = info(name, root)
+    value = "" if value is None else str(value)
+    if not before or value == before[key]:
+        return bool(before)
+    return _change(["usermod"] + _root(root) + ["-c", accounts.gecos_text(dict(before, **{key: value}))], name)
+
+
+def _root(root):
+    return ["-R", root] if root else []
+
+
+def _change(command, name):
+    return _worked(_run(command + ["--", str(name)]))
+
+
+def _worked(done):
+    if done["retcode"] != 0:
+        __context__["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def _run(command):
+    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})

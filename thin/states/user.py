@@ -1,0 +1,336 @@
+"""User accounts. Salt: states/user.py
+
+A state compares what is wanted with the account (``user.info``) and its shadow entry (``shadow.info``), changes what
+differs, and compares again. Passwords are hashes (or, with ``hash_password``, are hashed here) and never shown.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import accounts
+
+REDACTED = "XXX-REDACTED-XXX"
+
+#: argument -> (key of shadow.info, how a comment on a failure names it)
+_AGES = (
+    ("date", "lstchg", "last change date"),
+    ("mindays", "min", "minimum days"),
+    ("maxdays", "max", "maximum days"),
+    ("inactdays", "inact", "inactive days"),
+    ("warndays", "warn", "warn days"),
+    ("expire", "expire", "expire days"),
+)
+_GECOS = ("fullname", "roomnumber", "workphone", "homephone", "other")
+
+
+def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_groups=None, remove_groups=True, home=None,
+            createhome=True, persist_home=False, password=None, hash_password=False, enforce_password=True,
+            empty_password=False, shell=None, unique=True, system=False, fullname=None, roomnumber=None,
+            workphone=None, homephone=None, other=None, loginclass=None, date=None, mindays=None, maxdays=None,
+            inactdays=None, warndays=None, expire=None, win_homedrive=None, win_profile=None, win_logonscript=None,
+            win_description=None, nologinit=False, allow_uid_change=False, allow_gid_change=False, password_lock=None,
+            local=False):
+    """The account exists and is as described; what is not given stays as it is.
+
+    ``gid`` is a number or a name; ``usergroup``: the primary group has the user's name. ``groups`` must exist,
+    ``optional_groups`` may; other groups are left unless ``remove_groups`` is false. ``persist_home`` moves the files
+    when the home changes. ``password`` is a hash, set only for a new account if not ``enforce_password``.
+    ``date`` and ``expire`` are days since 1970 or YYYY-MM-DD. Changing ``uid`` or ``gid`` of an account that exists
+    needs ``allow_uid_change``, ``allow_gid_change``.
+    """
+    ret = _ret(name, True, "User %s is present and up to date" % name)
+    wanted = {
+        "uid": _number(uid), "gid": _number(gid), "home": home, "createhome": createhome, "shell": shell,
+        "password": password, "enforce_password": enforce_password, "empty_password": empty_password,
+        "password_lock": password_lock, "remove_groups": remove_groups,
+        "date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays,
+        "expire": expire or None,
+    }
+    for key, value in zip(_GECOS, (fullname, roomnumber, workphone, homephone, other)):
+        wanted[key] = None if value is None else str(value)
+    for key in ("fullname", "roomnumber", "workphone"):
+        if wanted[key] and "," in wanted[key]:
+            return _with(ret, False, "Unsupported char ',' in %s" % wanted[key])
+    if password and hash_password:
+        wanted["password"] = _hashed(name, str(password))
+    for key in ("date", "expire"):
+        wanted[key] = None if wanted[key] is None else accounts.days(wanted[key])
+
+    groups, missing = _existing(groups)
+    if missing and not __opts__["test"]:
+        return _with(ret, False, "The following group(s) are not present: %s" % ",".join(missing))
+    optional = _existing(optional_groups)[0]
+    wanted["groups"] = None if groups is None and not optional else sorted(set(groups or []) | set(optional or []))
+    if usergroup and _gid_of(name) is not None:
+        wanted["gid"] = name
+
+    try:
+        changes = _changes(name, wanted, local, allow_uid_change, allow_gid_change)
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    if changes is None:
+        if __opts__["test"]:
+            pending = " (pending groups: %s)" % ",".join(missing) if missing else ""
+            return _with(ret, None, "User %s set to be added%s" % (name, pending))
+        adding = {
+            "unique": unique, "system": system, "nologinit": nologinit, "loginclass": loginclass, "local": local,
+            "usergroup": usergroup, "gid": _number(gid),
+        }
+        return _create(ret, wanted, adding)
+    if not changes:
+        return ret
+    if __opts__["test"]:
+        words = "The following user attributes are set to be changed:\n"
+        words += "".join("%s: %s\n" % item for item in _shown(changes).items())
+        if missing:
+            words += "groups (pending creation): %s\n" % ",".join(missing)
+        return _with(ret, None, words)
+    return _update(ret, wanted, changes, persist_home, local)
+
+
+def absent(name, purge=False, force=False, local=False):
+    """The account does not exist. ``purge`` removes its home, too; ``force`` removes it even while logged in."""
+    ret = _ret(name, True, "User %s is not present" % name)
+    before = _info(name, local)
+    if not before:
+        return ret
+    if __opts__["test"]:
+        return _with(ret, None, "User %s set for removal" % name)
+    if not __salt__["user.delete"](name, purge, force, local=local):
+        return _with(ret, False, "Failed to remove user %s%s" % (name, _complaint()))
+    ret["changes"] = {"%s group" % group: "removed" for group in before["groups"] if _gid_of(group) is None}
+    ret["changes"][name] = "removed"
+    return _with(ret, True, "Removed user %s" % name)
+
+
+# Comparing
+
+
+def _changes(name, wanted, local, allow_uid=True, allow_gid=True):
+    """``{attribute: wanted value}`` of what differs; None when there is no such user.
+
+    Raises CommandExecutionError for a change of uid or gid that is not allowed.
+    """
+    user = _info(name, local)
+    if not user:
+        return None
+    change = {}
+    if wanted["uid"] is not None and user["uid"] != wanted["uid"]:
+        change["uid"] = wanted["uid"]
+    if wanted["gid"] is not None and user["gid"] not in (wanted["gid"], _gid_of(wanted["gid"])):
+        change["gid"] = wanted["gid"]
+    _refuse(change, user, allow_uid, allow_gid)
+    groups = _group_change(name, user, change.get("gid", user["gid"]), wanted)
+    if groups is not None:
+        change["groups"] = groups
+    if wanted["home"] and user["home"] != wanted["home"]:
+        change["home"] = wanted["home"]
+    home = wanted["home"] or user["home"]
+    if wanted["createhome"] and home and not os.path.isdir(home):
+        change["homeDoesNotExist"] = home
+    if wanted["shell"] and user["shell"] != wanted["shell"]:
+        change["shell"] = wanted["shell"]
+    if "shadow.info" in __salt__:
+        change.update(_shadow_changes(__salt__["shadow.info"](name), wanted))
+    for key in _GECOS:
+        if wanted[key] is not None and user[key] != wanted[key]:
+            change[key] = wanted[key]
+    return change
+
+
+def _shadow_changes(entry, wanted):
+    change = {}
+    password = wanted["password"]
+    if password and not wanted["empty_password"] and entry["passwd"] != password:
+        if wanted["enforce_password"] or entry["passwd"] == __salt__["shadow.default_hash"]():
+            change["passwd"] = password
+    if wanted["empty_password"] and entry["passwd"]:
+        change["empty_password"] = True
+    for key, there, _ in _AGES:
+        if wanted[key] is not None and entry[there] != wanted[key]:
+            change[key] = wanted[key]
+    lock = wanted["password_lock"]
+    if lock is not None and bool(lock) != entry["passwd"].startswith("!"):
+        change["password_lock"] = bool(lock)
+    return change
+
+
+def _refuse(change, user, allow_uid, allow_gid):
+    errors = [
+        "Changing %s (%s -> %s) not permitted, set allow_%s_change to True to force this change. "
+        "Note that this will not change file ownership." % (key, user[key], change[key], key)
+        for key, allowed in (("uid", allow_uid), ("gid", allow_gid))
+        if key in change and not allowed
+    ]
+    if errors:
+        raise CommandExecutionError("Encountered error checking for needed changes", info=errors)
+
+
+def _group_change(name, user, gid, wanted):
+    """The sorted names of the groups that the user is to have beside the primary one, or None to leave them.
+
+    Groups are compared by number, since several names may have the same one. The group with the user's own name is
+    never taken away.
+    """
+    if wanted["groups"] is None:
+        return None
+    primary = _gid_of(gid)
+    current = {group: _gid_of(group) for group in user["groups"]}
+    current = {group: number for group, number in current.items() if number not in (primary, user["gid"])}
+    target = {group: _gid_of(group) for group in wanted["groups"]}
+    target = {group: number for group, number in target.items() if number != primary}
+    if name not in target:
+        current.pop(name, None)
+    have, want = set(current.values()), set(target.values())
+    if wanted["remove_groups"]:
+        return None if have == want else sorted(target)
+    return None if want <= have else sorted(set(target) | set(current))
+
+
+# Changing
+
+
+def _update(ret, wanted, changes, persist_home, local):
+    name = ret["name"]
+    before, shadow_before = _info(name, local), _shadow(name)
+    left = dict(changes)
+    if "passwd" in left:
+        __salt__["shadow.set_password"](name, left.pop("passwd"))
+    if left.pop("empty_password", False):
+        __salt__["shadow.del_password"](name)
+    if "password_lock" in left:
+        __salt__["shadow.lock_password" if left.pop("password_lock") else "shadow.unlock_password"](name)
+    _change_home(name, before, left, persist_home)
+    for key, _, _ in _AGES:
+        if key in left:
+            __salt__["shadow.set_" + key](name, left.pop(key))
+    groups = left.pop("groups", None)
+    for key in left:
+        __salt__["user.ch" + key](name, left[key])
+    if groups is not None:
+        __salt__["user.chgroups"](name, groups, not wanted["remove_groups"])
+
+    after, shadow_after = _info(name, local), _shadow(name)
+    ret["changes"] = {key: after[key] for key in after if after[key] != before.get(key)}
+    for key in shadow_after:
+        if shadow_after[key] != shadow_before[key]:
+            ret["changes"][key] = REDACTED if key == "passwd" else shadow_after[key]
+    if ret["changes"]:
+        ret["comment"] = "Updated user %s" % name
+    missed = _changes(name, wanted, local)
+    if missed:
+        return _with(ret, False, "These values could not be changed: %s%s" % (_shown(missed), _complaint()))
+    return ret
+
+
+def _change_home(name, before, left, persist):
+    """Set and make the home, taking both out of ``left``."""
+    home = left.pop("home", None)
+    absent_home = left.pop("homeDoesNotExist", None)
+    if home is not None:
+        __salt__["user.chhome"](name, home, persist=persist)
+    if absent_home is not None and not os.path.isdir(absent_home):
+        os.makedirs(absent_home, 0o755)
+        os.chmod(absent_home, 0o755)
+        os.chown(absent_home, before["uid"], before["gid"])
+
+
+def _create(ret, wanted, adding):
+    name = ret["name"]
+    for key in ("uid", "groups", "home", "shell", "createhome") + _GECOS:
+        adding[key] = wanted[key]
+    added = __salt__["user.add"](name=name, **adding)
+    if added is not True:
+        words = added if isinstance(added, str) else "Failed to create new user %s%s" % (name, _complaint())
+        return _with(ret, False, words)
+    ret["comment"] = "New user %s created" % name
+    ret["changes"] = _info(name, adding["local"])
+    if not wanted["createhome"]:
+        ret["changes"]["home"] = ""
+    if "shadow.info" not in __salt__:
+        return ret
+    failed = []
+    if wanted["password"] and not wanted["empty_password"]:
+        if not __salt__["shadow.set_password"](name, wanted["password"]):
+            failed.append("set password to %s" % REDACTED)
+        ret["changes"]["password"] = REDACTED
+    elif wanted["empty_password"]:
+        if not __salt__["shadow.del_password"](name):
+            failed.append("empty password")
+        ret["changes"]["password"] = ""
+    for key, _, called in _AGES:
+        if wanted[key] is not None:
+            if not __salt__["shadow.set_" + key](name, wanted[key]):
+                failed.append("set %s to %s" % (called, wanted[key]))
+            ret["changes"][key] = wanted[key]
+    if wanted["password_lock"]:
+        if not __salt__["shadow.lock_password"](name):
+            failed.append("lock the password")
+    if failed:
+        return _with(ret, False, "User %s created but failed to %s%s" % (name, ", ".join(failed), _complaint()))
+    return ret
+
+
+# Small things
+
+
+def _hashed(name, password):
+    """The hash of the password with the salt of the one that is set, so that the same password is no change."""
+    parts = _shadow(name)["passwd"].split("$")
+    algorithm = {"5": "sha256", "6": "sha512"}.get(parts[1]) if len(parts) > 3 else None
+    if algorithm:
+        return __salt__["shadow.gen_password"](password, "$".join(parts[2:-1]), algorithm)
+    return __salt__["shadow.gen_password"](password)
+
+
+def _existing(groups):
+    """``(those that exist, those that do not)`` of a list of groups; None stays None."""
+    if groups is None:
+        return None, []
+    names = [str(group) for group in (groups.split(",") if isinstance(groups, str) else groups)]
+    missing = [group for group in names if not __salt__["group.info"](group)]
+    return [group for group in names if group not in missing], missing
+
+
+def _gid_of(group):
+    """The number of a group given by name or number; None for a name that is not there."""
+    import grp
+
+    if isinstance(group, int):
+        return group
+    try:
+        return grp.getgrnam(str(group)).gr_gid
+    except KeyError:
+        return None
+
+
+def _info(name, local):
+    return __salt__["user.info"](name, **({"root": "/"} if local else {}))
+
+
+def _shadow(name):
+    return __salt__["shadow.info"](name) if "shadow.info" in __salt__ else {"passwd": ""}
+
+
+def _shown(changes):
+    return {key: REDACTED if key == "passwd" else value for key, value in changes.items()}
+
+
+def _number(value):
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
+def _complaint():
+    """What the command that failed said, for the end of a comment."""
+    words = __context__.pop("user.complaint", "")
+    return ": %s" % words if words else ""
+
+
+def _ret(name, result, comment):
+    return {"name": name, "changes": {}, "result": result, "comment": comment}
+
+
+def _with(ret, result, comment):
+    ret["result"] = result
+    ret["comment"] = comment
+    return ret
