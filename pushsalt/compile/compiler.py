@@ -86,7 +86,7 @@ class StateCompiler:
         self._functions = functions
         self._master_tops = master_tops
         self._check = check
-        self._available = Available(tree)
+        self._available = Available(tree, opts.get("env_order") or ())
         disabled = opts.get("disabled_requisites") or []
         self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
 

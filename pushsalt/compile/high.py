@@ -22,20 +22,27 @@ ANY_ENV = "_xenv"
 
 
 class Available:
-    """The SLS names of each saltenv, listed only when a pattern needs them."""
+    """The saltenvs, and the SLS names of each, listed only when a pattern needs them."""
 
-    def __init__(self, tree: StateTree) -> None:
+    def __init__(self, tree: StateTree, env_order: Sequence[str] = ()) -> None:
         self._tree = tree
-        self._envs: set[str] | None = None
+        self._env_order = list(dict.fromkeys(env_order))
+        self._envs: list[str] | None = None
         self._names: dict[str, Sequence[str]] = {}
+
+    def envs(self) -> list[str]:
+        """The saltenvs in the order in which their top files count: ``base`` first, or as ``env_order`` says."""
+        if self._envs is None:
+            known = list(self._tree.envs())
+            if self._env_order:
+                self._envs = [env for env in self._env_order if env in known or not known]
+            else:
+                self._envs = list(dict.fromkeys(["base", *known]))
+        return self._envs
 
     def has_env(self, saltenv: str, *, dynamic: bool = True) -> bool:
         """Whether the saltenv exists. A file server with ``__env__`` roots has every one, if ``dynamic`` ones count."""
-        if saltenv == "base":
-            return True
-        if self._envs is None:
-            self._envs = set(self._tree.envs())
-        return saltenv in self._envs or (dynamic and "__env__" in self._envs)
+        return saltenv == "base" or saltenv in self.envs() or (dynamic and "__env__" in self.envs())
 
     def names(self, saltenv: str) -> Sequence[str]:
         if saltenv not in self._names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 from pushsalt.compile.high import Available
 from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree
 from pushsalt.errors import Position, RenderError
-
-log = logging.getLogger(__name__)
 
 #: (expression, match type) -> whether this target is meant. Types are Salt's: compound, glob, grain, pillar, list, ...
 Matcher = Callable[[str, str], bool]
@@ -72,11 +69,11 @@ def match_top(
     ``master_tops`` are matches from elsewhere (an external node classifier), added behind those of the top files, or
     before them with ``master_tops_first``.
     """
-    available = available or Available(tree)
+    available = available or Available(tree, options.env_order)
     result = TopResult()
     tops = _gather(tree, options, available, result)
     try:
-        top = _merge(tops, options)
+        top = _merge(tops, options, result.warnings)
     except TypeError:
         result.problems.append(Problem(NO_TARGETS, hint="A saltenv in a top file maps targets to lists of SLS."))
         return result
@@ -97,14 +94,6 @@ def match_top(
 # gather --------------------------------------------------------------------------------------------------------------
 
 
-def saltenvs(tree: StateTree, env_order: Sequence[str] = ()) -> list[str]:
-    """The saltenvs whose top files count, in order: ``base`` first, or as the option ``env_order`` says."""
-    known = list(tree.envs())
-    if env_order:
-        return [env for env in env_order if env in known] if known else list(env_order)
-    return list(dict.fromkeys(["base", *known]))
-
-
 def _gather(tree: StateTree, options: TopOptions, available: Available, result: TopResult) -> dict[str, list[Top]]:
     """saltenv -> its top file and those that it includes; one empty top where it has none."""
     if options.saltenv:
@@ -112,7 +101,7 @@ def _gather(tree: StateTree, options: TopOptions, available: Available, result: 
     elif options.state_top_saltenv:
         envs = [options.state_top_saltenv]
     else:
-        envs = saltenvs(tree, options.env_order)
+        envs = available.envs()
     strategy = options.top_file_merging_strategy
     if strategy == "same" and not options.saltenv and not options.default_top:
         text = "top_file_merging_strategy set to 'same', but no default_top configuration option was set"
@@ -162,15 +151,15 @@ def _render(render: Callable[[], RenderedSls | None], result: TopResult) -> Top 
 # merge ---------------------------------------------------------------------------------------------------------------
 
 
-def _merge(tops: Mapping[str, list[Top]], options: TopOptions) -> Top:
+def _merge(tops: Mapping[str, list[Top]], options: TopOptions, warnings: list[str]) -> Top:
     """All top files as one. Raises TypeError where a saltenv has no targets."""
     strategy = options.top_file_merging_strategy
     if strategy == "same":
-        return _merge_same(tops, options.default_top)
+        return _merge_same(tops, options.default_top, warnings)
     if strategy == "merge_all":
         return _merge_all(tops)
     if strategy != "merge":
-        log.warning("Invalid top_file_merging_strategy '%s', falling back to 'merge'", strategy)
+        warnings.append(f"Invalid top_file_merging_strategy '{strategy}', falling back to 'merge'")
     return _merge_merge(tops)
 
 
@@ -191,7 +180,7 @@ def _merge_merge(tops: Mapping[str, list[Top]]) -> Top:
     return merged
 
 
-def _merge_same(tops: Mapping[str, list[Top]], default_top: str) -> Top:
+def _merge_same(tops: Mapping[str, list[Top]], default_top: str, warnings: list[str]) -> Top:
     """What each saltenv says of itself; one without a top file takes what the ``default_top`` says of it."""
     merged: Top = {}
     for own, of_env in tops.items():
@@ -200,7 +189,7 @@ def _merge_same(tops: Mapping[str, list[Top]], default_top: str) -> Top:
             if env == own:
                 _add(merged, env, section)
         if empty and own not in merged:
-            log.warning("The '%s' saltenv has no top file, and default_top (%s) says nothing of it", own, default_top)
+            warnings.append(f"The '{own}' saltenv has no top file, and default_top ({default_top}) says nothing of it")
     return merged
 
 
@@ -218,8 +207,8 @@ def _merge_all(tops: Mapping[str, list[Top]]) -> Top:
 def _joined(old: list[Any], new: list[Any]) -> list[Any]:
     options = [item for item in [*old, *new] if isinstance(item, dict)]
     last = [item for item in new if isinstance(item, dict)] or options
-    names = dict.fromkeys(item for item in [*old, *new] if isinstance(item, str))
-    return [*last[-1:], *names]
+    names = [item for item in old if isinstance(item, str)]
+    return [*last[-1:], *names, *(item for item in new if isinstance(item, str) and item not in names)]
 
 
 def _add(merged: Top, env: Any, section: Any) -> None:
