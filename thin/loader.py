@@ -121,6 +121,11 @@ class Loader(object):
         self._reasons = {}  # name -> why its __virtual__ refused, or None
         self._index = None
 
+    def reconsider(self):
+        """Let the files that refused to load (``__virtual__``) be tried again; those that are loaded stay."""
+        self._done -= set(self._reasons)
+        self._reasons = {}
+
     # the mapping
 
     def __getitem__(self, name):
@@ -323,6 +328,11 @@ class Loaders(object):
         """Load all anew (``reload_modules``). The loaders stay the same objects: modules hold on to them."""
         for loader in (self.modules, self.states, self.utils):
             loader.clear()
+
+    def reconsider(self):
+        """Give modules that refused to load another chance: a package may have brought what they need."""
+        for loader in (self.modules, self.states, self.utils):
+            loader.reconsider()
 
     def set_grains(self, grains):
         """Put newly collected grains in the place of the old ones, in the same object."""

@@ -1,0 +1,375 @@
+"""One state: its chunk becomes a call, the call's answer a return of Salt's shape. Salt: ``State.call``."""
+
+import time
+
+from thin import guards, slots
+from thin.log import getLogger
+from thin.requisites import REQUISITES, REQUISITES_IN
+from thin.utils import args as signatures
+
+log = getLogger(__name__)
+
+#: Keys of a chunk that are for the engine, not arguments of the state.
+INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
+    "fun", "state", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless", "creates", "retry", "order",
+    "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
+    "saltenv", "umask", "use", "use_in", "aggregate", "__agg__", "__env__", "__sls__", "__id__",
+    "__sls_included_from__",
+    "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
+    "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__",
+))
+
+RETRY = {"until": (bool, True), "attempts": (int, 2), "interval": (int, 30), "splay": (int, 0)}
+
+MASK = "**********"
+
+
+class Caller(object):
+    """Calls states for an engine, and numbers them in the order in which they are called (``__run_num__``)."""
+
+    def __init__(self, loaders, engine, collect_grains=None, mock=False):
+        self.loaders = loaders
+        self.opts = loaders.opts
+        self.states = loaders.states
+        self.functions = loaders.modules
+        self.context = loaders.context
+        self._engine = engine
+        self._collect_grains = collect_grains
+        self._mock = mock
+        self._run_num = -1
+
+    def number(self):
+        """The next run number, from 0."""
+        self._run_num += 1
+        return self._run_num
+
+    def call(self, low, attempt=1):
+        """The return of a chunk, always of the right shape. A ``retry`` that is not content calls again."""
+        began, start = time.time(), time.perf_counter()
+        log.info("Running state [%s] at time %s", low.get("name"), clock(began))
+        errors = self._verify(low)
+        check = bool(low.get("__prereq__"))
+        if errors:
+            ret = {"result": False, "name": low.get("name"), "changes": {}, "comment": "".join(
+                "%s\n" % error for error in errors)}
+        else:
+            ret = unified(self._guarded(low))
+        if check:
+            low["__prereq__"] = False
+            return ret
+        ret["__sls__"] = low.get("__sls__")
+        ret["__run_num__"] = self.number()
+        if low.get("no_log"):
+            ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
+        _log_return(ret)
+        self._refresh(low, ret)
+        ret["start_time"] = clock(began)
+        ret["duration"] = round((time.perf_counter() - start) * 1000, 3)
+        ret["__id__"] = low.get("__id__")
+        if "retry" in low and "parallel" not in low and not errors:
+            return self._retried(low, ret, attempt)
+        return ret
+
+    # before the call
+
+    def _verify(self, low):
+        """Why the chunk cannot be called; nothing when it can."""
+        errors = ['Missing "%s" data' % key for key in ("state", "fun", "name") if key not in low]
+        if low.get("name") and not isinstance(low["name"], str):
+            errors.append("ID '%s' in SLS '%s' is not formed as a string, but is a %s" % (
+                low["name"], low.get("__sls__"), type(low["name"]).__name__))
+        if "umask" in low:
+            umask = low.pop("umask")
+            try:
+                low["__umask__"] = int(str(umask), 8)
+            except ValueError:
+                errors.append("Invalid umask: %s" % umask)
+        if errors:
+            return errors
+        full = "%s.%s" % (low["state"], low["fun"])
+        if full not in self.states:
+            if "__sls__" not in low:
+                return ["Specified state '%s' was not found" % full]
+            return ["State '%s' was not found in SLS '%s'" % (full, low["__sls__"]),
+                    "Reason: %s" % self.states.missing(full)]
+        shape = signatures.spec(self.states[full])
+        return ["Missing parameter %s for state %s" % (name, full)
+                for name in shape.args[:len(shape.args) - len(shape.defaults)] if name not in low]
+
+    # the call
+
+    def _guarded(self, low):
+        """The state's own return, or that of the guard which kept it from running; an exception is a return too."""
+        full, kwargs = "%s.%s" % (low["state"], low["fun"]), {}
+        self.context["runas"] = low.get("runas")
+        self.context["runas_password"] = (
+            low["password"] if low["state"] == "cmd" and "password" in low else low.get("runas_password"))
+        test = self.opts.get("test", False)
+        if low.get("__prereq__"):
+            self.opts["test"] = True
+        try:
+            function = self.states[full]
+            args, kwargs = signatures.bind(function, low, INTERNAL, full)
+            ret = {"result": False, "name": low["name"], "changes": {}}
+            if "%s.mod_run_check" % low["state"] not in self.states:
+                verdict = guards.before(low, self.functions, self.context)
+                if verdict is not None:
+                    ret.update(verdict, __sls__=low.get("__sls__"), __id__=low.get("__id__"))
+            if ret["result"] is False:
+                ret = self._executed(low, full, function, args, kwargs)
+            if "check_cmd" in low and ("%s.mod_run_check_cmd" % low["state"] not in self.states
+                                       or "check_cmd" not in signatures.spec(function).optional):
+                ret.update(guards.check_cmd(low, self.functions))
+            return ret
+        except Exception as exc:
+            return failed(low, exc)
+        finally:
+            self.opts["test"] = test
+            self.context.pop("runas", None)
+            self.context.pop("runas_password", None)
+
+    def _executed(self, low, full, function, args, kwargs):
+        if self._mock:
+            return {"name": args[0] if args else kwargs["name"], "comment": "Not called, mocked", "changes": {},
+                    "result": True}
+        ret = self._forbidden(low, full)
+        if ret is not None:
+            return ret
+
+        def execute():
+            values = [slots.fill(value, self.functions) for value in args]
+            named = {key: slots.fill(kwargs[key], self.functions) for key in kwargs}
+            with Umask(low.get("__umask__")), Injected(self.states.module(full), self._globals(low, kwargs)):
+                return function(*values, **named)
+
+        if low.get("parallel") and not low.get("__prereq__"):
+            ret = self._engine.start_parallel(low, lambda: self._parallel(low, execute))
+            if ret is not None:
+                return ret
+        return execute()
+
+    def _globals(self, low, kwargs):
+        """The dunders that a state module has while one of its states runs."""
+        env = low.get("__env__", "base")
+        if not self.opts.get("lock_saltenv"):
+            if "saltenv" in low:
+                env = low["saltenv"]
+            elif isinstance(kwargs.get("env"), str):
+                env = kwargs["env"]
+        return {
+            "__low__": dict(low), "__running__": self._engine.running, "__lowstate__": self._engine.chunks,
+            "__instance_id__": str(id(self._engine)), "__env__": str(env), "__user__": self.opts.get("user", "UNKNOWN"),
+        }
+
+    def _forbidden(self, low, full):
+        """A return when ``global_state_conditions`` has conditions for this state and none of them holds."""
+        conditions = self.opts.get("global_state_conditions")
+        found = []
+        for pattern, entries in (conditions.items() if isinstance(conditions, dict) else ()):
+            if pattern in ("*", full, low["state"]):
+                entries = [entries] if isinstance(entries, str) else entries
+                found.extend(self.functions["match.compound"](entry) for entry in entries)
+        if not found or any(found):
+            return None
+        return {"name": low["name"], "changes": {}, "result": None,
+                "comment": "Failed to meet global state conditions. State not called."}
+
+    # after the call
+
+    def _refresh(self, low, ret):
+        """Take note of what the state may have changed: packages and module files bring new functions."""
+        again = False
+        if low.get("reload_grains") and self._collect_grains is not None:
+            self.loaders.set_grains(self._collect_grains())
+            again = True
+        if low.get("reload_pillar"):
+            from thin import link
+
+            self.loaders.pillar.clear()
+            self.loaders.pillar.update(link.pillar())
+            again = True
+        if low.get("force_reload_modules") or (ret["changes"] and (again or low.get("reload_modules"))):
+            self.loaders.refresh()
+        elif ret["changes"] and low["state"] in ("pkg", "ports", "pip", "file", "cmd", "archive"):
+            self.loaders.reconsider()
+
+    def _retried(self, low, ret, attempt):
+        rules = retry_rules(low["retry"])
+        if self.opts.get("test"):
+            ret["comment"] = "  ".join((str(ret["comment"] or ""), _would_retry(rules)))
+            return ret
+        if rules["until"] == ret["result"] or rules["attempts"] <= attempt:
+            return ret
+        pause = _pause(rules)
+        log.info("State result does not match retry until value, state will be re-run in %s seconds", pause)
+        time.sleep(pause)
+        again = self.call(low, attempt + 1)
+        again["comment"] = "\n".join((_attempt(attempt, ret), again["comment"] or ""))
+        again["duration"] = round(again["duration"] + ret["duration"] + pause * 1000, 3)
+        if attempt == 1:
+            again["start_time"] = ret["start_time"]
+        return again
+
+    def _parallel(self, low, execute):
+        """What a parallel state's process computes: its return with its own times, retried there."""
+        began, start = time.time(), time.perf_counter()
+        attempt, rules = 1, retry_rules(low["retry"]) if "retry" in low else None
+        comments, waited = [], 0
+        while True:
+            try:
+                ret = unified(execute())
+            except Exception as exc:
+                ret = failed(low, exc)
+            if rules is None or self.opts.get("test") or rules["until"] == ret["result"] or (
+                    attempt >= rules["attempts"]):
+                break
+            comments.append(_attempt(attempt, ret))
+            pause = _pause(rules)
+            waited += pause
+            time.sleep(pause)
+            attempt += 1
+        if comments:
+            ret["comment"] = "\n".join(comments + [ret["comment"] or ""])
+        elif rules is not None and self.opts.get("test"):
+            ret["comment"] = "  ".join((str(ret["comment"] or ""), _would_retry(rules)))
+        ret.update(start_time=clock(began), duration=round((time.perf_counter() - start) * 1000, 3), __parallel__=True)
+        if low.get("no_log"):
+            ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
+        return ret
+
+
+class Umask(object):
+    """The process's umask within a block; None leaves it."""
+
+    def __init__(self, mask):
+        self._mask = mask
+
+    def __enter__(self):
+        import os
+
+        self._before = os.umask(self._mask) if self._mask is not None else None
+
+    def __exit__(self, *args):
+        import os
+
+        if self._before is not None:
+            os.umask(self._before)
+
+
+class Injected(object):
+    """Globals of a module within a block. States may call each other, so what was there before comes back."""
+
+    def __init__(self, space, values):
+        self._space, self._values = space, values
+
+    def __enter__(self):
+        self._before = {name: self._space.get(name) for name in self._values}
+        self._space.update(self._values)
+
+    def __exit__(self, *args):
+        self._space.update(self._before)
+
+
+def clock(seconds):
+    """The local time of day with microseconds: ``HH:MM:SS.ffffff``."""
+    return "%s.%06d" % (time.strftime("%H:%M:%S", time.localtime(seconds)), seconds % 1 * 1000000)
+
+
+def not_run(low, result, comment, number):
+    """The return of a state that was not called."""
+    return {
+        "changes": {}, "result": result, "duration": 0.0, "start_time": clock(time.time()), "comment": comment,
+        "__state_ran__": False, "__run_num__": number, "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
+        "name": low.get("name"),
+    }
+
+
+def failed(low, exc):
+    """The return of a state that raised: Salt's sentence, with the traceback, which is what module authors look for."""
+    import traceback
+
+    text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
+    log.debug("An exception occurred in this state: %s", exc)
+    return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
+            "comment": "An exception occurred in this state: %s" % text}
+
+
+def unified(ret):
+    """A state's answer as a well-formed return: what is malformed becomes a failure that says so."""
+    problem = malformed(ret)
+    for part in (ret.get("sub_state_run") or () if not problem else ()):
+        problem = problem or malformed(part, ("changes", "result", "low"))
+    if problem:
+        return {"result": False, "name": "later", "changes": {},
+                "comment": "An exception occurred in this state: %s" % problem}
+    for part in [ret] + list(ret.get("sub_state_run") or ()):
+        if isinstance(part.get("comment"), (list, tuple)):
+            part["comment"] = "\n".join(_text(line) for line in part["comment"])
+        if part.get("result") is not None:
+            part["result"] = bool(part["result"])
+    return ret
+
+
+def malformed(ret, keys=("name", "result", "changes", "comment")):
+    """What is wrong with the shape of a state's answer, in Salt's words; None when nothing is."""
+    if not isinstance(ret, dict):
+        return "Malformed state return. Data must be a dictionary type."
+    if not isinstance(ret.get("changes"), dict):
+        return "'Changes' should be a dictionary."
+    missing = [key for key in keys if key not in ret]
+    if missing:
+        return "The following keys were not present in the state return: %s." % ", ".join(missing)
+    return None
+
+
+def masked(value):
+    """The value with every scalar hidden, for ``no_log``: shapes and keys stay."""
+    if isinstance(value, dict):
+        return {key: masked(value[key]) for key in value}
+    if isinstance(value, (list, tuple)):
+        return [masked(item) for item in value]
+    return value if value is None or value == "" or (isinstance(value, bool) and not value) else MASK
+
+
+def retry_rules(given):
+    """until, attempts, interval (seconds), splay (seconds) of a ``retry``, defaults in place of what is no good."""
+    rules = {name: default for name, (_, default) in RETRY.items()}
+    if given is False:
+        rules["attempts"] = 0
+    elif isinstance(given, dict):
+        for name in given:
+            if name in RETRY and isinstance(given[name], RETRY[name][0]):
+                rules[name] = given[name]
+            elif name in RETRY:
+                log.warning("An invalid value was passed for the retry %s, using default value '%s'", name, rules[name])
+    elif given is not True:
+        log.warning("State is set to retry, but retry: True or a valid dict for retry configuration was not found. "
+                    "Using retry defaults")
+    return rules
+
+
+def _pause(rules):
+    if not rules["splay"]:
+        return rules["interval"]
+    import random
+
+    return rules["interval"] + random.randint(0, rules["splay"])  # noqa: S311
+
+
+def _would_retry(rules):
+    return ("The state would be retried every %(interval)s seconds (with a splay of up to %(splay)s seconds) "
+            "a maximum of %(attempts)s times or until a result of %(until)s is returned" % rules)
+
+
+def _attempt(attempt, ret):
+    return 'Attempt %d: Returned a result of "%s", with the following comment: "%s"' % (
+        attempt, ret["result"], ret["comment"])
+
+
+def _text(line):
+    return line.decode("utf-8", "replace") if isinstance(line, bytes) else str(line)
+
+
+def _log_return(ret):
+    text = ret["comment"] if not ret["changes"] else str(ret["changes"])
+    (log.error if ret["result"] is False else log.info)("%s", text or "No changes made for %s" % ret["name"])

@@ -1,0 +1,366 @@
+"""Runs a lowstate: each chunk when its requisites allow it, with Salt's rules, returns and comments.
+
+``Engine(loaders, …).run(chunks)`` gives ``{tag: return}``; ``on_start(tag)`` and ``on_done(tag, return)`` tell of it.
+The chunks come in the order of the run, as ``state.show_low_sls`` shows them. One chunk is run in ``thin.call_state``;
+what it waits for is decided in ``thin.requisites``. Salt: ``State.call_chunks``, ``call_chunk``, ``call_listen``.
+"""
+
+import time
+
+from thin.call_state import Caller, clock, not_run
+from thin.log import getLogger
+from thin.requisites import REQUISITES, Graph, status, tag_of
+
+log = getLogger(__name__)
+
+NOT_RUN = {
+    "skip_req": "State was not run because requisites were skipped by another state",
+    "pre": "No changes detected",
+    "onfail": "State was not run because onfail req did not change",
+    "onchanges": "State was not run because none of the onchanges reqs changed",
+}
+
+#: More than this deep, one chunk waits for itself.
+DEPTH_LIMIT = 20
+
+
+class Failhard(Exception):
+    """A chunk with ``failhard`` failed: the run ends."""
+
+
+class Engine(object):
+    """One run. ``loaders`` are the target's (thin.loader.Loaders); ``collect_grains()`` collects them anew.
+
+    ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
+    """
+
+    def __init__(self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False):
+        self.loaders = loaders
+        self.opts = loaders.opts
+        self.running = {}  # tag -> return
+        self.checks = {}  # tag -> return of its prereq check
+        self.graph = None
+        self.chunks = []
+        self._jobs = jobs
+        self._on_start = on_start or (lambda tag: None)
+        self._on_done = on_done or (lambda tag, ret: None)
+        self._reported = set()
+        self._initialised = set()
+        self._caller = Caller(loaders, self, collect_grains, mock)
+
+    @property
+    def test(self):
+        return bool(self.opts.get("test"))
+
+    def run(self, chunks):
+        """Run all chunks, then what listens. Returns ``{tag: return}``."""
+        unique = {}
+        for chunk in chunks:
+            unique.setdefault(tag_of(chunk), dict(chunk))
+        self.chunks = list(unique.values())
+        self.graph = self._graph(unique)
+        disabled = self._disabled()
+        try:
+            # A chunk that others prereq stands in the order twice: its check, and itself. Whatever the order left
+            # out comes last.
+            order = [unique[tag_of(chunk)] for chunk in chunks]
+            self._run_all(order + [low for low in self.chunks if low.get("__prereq__")])
+            self._run_all(self.chunks)
+        except Failhard:
+            pass
+        else:
+            self._listen()
+        finally:
+            self._wait_for_jobs()
+        for tag in disabled:
+            self.running.setdefault(tag, disabled[tag])
+        return self.running
+
+    # the order of the run
+
+    def _graph(self, unique):
+        for low in unique.values():
+            low.pop("__prereq__", None)
+            low.pop("__prerequiring__", None)
+            self._watch_or_require(low)
+        ignored = self.opts.get("disabled_requisites") or []
+        graph = Graph(unique, [ignored] if isinstance(ignored, str) else ignored)
+        graph.aggregate(self._aggregates)
+        return graph
+
+    def _watch_or_require(self, low):
+        """A state module without ``mod_watch`` cannot watch: it requires."""
+        for watch, require in (("watch", "require"), ("watch_any", "require_any")):
+            if watch in low and "%s.mod_watch" % low["state"] not in self.loaders.states:
+                low[require] = list(low.get(require) or []) + list(low.pop(watch))
+
+    def _aggregates(self, low):
+        wanted = low.get("aggregate", self.opts.get("state_aggregate", False))
+        if wanted is not True and (not isinstance(wanted, (list, tuple)) or low["state"] not in wanted):
+            return False
+        return "%s.mod_aggregate" % low["state"] in self.loaders.states
+
+    def _run_all(self, order):
+        pending = {}
+        for low in order:
+            self._retry_pending(pending)
+            if tag_of(low) not in self.running and tag_of(low) not in pending:
+                if self._chunk(low):
+                    pending[tag_of(low)] = low
+                self._check_failhard(low)
+        while pending:
+            self._jobs.step()
+            self._retry_pending(pending)
+        self._wait_for_jobs()
+
+    def _retry_pending(self, pending):
+        self._collect_jobs()
+        for tag in list(pending):
+            if not self._chunk(pending[tag]):
+                low = pending.pop(tag)
+                self._check_failhard(low)
+
+    def _check_failhard(self, low):
+        ret = self.running.get(tag_of(low))
+        if ret is not None and not self.test and low.get("failhard", self.opts.get("failhard", False)):
+            if ret["result"] is not None and not ret["result"]:
+                raise Failhard()
+
+    # one chunk
+
+    def _chunk(self, low, depth=0):
+        """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
+        low = self._aggregated(low)
+        self._initialise(low)
+        tag = tag_of(low)
+        wanted = self.graph.dependencies(low)
+        if not low.get("parallel"):
+            self._wait_for_jobs([tag_of(chunk) for _, chunk in wanted])
+        word, required = status(wanted, self.running, self.checks, self._at_work())
+        if word == "unmet":
+            if self._run_required(low, tag, wanted, required, depth):
+                return True
+        elif word == "pending":
+            return True
+        elif word == "fail":
+            self._required_failed(low, tag, required)
+        elif word in NOT_RUN:
+            self._record(low, tag, not_run(low, True, NOT_RUN[word], self._caller.number()))
+        elif low.get("__prereq__"):
+            self.checks[tag] = self._call(low)
+        elif word == "skip_watch":
+            ret = self._call(low)
+            ret["comment"] += " mod_watch was not run because requisites were skipped by another state"
+            self.running[tag] = ret
+        elif word == "change":
+            self.running[tag] = self._call_and_watch(low, required)
+        else:
+            self.running[tag] = self._call(low)
+        self._report(low, tag)
+        return False
+
+    def _call(self, low):
+        if not low.get("__prereq__"):
+            self._on_start(tag_of(low))
+        return self._caller.call(low)
+
+    def _call_and_watch(self, low, required):
+        ret = self._call(low)
+        if ret["changes"] or ret.get("skip_watch"):
+            return ret
+        return self._caller.call(dict(low, sfun=low["fun"], fun="mod_watch", __reqs__=required))
+
+    def _run_required(self, low, tag, wanted, required, depth):
+        """Run what the chunk waits for, then the chunk. True: something is still at work in parallel."""
+        for requisite, chunk in wanted:
+            other = tag_of(chunk)
+            if other not in self.running and not (requisite == "prereq" and other in self.checks):
+                if self._chunk(chunk):
+                    return True
+                self._check_failhard(chunk)
+        if low.get("__prereq__"):
+            self._check_after_required(low, tag)
+        elif depth >= DEPTH_LIMIT:
+            log.error("Recursive requisite found")
+            self._record(low, tag, not_run(low, False, "Recursive requisite found", self._caller.number()))
+        elif self._chunk(low, depth + 1):
+            return True
+        self._check_failhard(low)
+        return False
+
+    def _check_after_required(self, low, tag):
+        """The check of a prereq whose own requisites have only now run."""
+        word, _ = status(self.graph.dependencies(low), self.running, self.checks)
+        if word == "pre":
+            self.checks[tag] = not_run(low, True, NOT_RUN["pre"], self._caller.number())
+            return
+        ret = self.checks[tag] = self._caller.call(low)
+        if not ret["changes"] and word == "change":
+            ret["changes"], ret["result"] = {"watch": "watch"}, None
+
+    def _required_failed(self, low, tag, required):
+        if tag in self.checks:
+            # The check said what would change; since its prereq failed, nothing did.
+            ret = self.checks[tag]
+            ret.update(changes={}, __run_num__=self._caller.number(), name=low.get("name"), __sls__=low.get("__sls__"),
+                       __id__=low.get("__id__"))
+            ret.setdefault("start_time", clock(time.time()))
+            ret.setdefault("duration", 0.0)
+            self.running[tag] = ret
+            return
+        failed = {}
+        for chunks in required.values():
+            for chunk in chunks:
+                other = tag_of(chunk)
+                ret = self.checks.get(other, self.running.get(other))
+                if ret is not None and ret["result"] is False:
+                    failed["%s.%s" % (chunk.get("__sls__"), chunk["__id__"])] = None
+        comment = "One or more requisite failed: %s" % ", ".join(failed)
+        self._record(low, tag, not_run(low, False, comment, self._caller.number()))
+
+    def _record(self, low, tag, ret):
+        self.running[tag] = ret
+        if low.get("__prereq__"):
+            self.checks[tag] = ret
+
+    def _report(self, low, tag):
+        """Tell of a return once it is final, and record the states that ran inside of it."""
+        ret = self.running.get(tag)
+        if ret is None or tag in self._reported or tag in self._at_work():
+            return
+        self._reported.add(tag)
+        inner = ret.pop("sub_state_run", None) or ()
+        self._on_done(tag, ret)
+        for part in inner:
+            sub_tag = tag_of(part["low"])
+            sub = {
+                "name": low.get("name"), "changes": part["changes"], "result": part["result"],
+                "duration": part.get("duration", 0.0), "start_time": part.get("start_time", clock(time.time())),
+                "comment": part.get("comment", ""), "__state_ran__": True, "__run_num__": self._caller.number(),
+                "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
+            }
+            self.running[sub_tag] = sub
+            self._reported.add(sub_tag)
+            self._on_done(sub_tag, sub)
+
+    # hooks of state modules
+
+    def _aggregated(self, low):
+        group = None if low.get("__agg__") else self.graph.group(low)
+        if not group:
+            return low
+        low["__agg__"] = True
+        try:
+            return self.loaders.states["%s.mod_aggregate" % low["state"]](low, group, self.running)
+        except TypeError:
+            log.error("Failed to execute aggregate for state %s", low["state"])
+            return low
+
+    def _initialise(self, low):
+        """The module's ``mod_init``, until it says that it is done."""
+        name = "%s.mod_init" % low["state"]
+        if low["state"] in self._initialised or "%s.%s" % (low["state"], low["fun"]) not in self.loaders.states:
+            return
+        if name not in self.loaders.states or self.loaders.states[name](low):
+            self._initialised.add(low["state"])
+
+    # listen
+
+    def _listen(self):
+        """Run ``mod_watch`` of every chunk that listens to one that changed."""
+        by_key = {(low["state"], low["__id__"], low["name"]): low for low in self.chunks}
+        watchers, errors = {}, {}
+        for (state, name), target in self._listeners():
+            sources = [low for key, low in by_key.items() if target[0] == key[0] and target[1] in key]
+            if not sources:
+                self._unknown_listen(errors, *target)
+            if not any(self.running.get(tag_of(low), {}).get("changes") for low in sources):
+                continue
+            found = [low for key, low in by_key.items() if state == key[0] and name in key]
+            if not found:
+                self._unknown_listen(errors, state, name)
+            for chunk in found:
+                low = {key: chunk[key] for key in chunk if key not in REQUISITES}
+                low.update(sfun=chunk["fun"], fun="mod_watch", __id__="listener_%s" % chunk["__id__"])
+                watchers.setdefault(tag_of(low), low)
+        if watchers:
+            self.graph = self._graph(watchers)
+            self.chunks = list(watchers.values())
+            try:
+                self._run_all(self.chunks)
+            except Failhard:
+                pass
+        for tag in errors:
+            errors[tag]["__run_num__"] = self._caller.number()
+            self.running[tag] = errors[tag]
+            self._on_done(tag, errors[tag])
+
+    def _listeners(self):
+        """``((state, id or name) of the listener, (state, id or name) it listens to)``, in order."""
+        for low in self.chunks:
+            for target in low.get("listen") or ():
+                if not isinstance(target, dict):
+                    named = [other for other in self.chunks if target in (other["__id__"], other["name"])]
+                    target = {named[-1]["state"]: named[-1]["__id__"]} if named else {}
+                for kind, name in target.items():
+                    yield (low["state"], low["__id__"]), (kind, name)
+            for listener in low.get("listen_in") or ():
+                for kind, name in (listener if isinstance(listener, dict) else {}).items():
+                    yield (kind, name), (low["state"], low["__id__"])
+
+    def _unknown_listen(self, errors, state, name):
+        tag = "Listen_Error_|-listen_%s_|-listen_%s_|-Listen_Error" % (name, state)
+        errors[tag] = {
+            "comment": "Referenced state %s: %s does not exist" % (state, name), "name": "listen_%s:%s" % (state, name),
+            "result": False, "changes": {}, "__id__": "listen_%s" % name, "__sls__": None, "duration": 0.0,
+            "start_time": clock(time.time()),
+        }
+
+    # states that are switched off
+
+    def _disabled(self):
+        """Returns of the chunks that the grain ``state_runs_disabled`` (globs) forbids; they are not run.
+
+        The grain is looked at only where grains were set by ``state.disable``, which is in the options then.
+        """
+        patterns = self.opts.get("state_runs_disabled") or ()
+        if not patterns:
+            return {}
+        import fnmatch
+
+        found = {}
+        for low in self.chunks:
+            name = "%s.%s" % (low["state"], low["fun"])
+            for pattern in patterns:
+                if fnmatch.fnmatch(name, pattern):
+                    found[tag_of(low)] = not_run(low, False, (
+                        'The state function "%s" is currently disabled by "%s", to re-enable, run state.enable %s.' % (
+                            name, pattern, pattern)), self._caller.number())
+                    break
+        self.running.update(found)
+        for tag in found:
+            self._on_done(tag, found[tag])
+        return found
+
+    # parallel chunks
+
+    def start_parallel(self, low, function):
+        """Run ``function()`` beside the others; returns a preliminary return, or None when that cannot be done."""
+        return self._jobs.start(tag_of(low), low, function) if self._jobs is not None else None
+
+    def _at_work(self):
+        return self._jobs.tags() if self._jobs is not None else ()
+
+    def _collect_jobs(self):
+        for low, ret in (self._jobs.finished() if self._jobs is not None else ()):
+            tag = tag_of(low)
+            if tag in self.running:
+                self.running[tag].update(ret)
+                self._report(low, tag)
+
+    def _wait_for_jobs(self, tags=None):
+        """Wait until these (all) parallel chunks are done."""
+        self._collect_jobs()
+        while self._jobs is not None and any(tags is None or tag in tags for tag in self._at_work()):
+            self._jobs.step()
+            self._collect_jobs()

@@ -1,0 +1,266 @@
+"""Reading, comparing and matching of nested data, with Salt's rules. Salt: ``salt.utils.data``."""
+
+import copy
+from collections.abc import Mapping
+
+DELIMITER = ":"
+
+
+def traverse_dict_and_list(data, key, default=None, delimiter=DELIMITER):
+    """What is at the path ``key`` (``a:b:0``): keys of dicts, indexes of lists; ``default`` when there is nothing.
+
+    In a list, a name is looked for in the dicts that it holds. ``key`` may be a list of names, or one number.
+    """
+    if isinstance(key, str):
+        key = key.split(delimiter)
+    elif isinstance(key, int):
+        key = [key]
+    for each in key:
+        if isinstance(data, list):
+            data = _in_list(data, each)
+        else:
+            data = _in_dict(data, each)
+        if data is _NOTHING:
+            return default
+    return data
+
+
+def traverse_dict(data, key, default=None, delimiter=DELIMITER):
+    """The same through dicts alone."""
+    for each in key.split(delimiter):
+        try:
+            data = data[each]
+        except (KeyError, IndexError, TypeError):
+            return default
+    return data
+
+
+_NOTHING = object()
+
+
+def _in_dict(data, each):
+    try:
+        return data[each]
+    except TypeError:
+        return _NOTHING
+    except KeyError:
+        pass
+    number = scalar(each)
+    try:
+        return _NOTHING if number is each else data[number]
+    except (KeyError, TypeError):
+        return _NOTHING
+
+
+def _in_list(data, each):
+    try:
+        index = int(each)
+    except (TypeError, ValueError):
+        index = None
+    for item in data:
+        name = each if index is None else index
+        if isinstance(item, dict) and name in item:
+            return item[name]
+    try:
+        return _NOTHING if index is None else data[index]
+    except IndexError:
+        return _NOTHING
+
+
+def scalar(text):
+    """The number, truth value or None that a plain text is in YAML; the text itself when it is none of these."""
+    if not isinstance(text, str):
+        return text
+    known = {"true": True, "false": False, "null": None, "none": None, "~": None}
+    if text.lower() in known:
+        return known[text.lower()]
+    for kind in (int, float):
+        try:
+            if text.strip() == text and "_" not in text:
+                return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_match=False):
+    """Whether ``path:pattern`` holds: a glob, regular expression or exact text, without regard to case.
+
+    Every way to cut the expression into path and pattern is tried, so both may hold the delimiter. ``*`` as a path
+    stands for any key. The value may be a dict (its keys are matched), a list (any item) or a scalar.
+    """
+    def same(value, pattern):
+        value, pattern = str(value).lower(), str(pattern).lower()
+        if regex_match:
+            import re
+
+            try:
+                return re.match(pattern, value) is not None
+            except re.error:
+                return False
+        if exact_match:
+            return value == pattern
+        import fnmatch
+
+        return fnmatch.fnmatch(value, pattern)
+
+    def in_dict(value, pattern):
+        wildcard = pattern.startswith("*:")
+        pattern = pattern[2:] if wildcard else pattern
+        if pattern == "*" or pattern in value or any(same(key, pattern) for key in value):
+            return True
+        if subdict_match(value, pattern, regex_match=regex_match, exact_match=exact_match):
+            return True
+        if not wildcard:
+            return False
+        return any(
+            in_dict(item, pattern) if isinstance(item, dict)
+            else any(same(one, pattern) for one in item) if isinstance(item, list)
+            else same(item, pattern) for item in value.values())
+
+    parts = expr.split(delimiter)
+    for cut in range(len(parts) - 1, 0, -1):
+        path, pattern = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
+        if path == "*":
+            found, pattern = data, expr
+        else:
+            found = traverse_dict_and_list(data, path, {}, delimiter)
+        if isinstance(found, dict):
+            if found and in_dict(found, pattern):
+                return True
+        elif isinstance(found, (list, tuple)):
+            if any((isinstance(item, dict) and in_dict(item, pattern)) or same(item, pattern) for item in found):
+                return True
+        elif same(found, pattern):
+            return True
+    return False
+
+
+def filter_by(lookup_dict, lookup, traverse, merge=None, default="default", base=None):
+    """The value of the key of ``lookup_dict`` (a glob) that fits the value of ``lookup`` in ``traverse``.
+
+    The first value that fits wins, else ``default``'s; ``base`` names the entry below it, ``merge`` is put over it.
+    Raises SaltException where a dict is needed and something else is there.
+    """
+    import fnmatch
+
+    from thin.exceptions import SaltException
+    from thin.utils import dictupdate
+
+    ret = None
+    values = traverse_dict_and_list(traverse, lookup, [])
+    for value in values if isinstance(values, list) else [values]:
+        ret = next((lookup_dict[key] for key in lookup_dict if fnmatch.fnmatchcase(str(value), str(key))), None)
+        if ret is not None:
+            break
+    if ret is None:
+        ret = lookup_dict.get(default)
+    if base and base in lookup_dict:
+        below = lookup_dict[base]
+        if ret is None:
+            ret = below
+        elif isinstance(below, Mapping):
+            if not isinstance(ret, Mapping):
+                raise SaltException("filter_by default and look-up values must both be dictionaries.")
+            ret = dictupdate.update(copy.deepcopy(below), ret)
+    if merge:
+        if not isinstance(merge, Mapping):
+            raise SaltException("filter_by merge argument must be a dictionary.")
+        if ret is None:
+            ret = merge
+        else:
+            dictupdate.update(ret, copy.deepcopy(merge))
+    return ret
+
+
+def compare_dicts(old=None, new=None):
+    """``{key: {"old": …, "new": …}}`` of the keys that differ; what is not there is ``""``."""
+    old, new = old or {}, new or {}
+    ret = {}
+    for key in list(old) + [key for key in new if key not in old]:
+        if key not in old or key not in new or old[key] != new[key]:
+            ret[key] = {"old": old.get(key, ""), "new": new.get(key, "")}
+    return ret
+
+
+def compare_lists(old=None, new=None):
+    """``{"old": items gone, "new": items added}``, each only when there are any."""
+    old, new = old or [], new or []
+    both = {"new": [item for item in new if item not in old], "old": [item for item in old if item not in new]}
+    return {key: both[key] for key in both if both[key]}
+
+
+def recursive_diff(old, new, ignore_missing_keys=False):
+    """``{"old": …, "new": …}`` reduced to what differs, at any depth; ``{}`` when nothing does."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        left, right = {}, {}
+        for key in list(old) + [key for key in new if key not in old]:
+            if key not in new:
+                if not ignore_missing_keys:
+                    left[key] = old[key]
+            elif key not in old:
+                right[key] = new[key]
+            else:
+                inner = recursive_diff(old[key], new[key], ignore_missing_keys)
+                if inner:
+                    left[key], right[key] = inner["old"], inner["new"]
+        return {"old": left, "new": right} if left or right else {}
+    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+        inner = [recursive_diff(one, other, ignore_missing_keys) for one, other in zip(old, new)]
+        count = len(inner)
+        left = [item["old"] for item in inner if item] + list(old[count:])
+        right = [item["new"] for item in inner if item] + list(new[count:])
+        return {"old": type(old)(left), "new": type(new)(right)} if left or right else {}
+    if isinstance(old, set) and isinstance(new, set):
+        return {"old": old - new, "new": new - old} if old != new else {}
+    return {} if old == new else {"old": old, "new": new}
+
+
+def repack_dictlist(data):
+    """One dict out of a list of one-key dicts, as YAML lists of ``key: value`` are; plain items get None.
+
+    ``{}`` for anything else.
+    """
+    if not isinstance(data, list):
+        return {}
+    ret = {}
+    for item in data:
+        if isinstance(item, dict) and len(item) == 1:
+            ret.update(item)
+        elif isinstance(item, (str, int, float)):
+            ret[item] = None
+        else:
+            return {}
+    return ret
+
+
+def is_dictlist(data):
+    """Whether this is a list of dicts with one key each."""
+    return isinstance(data, list) and all(isinstance(item, dict) and len(item) == 1 for item in data)
+
+
+def is_true(value=None):
+    """Whether a value means yes: a number over 0, the text ``true``, or what Python takes for true."""
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        pass
+    if isinstance(value, float):
+        return value > 0
+    return value.lower() == "true" if isinstance(value, str) else bool(value)
+
+
+def decode(data):
+    """The data with every bytes in it as text, at any depth; what is no UTF-8 stays bytes."""
+    if isinstance(data, bytes):
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            return data
+    if isinstance(data, dict):
+        return {decode(key): decode(data[key]) for key in data}
+    if isinstance(data, list):
+        return [decode(item) for item in data]
+    if isinstance(data, tuple):
+        return tuple(decode(item) for item in data)
+    return data
