@@ -1,0 +1,309 @@
+"""Files of the file server on the target. Salt: salt.modules.cp.
+
+What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. There is no cache that
+outlives a run but that of sources from the web, so "caching" gives the path of a private copy.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
+
+def _env(saltenv=None):
+    return saltenv or __opts__.get("saltenv") or "base"
+
+
+def _cachedir():
+    return __opts__.get("cachedir") or "/var/cache/salt/minion"
+
+
+def _split(path, saltenv):
+    """(URL without its saltenv, saltenv)."""
+    url, _, query = path.partition("?saltenv=")
+    return url, query or _env(saltenv)
+
+
+def _ask(function, *args, **kwargs):
+    from thin import link
+
+    try:
+        return link.ask("cp." + function, args, kwargs)
+    except link.LinkError as exc:
+        raise CommandExecutionError("cp.%s: %s" % (function, exc))
+
+
+def _fetch(path, saltenv, verify_ssl=True):
+    """The path of a local copy of any source, or None."""
+    from thin import link
+    from thin.utils.files import sources
+
+    url, saltenv = _split(path, saltenv)
+    cache = None
+    if sources.scheme(url) in sources.REMOTE:
+        from thin.utils.files import web
+
+        cache = web.cache_path(url, _cachedir(), saltenv)
+    try:
+        return sources.fetch(url, saltenv, verify_ssl, cache=cache)
+    except link.LinkError as exc:
+        raise CommandExecutionError(str(exc))
+
+
+def _put(pieces, dest, makedirs=False):
+    """Write to ``dest``; False when its directory is not there."""
+    from thin.utils.files import atomic, owner
+
+    if not os.path.isdir(os.path.dirname(dest) or "."):
+        if not makedirs:
+            return False
+        atomic.makedirs(dest)
+    mode = None if os.path.exists(dest) else owner.mode_bits(owner.default_mode())
+    atomic.write(os.path.realpath(dest), pieces, mode=mode)
+    return True
+
+
+def _rendered(text, saltenv, template, context=None, defaults=None):
+    from thin import link
+    from thin.utils.files import sources
+
+    try:
+        return sources.text(text, saltenv, template, context, defaults).data
+    except link.LinkError as exc:
+        raise CommandExecutionError(str(exc))
+
+
+def _destination(path, dest):
+    return os.path.join(dest, os.path.basename(path)) if dest.endswith(os.sep) or os.path.isdir(dest) else dest
+
+
+# -- what only the controller knows -------------------------------------------------------------------------------
+
+
+def envs():
+    """The environments of the file server."""
+    return _ask("envs")
+
+
+def list_states(saltenv=None):
+    """The SLS of an environment."""
+    return _ask("list_states", _env(saltenv))
+
+
+def list_master(saltenv=None, prefix=""):
+    """The files of an environment."""
+    return _ask("list_master", _env(saltenv), prefix)
+
+
+def list_master_dirs(saltenv=None, prefix=""):
+    """The directories of an environment."""
+    return _ask("list_master_dirs", _env(saltenv), prefix)
+
+
+def list_master_symlinks(saltenv=None, prefix=""):
+    """{link: target} of an environment."""
+    return _ask("list_master_symlinks", _env(saltenv), prefix)
+
+
+def stat_file(path, saltenv=None, octal=True):
+    """The mode of a file, as text ("0644") or, without ``octal``, as number; None when there is no such file."""
+    from thin.utils.files import owner, sources
+
+    url, saltenv = _split(path, saltenv)
+    if sources.scheme(url) == "salt":
+        return _ask("stat_file", url, saltenv=saltenv, octal=octal)
+    try:
+        st = os.stat(sources.local_path(url))
+    except OSError:
+        return None
+    return owner.mode_text(st) if octal else st.st_mode
+
+
+def hash_file(path, saltenv=None):
+    """``{"hsum", "hash_type"}`` of a file of the file server or of this machine, {} when there is no such file."""
+    from thin import link
+    from thin.utils.files import hashes, sources
+
+    url, saltenv = _split(path, saltenv)
+    if sources.scheme(url) == "salt":
+        digest = link.file_digest(url, saltenv)
+        return {"hsum": digest, "hash_type": "sha256"} if digest else {}
+    path = sources.local_path(url)
+    return {"hsum": hashes.file_hash(path), "hash_type": "sha256"} if os.path.isfile(path) else {}
+
+
+# -- files here ---------------------------------------------------------------------------------------------------
+
+
+def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None, **kwargs):
+    """Put a file of the file server at ``dest``: its path, "" when there is no such file. ``template`` renders both names."""
+    from thin.utils.files import atomic
+
+    saltenv = _env(saltenv)
+    if template:
+        path, dest = (_rendered(text, saltenv, template, kwargs.get("context")).decode("utf-8").rstrip("\n")
+                      for text in (path, dest))
+    found = _fetch(path, saltenv)
+    if not found:
+        log.error("Unable to cache file '%s' from saltenv '%s'.", path, saltenv)
+        return ""
+    dest = _destination(path, dest)
+    return dest if _put(atomic.pieces(found), dest, makedirs) else ""
+
+
+def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **kwargs):
+    """Render a file of the file server to ``dest`` (a temporary file without one): its path, "" when it is not there."""
+    from thin import link
+    from thin.utils.files import atomic
+
+    url, saltenv = _split(path, saltenv)
+    context = dict(kwargs.get("context") or {})
+    try:
+        if link.file_digest(url, saltenv) is None:
+            log.error("Unable to cache template '%s' from saltenv '%s'.", path, saltenv)
+            return ""
+        data = link.template(url, saltenv, template, context, kwargs.get("defaults"), "", "")
+    except link.LinkError as exc:
+        raise CommandExecutionError(str(exc))
+    data = data if isinstance(data, bytes) else data.encode("utf-8")
+    if dest:
+        dest = _destination(url, dest)
+        return dest if _put(data, dest, makedirs) else ""
+    import tempfile
+
+    descriptor, dest = atomic.temporary(tempfile.gettempdir())
+    with os.fdopen(descriptor, "wb") as target:
+        target.write(data)
+    return dest
+
+
+def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
+    """Put a directory of the file server below ``dest``: the paths written."""
+    from thin import link
+    from thin.utils.files import atomic
+
+    url, saltenv = _split(path, saltenv)
+    if template:
+        url, dest = (_rendered(text, saltenv, template).decode("utf-8").rstrip("\n") for text in (url, dest))
+    url = url.rstrip("/")
+    top = os.path.join(dest, os.path.basename(url)) if os.path.basename(url) != "salt:" else dest
+    written = []
+    for relpath, kind, _, _, _ in link.tree(url, saltenv) or ():
+        target = os.path.join(top, relpath)
+        if ".." in relpath.split("/"):
+            continue
+        if kind == "d":
+            if not os.path.isdir(target):
+                os.makedirs(target)
+            continue
+        found = link.file("%s/%s" % (url, relpath), saltenv)
+        if found and _put(atomic.pieces(found), target, makedirs=True):
+            written.append(target)
+    return written
+
+
+def get_url(path, dest="", saltenv=None, makedirs=False, source_hash=None, verify_ssl=True):
+    """A file of the file server, of this machine or of the web at ``dest`` (a private copy without one): its path.
+
+    ``dest=None`` gives the text instead. False when there is no such file.
+    """
+    from thin.utils.files import atomic, edit, hashes
+
+    found = _fetch(path, _env(saltenv), verify_ssl)
+    if not found:
+        log.error("Unable to fetch file %s from saltenv %s.", path, _env(saltenv))
+        return False
+    if source_hash and not hashes.check(found, source_hash):
+        log.error("The digest of %s is not %s.", path, source_hash)
+        return False
+    if dest is None:
+        return edit.read(found).decode("utf-8", "surrogateescape")
+    if not dest:
+        return found
+    dest = _destination(path, dest)
+    return dest if _put(atomic.pieces(found), dest, makedirs) else False
+
+
+def get_file_str(path, saltenv=None):
+    """The text of a file of the file server, False when there is no such file."""
+    from thin.utils.files import edit
+
+    found = cache_file(path, saltenv)
+    return edit.read(found).decode("utf-8", "surrogateescape") if found else False
+
+
+def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
+    """The path of a private copy of a file, False when there is no such file. A file of this machine is its own."""
+    return _fetch(path, _env(saltenv), verify_ssl) or False
+
+
+def cache_files(paths, saltenv=None):
+    """The paths of private copies of files, False for those that are not there."""
+    return [cache_file(path, saltenv) for path in (paths.split(",") if isinstance(paths, str) else paths)]
+
+
+def cache_dir(path, saltenv=None, include_empty=False, include_pat=None, exclude_pat=None):
+    """The paths of private copies of the files below a directory of the file server."""
+    from thin import link
+    from thin.utils.files import walk
+
+    url, saltenv = _split(path, saltenv)
+    files = [entry[0] for entry in link.tree(url, saltenv) or () if entry[1] != "d"]
+    chosen = [name for name in files if walk.check_include_exclude(name, include_pat, exclude_pat)]
+    return [found for found in (link.file("%s/%s" % (url.rstrip("/"), name), saltenv) for name in chosen) if found]
+
+
+def cache_master(saltenv=None):
+    """The paths of private copies of all files of an environment."""
+    return [cache_file("salt://" + name, saltenv) for name in list_master(saltenv)]
+
+
+def cache_local_file(path):
+    """A file of this machine is its own copy: its path, "" when it is not there."""
+    return path if os.path.exists(path) else ""
+
+
+def cache_dest(url, saltenv=None):
+    """Where a source from the web is kept; other sources have no place of their own."""
+    from thin.utils.files import web
+
+    return web.cache_path(url, _cachedir(), _env(saltenv))
+
+
+def is_cached(path, saltenv=None):
+    """The path of a copy that is here already, "" when there is none."""
+    from thin.utils.files import sources
+
+    url, saltenv = _split(path, saltenv)
+    kind = sources.scheme(url)
+    if kind in sources.REMOTE:
+        found = cache_dest(url, saltenv)
+    else:
+        found = "" if kind == "salt" else sources.local_path(url)
+    return found if found and os.path.exists(found) else ""
+
+
+def list_minion(saltenv=None):
+    """The sources from the web that are kept here."""
+    top = os.path.join(_cachedir(), "extrn_files", _env(saltenv))
+    return sorted(os.path.relpath(os.path.join(root, name), top) for root, _, files in os.walk(top) for name in files)
+
+
+def recv(files, dest):
+    """Put files ({name: text}) at or below ``dest``: {name: whether it was written}."""
+    ret = {}
+    for path, data in files.items():
+        target = dest if os.path.basename(path) == os.path.basename(dest) and not os.path.isdir(dest) else None
+        if target is None and os.path.isdir(dest):
+            target = os.path.join(dest, os.path.basename(path))
+        elif target is None:
+            target = dest if os.path.isdir(os.path.dirname(dest)) else None
+        if target is None:
+            return "Destination unavailable"
+        try:
+            ret[target] = _put(data if isinstance(data, bytes) else data.encode("utf-8"), target)
+        except OSError:
+            ret[target] = False
+    return ret
