@@ -2,6 +2,9 @@
 
 A name without a unit type means ``NAME.service``. Whether systemd has read the newest unit files is looked at each
 time a unit is, and ``daemon-reload`` run where it has not (never in a dry run).
+
+Each question costs one systemctl. While ``__context__["service.seen"]`` is a dict (a state put it there to ask several
+questions about the same moment), what systemctl said of a unit is kept in it, until something is changed here.
 """
 
 import os
@@ -20,8 +23,12 @@ INIT_SCRIPTS = "/etc/init.d"
 RUNLEVELS = "/etc/rc[2-5].d"
 ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 
-_LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload"
+_LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload,UnitFileState"
 _ACTIVE = ("active", "reloading", "refreshing")
+
+#: what ``systemctl is-enabled`` succeeds for; where neither list has the state (init scripts, say) it is asked
+_ENABLED = ("enabled", "enabled-runtime", "static", "indirect")
+_NOT_ENABLED = ("disabled", "masked", "masked-runtime", "linked", "linked-runtime", "bad")
 
 
 def __virtual__():
@@ -62,6 +69,10 @@ def status(name, sig=None):
 
 def enabled(name, root=None, **kwargs):
     """Whether the service starts at boot, or is started by what does (static, indirect, generated)."""
+    if root is None and not offline():
+        state = _look(name).get("UnitFileState")
+        if state in _ENABLED + _NOT_ENABLED:
+            return state in _ENABLED
     done = _systemctl("is-enabled", name, root=root)
     if done["retcode"] == 0 and done["stdout"].strip() == "alias":
         real = show(name, root=root).get("Id")
@@ -225,6 +236,15 @@ def _look(name):
     if unit.partition("@")[2].startswith("."):  # a template itself: systemd only knows its instances
         there = any(os.path.exists(os.path.join(folder, unit)) for folder in UNIT_FOLDERS)
         return {"Id": unit, "LoadState": "loaded" if there else "not-found", "ActiveState": "inactive"}
+    seen = __context__.get("service.seen")
+    if seen is None:
+        return _look_again(unit)
+    if unit not in seen:
+        seen[unit] = _look_again(unit)
+    return seen[unit]
+
+
+def _look_again(unit):
     data = _properties(unit)
     new_file = data["LoadState"] == "not-found" and os.access(os.path.join(UNIT_FOLDERS[-1], unit), os.R_OK)
     if new_file or data.get("NeedDaemonReload") == "yes":
@@ -253,6 +273,8 @@ def _systemctl(*words, **options):
     command += ["--no-block"] if options.get("no_block") else []
     command += ["--root", options["root"]] if options.get("root") else []
     command += words + (["--", _unit(name)] if name is not None else [])
+    if not {"show", "is-enabled", "list-units", "list-unit-files"}.intersection(words):
+        __context__.get("service.seen", {}).clear()
     return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
 
 

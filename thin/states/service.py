@@ -4,6 +4,8 @@
 watched change makes ``mod_watch`` restart (or ``reload``) the service.
 """
 
+import contextlib
+
 from thin.exceptions import CommandExecutionError
 
 #: arguments that only systemd has: given to those of the provider's functions that take them
@@ -44,8 +46,13 @@ def running(name, enable=None, sig=None, init_delay=None, **kwargs):
 
     ``init_delay``: seconds to wait after a start before looking whether it still runs.
     """
-    ret = _ret(name)
-    ready = _ready(ret, enable, kwargs, "started")
+    with _one_look():
+        return _running(_ret(name), enable, sig, init_delay, kwargs)
+
+
+def _running(ret, enable, sig, init_delay, kwargs):
+    name = ret["name"]
+    ready = _ready(ret, kwargs, "started")
     if ready is not None:
         return ready
     enable = _boolean(enable)
@@ -82,8 +89,13 @@ def running(name, enable=None, sig=None, init_delay=None, **kwargs):
 
 def dead(name, enable=None, sig=None, init_delay=None, **kwargs):
     """The service does not run; one that does not exist is dead, too. ``enable``, ``init_delay`` as for ``running``."""
-    ret = _ret(name)
-    ready = _ready(ret, enable, kwargs, "stopped")
+    with _one_look():
+        return _dead(_ret(name), enable, sig, init_delay, kwargs)
+
+
+def _dead(ret, enable, sig, init_delay, kwargs):
+    name = ret["name"]
+    ready = _ready(ret, kwargs, "stopped")
     if ready is not None:
         return ready
     enable = _boolean(enable)
@@ -180,7 +192,17 @@ def _watch_action(sfun, runs, reload, force, full_restart):
     return "restart", "restart"
 
 
-def _ready(ret, enable, kwargs, would):
+@contextlib.contextmanager
+def _one_look():
+    """All questions about a service until the next change see the same moment: the provider need ask only once."""
+    __context__["service.seen"] = {}
+    try:
+        yield
+    finally:
+        __context__.pop("service.seen", None)
+
+
+def _ready(ret, kwargs, would):
     """The final return when there is nothing to work with, else None."""
     name = ret["name"]
     if "enabled" in kwargs:
