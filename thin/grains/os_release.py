@@ -203,7 +203,7 @@ def _plain_names(release, release_file_text):
         versions.append(found.group(1))
     version = max(versions, key=lambda text: (text.count("."), len(text)))
     codename = release.get("VERSION_CODENAME", "")
-    if not codename:
+    if "VERSION_CODENAME" not in release:  # an empty one is meant
         for text in (release.get("VERSION", ""), release_file_text):
             found = _IN_PARENTHESES.search(text)
             if found:

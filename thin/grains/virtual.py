@@ -1,8 +1,8 @@
 """``virtual`` and ``virtual_subtype``: what the machine runs on. Salt: ``_virtual`` of salt.grains.core.
 
 Salt asks ``virt-what`` where it is installed, else ``systemd-detect-virt``, then ``dmidecode`` and ``lspci``, then it
-looks at files. The same is done here, but what dmidecode and lspci print is read from /sys (and only where Salt would have
-found the program, so that the answer is the same).
+looks at files. The same is done here, but what dmidecode and lspci print is read from /sys (and only where Salt would
+have found the program, so that the answer is the same).
 """
 
 import os
