@@ -24,9 +24,11 @@ def test_the_grains_that_formulas_target_by_are_there(opts):
     assert json.loads(json.dumps(grains)) == grains, "plain data only"
     assert set(grains) >= {
         "os", "os_family", "osfullname", "osrelease", "oscodename", "osarch", "kernel", "kernelrelease",
-        "kernelversion", "nodename", "cpuarch", "init", "virtual", "mem_total", "swap_total", "num_cpus", "cpu_model", "cpu_flags",
+        "kernelversion", "nodename", "cpuarch", "init", "virtual", "mem_total", "swap_total", "num_cpus",
+        "cpu_model", "cpu_flags",
         "ip_interfaces", "ip4_interfaces", "ip6_interfaces", "hwaddr_interfaces", "fqdn_ip4", "fqdn_ip6", "ipv4",
-        "ipv6", "ip4_gw", "ip6_gw", "ip_gw", "id", "host", "fqdn", "domain", "localhost", "locale_info", "path", "systempath",
+        "ipv6", "ip4_gw", "ip6_gw", "ip_gw", "id", "host", "fqdn", "domain", "localhost", "locale_info", "path",
+        "systempath",
         "pythonversion", "pythonpath", "pythonexecutable", "saltversion", "saltversioninfo", "saltpath", "server_id",
         "disks", "ssds", "gpus", "num_gpus", "kernelparams", "shell", "ps", "uid", "gid", "username", "groupname",
         "pid", "cwd", "efi", "efi-secure-boot", "transactional", "fibre_channel_host", "master",
@@ -42,6 +44,13 @@ def test_grains_file_and_option_come_last(opts, tmp_path):
     assert (grains["role"], grains["os"], grains["nested"]) == ("db", "Mine", {"b": 2})
     grains = collect(dict(opts, grains_deep_merge=True))
     assert grains["nested"] == {"a": 1, "b": 2}
+
+
+def test_grains_that_are_collected_when_read(opts):
+    from thin.loader import LazyDict
+
+    opts["grains"] = LazyDict(lambda: collect(opts))
+    assert opts["grains"]["id"] == "web1"
 
 
 def test_a_grains_file_that_is_too_clever(opts, tmp_path, caplog):

@@ -25,7 +25,9 @@ def collect(opts, parse_yaml=None):
     for part in (_linux if kernel == "Linux" else _other, _network, _process):
         _merge(ret, part, opts, ret)
     deep = bool(opts.get("grains_deep_merge"))
-    for static in (_file(opts, parse_yaml), opts.get("grains") or {}):
+    _update(ret, _file(opts, parse_yaml), deep)
+    static = opts.get("grains")
+    if type(static) is dict:  # at run time the collected grains themselves may stand there, which are made by this call
         _update(ret, static, deep)
     return _allowed(ret, opts.get("grains_blacklist") or [])
 
