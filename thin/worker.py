@@ -58,6 +58,7 @@ class Worker(object):
         self.opts.setdefault("id", message.get("id"))
         self._fixed_grains = message.get("grains") or {}
         self.loaders = loader.Loaders(self.opts, runtime, grains=self._collect, pillar=self.controller.pillar)
+        self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
         ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": [],
                  "uid": os.geteuid(), "user": _user(), "pid": os.getpid()}
@@ -140,7 +141,7 @@ class Worker(object):
     def _collect(self):
         from thin import grains
 
-        found = dict(grains.collect(self.opts))
+        found = dict(grains.collect(dict(self.opts, grains=self._config_grains)))
         if self.opts.get("grains_deep_merge"):
             from thin.utils import dictupdate
 
