@@ -13,7 +13,7 @@ _KEY_VALUE = re.compile(r"([^\W\d][\w.-]*)=(?!=)(.*)$")
 _DIGITS_AND_UNDERSCORES = frozenset("0123456789_")
 #: Text that YAML reads as nothing at all, or not at all.
 _BARE_MARKS = frozenset(("", "---", "..."))
-#: Most words are plain text to YAML too; these need no parser (and none of YAML's own words is longer than five letters).
+#: Most words are plain text to YAML too; these need no parser (none of YAML's own words is longer than five letters).
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z_./-]{5,}\Z")
 _JID_DIGITS = 20
 

@@ -1,4 +1,4 @@
-"""Log lines as Salt writes them, ``[WARNING ] text``, to stderr: one line stays one line, secrets and controls do not show.
+"""Log lines as Salt writes them, ``[WARNING ] text``, to stderr; secrets and control characters do not show.
 
 Records that come before the level is known (it may stand in the configuration) wait until ``configure``.
 """

@@ -4,9 +4,9 @@ A ``Redactor`` collects values during a run: what the inventory says is secret, 
 whose key matches ``secret_keys``. It then finds them in any text, also as JSON, URL, shell and base64 write them, and
 multi-line ones (keys) line by line.
 
-Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers, and
-common words (``admin``, ``password``). Values of up to WHOLE_WORD characters are hidden as whole words only. A *path* below a
-key like ``private_key`` says where a secret is, and is none.
+Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
+and common words (``admin``, ``password``). Values of up to WHOLE_WORD characters are hidden as whole words only.
+A *path* below a key like ``private_key`` says where a secret is, and is none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-#: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``: globs, letter case and ``-`` do not count.
+#: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``. Globs; neither letter case
+#: nor ``-`` for ``_`` makes a difference.
 SECRET_KEYS = (
     "*passw*",
     "*passphrase*",
@@ -44,9 +45,9 @@ _B64_SHORTEST = 12
 
 _COMMON = frozenset(
     """true false none null yes no on off enabled disabled default undefined unset empty changeme change_me
-    root admin administrator user username guest test testing example localhost nobody daemon system service server client
-    password passwd passphrase secret token private public string present absent managed running installed latest
-    disable enable required optional internal external production staging development""".split()
+    root admin administrator user username guest test testing example localhost nobody daemon system service server
+    client password passwd passphrase secret token private public string present absent managed running installed latest
+    disable enable required optional internal external production staging development""".split()  # noqa: SIM905 (a list of words reads better so)
 )
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,:_ -]*\Z")
 _PATH = re.compile(r"(?:salt://|~/|/(?:etc|var|usr|opt|srv|home|root|run|tmp|mnt|data|boot|dev|sys|proc)/)[\w.@+/-]*\Z")
@@ -54,7 +55,7 @@ _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
 
 
 class Redactor:
-    """Values to hide, and the hiding. Cheap when nothing was added; values may be added at any time, from any thread."""
+    """Values to hide, and the hiding. Costs nothing until a value is added, which any thread may do at any time."""
 
     def __init__(self, secret_keys: Iterable[str] = SECRET_KEYS) -> None:
         self._patterns = tuple(pattern.lower().replace("-", "_") for pattern in secret_keys)
@@ -72,7 +73,7 @@ class Redactor:
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def add(self, value: Any) -> None:
-        """A secret: a text, or all texts within a structure (decrypted pillar). Numbers, booleans and None are left alone."""
+        """A secret: a text, or all texts within a structure (decrypted pillar). Other types are left alone."""
         for text in _texts(value):
             self._add(text)
 
@@ -128,7 +129,7 @@ class Redactor:
         return "".join((*done, text[shown:])) if done else text
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts, keys included. What holds none is returned as it is, not copied."""
+        """``value`` with secrets replaced in all texts, keys included. What holds none is returned itself, no copy."""
         return self._data(value) if self._forms else value
 
     def _data(self, value: Any) -> Any:

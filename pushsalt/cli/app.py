@@ -1,7 +1,7 @@
 """The ``pushsalt`` command: global options, the list of commands, help and usage errors.
 
-A command is a module of this package with a Typer ``app``; it is imported when it is called. ``COMMANDS`` has the line that
-help shows, so that help imports none of them.
+A command is a module of this package with a Typer ``app``; it is imported when it is called. ``COMMANDS`` has the
+line that help shows, so that help imports none of them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Help:
     """Help in sections, the examples as they were written."""
 
     params: list[Any]
-    options_metavar: str
+    options_metavar: str | None
     epilog: str | None
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -79,7 +79,7 @@ class _Help:
                     formatter.write_dl(rows)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [self.options_metavar, *(p.metavar for p in self.params if p.param_type_name == "argument")]
+        return [self.options_metavar or "", *(p.metavar for p in self.params if p.param_type_name == "argument")]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         if self.epilog:
@@ -91,6 +91,7 @@ class _Help:
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]
         option.callback = _show_help
+        option._runtime_param = _Lean()
         return option
 
 
@@ -125,7 +126,8 @@ class CallCommand(Command):
 def end_options(args: list[str], value_flags: set[str]) -> list[str]:
     """``args`` with a ``--`` before the second plain word (MODULE.FUNCTION), unless one stands earlier.
 
-    A ``--`` right behind the function is that of the user, and is dropped. ``value_flags`` are options that take the next word.
+    A ``--`` right behind the function is the user's own, and is dropped. ``value_flags`` are options that take the
+    next word.
     """
     at = plain = 0
     while at < len(args):
@@ -156,7 +158,7 @@ class Group(_Help, TyperGroup):
     """The top: loads a command when it is named."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [self.options_metavar, self.subcommand_metavar]
+        return [self.options_metavar or "", self.subcommand_metavar]
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in COMMANDS if _is_there(name)]

@@ -27,12 +27,15 @@ def apply(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     given: Given,
     sls: Annotated[
-        list[str] | None, typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate.")
+        list[str] | None,
+        typer.Argument(metavar="[SLS ...]", help="SLS names, also comma separated; none: the highstate."),
     ] = None,
 ) -> int:
     """Apply SLS, or with none the highstate of top.sls, to each target."""
     names = sls_names(sls or [])
-    return job.run_job(given, TERMINAL.get(), target, lambda client, sel, options: client.stream_apply(sel, names, options))
+    return job.run_job(
+        given, TERMINAL.get(), target, lambda client, selection, options: client.stream_apply(selection, names, options)
+    )
 
 
 def sls_names(words: list[str]) -> list[str]:

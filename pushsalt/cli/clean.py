@@ -24,4 +24,6 @@ def clean(
     given: Given,
 ) -> int:
     """Remove all that pushsalt keeps on each target: its runtime and its caches. What states did stays."""
-    return job.run_job(given, TERMINAL.get(), target, lambda client, sel, options: client.stream_clean(sel, options))
+    return job.run_job(
+        given, TERMINAL.get(), target, lambda client, selection, options: client.stream_clean(selection, options)
+    )

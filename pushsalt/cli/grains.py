@@ -25,4 +25,6 @@ def grains(
     given: Given,
 ) -> int:
     """Collect and show the grains of each target, and refresh the cache that -G and -P look at."""
-    return job.run_job(given, TERMINAL.get(), target, lambda client, sel, options: client.stream_grains(sel, options))
+    return job.run_job(
+        given, TERMINAL.get(), target, lambda client, selection, options: client.stream_grains(selection, options)
+    )

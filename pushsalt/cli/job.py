@@ -1,7 +1,7 @@
 """A job from start to end: the event loop, signals, what is said meanwhile, and the returns as text.
 
-One SIGINT, SIGTERM or SIGHUP stops the work: what is known is written, and the exit code says which signal. A second one
-ends the process at once.
+One SIGINT, SIGTERM or SIGHUP stops the work: what is known is written, and the exit code says which signal. A second
+one ends the process at once.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def run_job(given: Given, terminal: Terminal, target: str, stream: Stream, *, un
     started = time.monotonic()
     at_once = outputters.streams(outputter)
     view: AbstractContextManager[Any] = nullcontext()
-    if stdio.stderr_is_terminal() and given.out != "quiet" and os.environ.get("TERM", "") != "dumb":
+    if _view_wanted(given.out, shared_terminal=at_once and terminal.stdout.is_terminal):
         from pushsalt.cli.progress import Progress
 
         view = watcher.view = Progress(terminal.log, redactor)
@@ -148,6 +148,13 @@ def run_job(given: Given, terminal: Terminal, target: str, stream: Stream, *, un
         _say_failures(results, redactor.text)
     code = max((result.exit_code for result in results.values()), default=0)
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+
+
+def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
+    """Whether there is somebody to look at a live view, and nothing else that writes to the same screen."""
+    return (
+        stdio.stderr_is_terminal() and out != "quiet" and not shared_terminal and os.environ.get("TERM", "") != "dumb"
+    )
 
 
 def _outputter(name: str | None, client: Client) -> outputters.Outputter:
@@ -220,9 +227,10 @@ class _Work:
         """Targets that never came back after a signal: their outcome is unknown, and that is their return."""
         for id in self.watcher.ids:
             if id not in self.results:
+                name = self.signal.name if self.signal else "a signal"
                 error = TargetError(
                     "interrupted",
-                    f"{id}: stopped by {self.signal.name if self.signal else 'a signal'}; what was done there is unknown",
+                    f"{id}: stopped by {name}; what was done there is unknown",
                     f"run it again, or look at the target: pushsalt apply --test {id}",
                 )
                 self._take(TargetReturn(id, error.as_return(), "error", error.exit_code))

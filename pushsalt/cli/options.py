@@ -1,7 +1,7 @@
 """The option table. A matcher's flag is one line here.
 
-Options are rows, given to Typer as parameters by ``takes``; a command gets them back as one ``Given``, in which those before the
-command (global) and after it are merged: lists add up, of single values the one nearer to the end wins.
+Options are rows, given to Typer as parameters by ``takes``; a command gets them back as one ``Given``, in which those
+before the command (global) and after it are merged: lists add up, of single values the one nearer to the end wins.
 """
 
 from __future__ import annotations
@@ -70,14 +70,15 @@ GLOBAL = _rows(
     "Global options",
     Opt("inventory", ("-i", "--inventory"), "Inventory or salt-ssh roster; repeatable.  [env: PUSHSALT_INVENTORY]",
         "list", "PATH"),
-    Opt("config", ("-c", "--config"), "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]",
-        metavar="PATH"),
+    Opt("config", ("-c", "--config"),
+        "pushsalt.yaml, a Salt master config, or a folder with one.  [env: PUSHSALT_CONFIG]", metavar="PATH"),
     Opt("file_root", ("--file-root",), "Prepended to file_roots:base; repeatable.", "list", "DIR"),
     Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
-    Opt("cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]", metavar="DIR"),
+    Opt("cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]",
+        metavar="DIR"),
     Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
-    Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...", metavar="LEVEL",
-        complete=_levels),
+    Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
+        metavar="LEVEL", complete=_levels),
 )  # fmt: skip
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
@@ -229,6 +230,9 @@ def _env_paths(name: str) -> list[str]:
     return [path for path in value.split(os.pathsep) if path]
 
 
+_PILLAR_HINT = "for example --pillar '{key: value}'"
+
+
 def _pillar(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
@@ -239,27 +243,33 @@ def _pillar(text: str | None) -> dict[str, Any] | None:
         data = load_yaml(text, "--pillar")
     except PushsaltError as exc:  # the text may hold secrets: say where, do not repeat it
         place = f" (line {exc.where.line})" if exc.where and exc.where.line else ""
-        raise UsageError(f"--pillar is neither YAML nor JSON{place}", hint='for example --pillar \'{"key": "value"}\'') from None
+        raise UsageError(f"--pillar is neither YAML nor JSON{place}", hint=_PILLAR_HINT) from None
     if not isinstance(data, dict):
-        raise UsageError(f"--pillar takes a mapping, not {type(data).__name__}", hint="for example --pillar '{key: value}'")
+        raise UsageError(f"--pillar takes a mapping, not {type(data).__name__}", hint=_PILLAR_HINT)
     return data
 
 
 def _batch(text: str | None) -> str | None:
     if text is None:
         return None
-    number = text.strip().removesuffix("%")
-    if not (number.isascii() and number.isdigit() and int(number) > 0) or (text.strip().endswith("%") and int(number) > 100):
-        raise UsageError(f"--batch: {text!r} is neither a number of targets nor a percentage", hint="for example 10 or 25%")
-    return text.strip()
+    size = text.strip()
+    number = size.removesuffix("%")
+    if not _is_count(number) or (size.endswith("%") and int(number) > 100):
+        message = f"--batch: {text!r} is neither a number of targets nor a percentage"
+        raise UsageError(message, hint="for example --batch 10 or --batch 25%")
+    return size
 
 
 def _whole(flag: str, text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    if not _is_count(text):
         raise UsageError(f"{flag}: {text!r} is not a whole number above 0")
     return int(text)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
 
 
 def _seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:

@@ -1,1 +1,219 @@
-def failure_text(r): return str(r.ret)
+"""The live view on a terminal: how many targets are done, what runs on each now, failures as they happen.
+
+It is drawn on stderr, below the log lines, and is gone when the output comes. It appears only when a job takes
+longer than a moment: until then not even the drawing library is loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.display.safe import escape
+from pushsalt.display.style import STYLES, Line, Span, line
+from pushsalt.events import Reporter
+from pushsalt.model import TargetReturn
+from pushsalt.outputters import highstate
+from pushsalt.outputters.rich import seconds
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
+
+    from pushsalt.log import Handler
+    from pushsalt.redact import Redactor
+
+DELAY = 0.4
+FRAMES_PER_SECOND = 8
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+ASCII_SPINNER = "|/-\\"
+FAILURES_SHOWN = 4
+ROWS_AT_MOST = 10
+#: SGR parameters -> rich's words for them
+_RICH_STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "36": "cyan", "1;31": "bold red"}
+
+
+@dataclass
+class Working:
+    """A target that is under way."""
+
+    phase: str = "connect"
+    total: int = 0
+    done: int = 0
+    now: str = ""
+
+    def words(self) -> str:
+        if self.phase != "run" or not self.now:
+            return self.phase
+        return f"{min(self.done + 1, self.total)}/{self.total}  {self.now}" if self.total else self.now
+
+
+class Board(Reporter):
+    """What the view shows, as lines. Knows no terminal."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.total = 0
+        self.working: dict[str, Working] = {}
+        self.finished = self.changed = self.failed = 0
+        self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_SHOWN)
+        self.stopped = False
+
+    def run_started(self, ids: list[str], title: str) -> None:
+        self.title, self.total = title, len(ids)
+
+    def target_phase(self, id: str, phase: str) -> None:
+        if phase == "done":
+            self.working.pop(id, None)
+        elif phase != "waiting":
+            self.working.setdefault(id, Working()).phase = phase
+
+    def target_chunks(self, id: str, total: int) -> None:
+        self.working.setdefault(id, Working()).total = total
+
+    def chunk_started(self, id: str, tag: str) -> None:
+        target = self.working.setdefault(id, Working())
+        module, _, rest = tag.partition("_|-")
+        rest, _, function = rest.rpartition("_|-")
+        target.phase, target.now = "run", f"{module}.{function} {rest.partition('_|-')[2]}"
+
+    def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        self.working.setdefault(id, Working()).done += 1
+        for item in highstate.parse({tag: ret}):
+            if item.outcome == "failed":
+                self.failures.append((id, _state_failure(item)))
+
+    def target_done(self, result: TargetReturn) -> None:
+        self.working.pop(result.id, None)
+        self.finished += 1
+        if result.shape == "states" and isinstance(result.ret, dict):
+            self.changed += any(item.outcome in ("changed", "pending") for item in highstate.parse(result.ret))
+        if result.exit_code:
+            self.failed += 1
+            if result.shape != "states":  # those were shown when they happened
+                self.failures.append((result.id, failure_text(result)))
+
+    def lines(self, elapsed: float, height: int, spinner: str = SPINNER) -> list[Line]:
+        """At most ``height`` lines."""
+        busy = spinner[int(elapsed * FRAMES_PER_SECOND) % len(spinner)]
+        spans = [Span(f"{busy} ", "key"), Span(self.title or "starting", "title")]
+        if self.total:
+            spans.append(Span(f"  {self.finished}/{self.total} {'target' if self.total == 1 else 'targets'} done"))
+        for number, word, style in ((self.changed, "changed", "changed"), (self.failed, "failed", "bad")):
+            if number:
+                spans += [Span("  "), Span(f"{number} {word}", style)]
+        spans.append(Span(f"  {seconds(round(elapsed))}", "dim"))
+        rows: list[Line] = [tuple(spans)]
+        failures = list(self.failures)[-max(0, height - 3) :]
+        rows += [line((id, "bad_title"), "  ", (text, "bad"), indent=2) for id, text in failures]
+        room = min(height - len(rows), ROWS_AT_MOST)
+        working = list(self.working.items())
+        shown = working if len(working) <= room else working[: max(0, room - 1)]
+        width = max((len(escape(id)) for id, _ in shown), default=0)
+        rows += [line(f"{escape(id):<{width}}  ", (target.words(), "dim"), indent=2) for id, target in shown]
+        if len(shown) < len(working):
+            rows.append(line((f"and {len(working) - len(shown)} more", "dim"), indent=2))
+        if self.stopped:
+            rows[0] = (*rows[0], Span("  stopping ... (once more: at once)", "changed"))
+        return rows
+
+
+class Progress(Board):
+    """The board on the terminal that is stderr. A context manager; ``abandon`` leaves it in a hurry."""
+
+    def __init__(self, handler: Handler, redactor: Redactor) -> None:
+        super().__init__()
+        self._handler, self._redactor = handler, redactor
+        self._started = time.monotonic()
+        self._live: Live | None = None
+        self._lock = threading.Lock()
+        self._over = False
+        self._timer = threading.Timer(DELAY, self._begin)
+        self._timer.daemon = True
+        self._write = handler.write
+
+    def __enter__(self) -> Progress:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._over = True
+            self._handler.write = self._write
+            live, self._live = self._live, None
+        if live:
+            live.stop()
+
+    def stopping(self) -> None:
+        """Says that the work is being stopped."""
+        self.stopped = True
+
+    def abandon(self) -> None:
+        """Gives the cursor back, without waiting for anything."""
+        if self._live and sys.stderr:
+            sys.stderr.write("\x1b[?25h\n")
+            sys.stderr.flush()
+
+    def _begin(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        with self._lock:
+            if self._over:
+                return
+            spinner = SPINNER if (console.encoding or "").lower().startswith("utf") else ASCII_SPINNER
+
+            def view() -> Text:
+                rows = self.lines(time.monotonic() - self._started, max(3, console.height - 2), spinner)
+                return self._text(rows)
+
+            self._live = Live(
+                console=console,
+                get_renderable=view,
+                refresh_per_second=FRAMES_PER_SECOND,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._handler.write = lambda text: console.out(text, end="", highlight=False)
+            self._live.start()
+
+    def _text(self, rows: list[Line]) -> Text:
+        from rich.text import Text
+
+        text = Text(no_wrap=True, overflow="ellipsis", end="")
+        for number, spans in enumerate(rows):
+            text.append("\n" if number else "")
+            for span in spans:
+                shown = escape(self._redactor.text(span.text)).replace("\n", " ").replace("\t", " ")
+                text.append(shown, _RICH_STYLES.get(STYLES[span.style]))
+        return text
+
+
+def failure_text(result: TargetReturn) -> str:
+    """Why a target failed, in one line."""
+    ret = result.ret
+    if result.shape == "states" and isinstance(ret, dict):
+        failed = [item for item in highstate.parse(ret) if item.outcome == "failed"]
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        return _state_failure(failed[0]) + more if failed else "failed"
+    if result.shape == "errors" and isinstance(ret, list) and ret:
+        return _first_line(str(ret[0]))
+    if result.shape == "error" and isinstance(ret, dict) and isinstance(ret.get("error"), dict):
+        error = ret["error"]
+        return _first_line(f"{error.get('kind')}: {error.get('message')}")
+    return "failed"
+
+
+def _state_failure(item: highstate.StateResult) -> str:
+    return _first_line(f"{item.function} {item.name}: {item.comment}")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -30,7 +30,8 @@ def run(
     function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
     given: Given,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does.")
+        list[str] | None,
+        typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
     ] = None,
 ) -> int:
     """Call an execution function on each target."""
@@ -61,4 +62,5 @@ def _hint_at_options(function: str, words: list[str]) -> None:
     ours = {flag for group in (STATES, MATCHERS, JOB, GLOBAL) for opt in group for flag in opt.flags if len(flag) > 2}
     found = [word for word in words if word.partition("=")[0] in ours]
     if found:
-        write_stderr(f"note: {' '.join(found)} went to {function} as an argument; options of pushsalt stand before the function\n")
+        shown = " ".join(found)
+        write_stderr(f"note: {shown} went to {function} as an argument; options stand before the function\n")

@@ -14,7 +14,7 @@ from pushsalt.errors import EXIT_COMMAND
 
 
 def open_missing() -> None:
-    """Puts /dev/null on descriptors 0, 1 and 2 where they are closed, so that no socket or cache file gets their number."""
+    """Puts /dev/null on descriptors 0, 1 and 2 where they are closed: no socket or cache file may get their number."""
     while True:
         number = os.open(os.devnull, os.O_RDWR)
         if number > 2:
@@ -36,7 +36,7 @@ class Stdout:
         return not self.trouble and sys.stdout.isatty()
 
     def write(self, text: str, *, utf8: bool = False) -> None:
-        """Writes and flushes ``text``; in UTF-8 whatever the locale if ``utf8``. Never raises for the state of stdout."""
+        """Writes and flushes ``text``; in UTF-8 whatever the locale if ``utf8``. Never raises over stdout's state."""
         if self.trouble or not text:
             return
         encoding = "utf-8" if utf8 else sys.stdout.encoding or "utf-8"
@@ -66,7 +66,7 @@ class Stdout:
 
 
 def final_code(code: int, stdout: Stdout) -> int:
-    """The exit code, which is never 0 when output could not be written. Says so, unless there is only a reader who left."""
+    """The exit code, never 0 when output could not be written. Says why, unless it is only a reader who left."""
     if not stdout.trouble:
         return code
     if stdout.trouble != READER_GONE:

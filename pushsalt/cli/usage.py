@@ -24,7 +24,7 @@ def explain(exc: PushsaltError, handler: Handler) -> int:
 
 
 def explain_usage(exc: Any, handler: Handler) -> int:
-    """Says a usage error that Typer's parser found (a ClickException, wherever this version of Typer keeps that class)."""
+    """Says a usage error of Typer's parser: a ClickException, wherever this version of Typer keeps that class."""
     _settle(handler)
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "pushsalt"

@@ -1,4 +1,4 @@
-"""Data and text that a target returned, made fit to be shown: nothing in it can steer a terminal or break a document."""
+"""Data and text of a target, made fit to be shown: nothing in it can steer a terminal or break a document."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _utf16_units(char: str) -> Iterable[int]:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """``value`` in strict JSON's types only: dict with text keys, list, str of valid Unicode, int, finite float, bool, None.
+    """``value`` in strict JSON's types only: dict with text keys, list, valid Unicode, int, finite float, bool, None.
 
     Bytes are read as UTF-8 with replacement characters, and so are surrogates; NaN and infinities become the texts
     ``NaN``, ``Infinity``, ``-Infinity``. Two keys that would be the same text stay two (``1`` and ``1 (int)``).

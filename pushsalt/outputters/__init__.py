@@ -1,6 +1,6 @@
 """Outputters: the returns of a run as text. One file each; its name is what ``--out`` takes.
 
-An outputter is a module with ``output(data, **kw) -> str``, Salt's own signature, so that Salt's custom outputters work.
+An outputter is a module with ``output(data, **kw) -> str``, Salt's own signature.
 ``data`` is ``{target id: return}``, already redacted. Keyword arguments that ours use, each optional:
 
 ``returns``   ``{target id: TargetReturn}``: shapes, phases, round trips (``rich`` and what builds on it)
@@ -44,8 +44,9 @@ def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
         return cast(Outputter, importlib.import_module(f"{__name__}.{name}"))
     from pushsalt import plugins
 
-    if name not in plugins.names("outputters", folders):
-        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, plugins.names("outputters", folders)))
+    known = plugins.names("outputters", folders)
+    if name not in known:
+        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, known))
     return cast(Outputter, plugins.load("outputters", name, folders))
 
 

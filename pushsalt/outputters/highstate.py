@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pushsalt.outputters import nested
 from pushsalt.display.style import Line, Span, block, draw, line
+from pushsalt.outputters import nested
 
 #: outcome -> (word, style), in the order of a summary.
 OUTCOMES = {
@@ -17,6 +17,7 @@ OUTCOMES = {
     "pending": ("would change", "pending"),
     "same": ("unchanged", "dim"),
 }
+_COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
 #: A single state shows at most so many lines of changes or comment, unless -v asks for all.
 LINE_LIMIT = 200
 
@@ -68,7 +69,7 @@ def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
         outcome = "failed"
     else:
         outcome = "changed" if changes else "same"
-    warnings = value.get("warnings") or ()
+    warnings = value.get("warnings") or []
     return StateResult(
         function=f"{module}.{function}",
         id=_text(value.get("__id__", id)),
@@ -77,7 +78,7 @@ def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
         outcome=outcome,
         changes=changes,
         comment=_comment(value.get("comment")),
-        warnings=tuple(_text(item) for item in ([warnings] if isinstance(warnings, str) else warnings)),
+        warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
         duration=_number(value.get("duration")),
     )
 
@@ -148,6 +149,9 @@ def change_lines(changes: Any, indent: int) -> Iterator[Line]:
     """What changed: a diff as a diff, ``old``/``new`` as ``old -> new``, anything else as nested text."""
     if not isinstance(changes, Mapping):
         yield from nested.lines(changes, indent)
+    elif set(changes) == _COMMAND_KEYS:  # what cmd.run says of a command: without what says nothing
+        said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
+        yield from nested.lines(said, indent) if said else ()
     elif set(changes) == {"old", "new"}:
         yield from _old_new(None, changes, indent)
     else:

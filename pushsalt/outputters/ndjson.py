@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pushsalt.outputters.json import dumps
 from pushsalt.display.safe import plain
+from pushsalt.outputters.json import dumps
 
 stream = True
 

@@ -1,11 +1,11 @@
-"""A function's return as indented text, in the manner of Salt's ``nested``: ``key: value``, ``- item``, blocks of lines."""
+"""A function's return as indented text, after Salt's ``nested``: ``key: value``, ``- item``, blocks of lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pushsalt.display.safe import DEPTH_LIMIT
+from pushsalt.display.safe import DEPTH_LIMIT, plain
 from pushsalt.display.style import Line, Span, block, draw, line
 
 STEP = 4
@@ -47,6 +47,8 @@ def inline(value: Any) -> Span | None:
             return None
         case None:
             return Span("None", "dim")
+        case int() if not isinstance(value, bool):
+            return Span(str(plain(value)))
         case _:
             return Span(str(value))
 

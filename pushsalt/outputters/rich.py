@@ -5,15 +5,15 @@ The same text on a terminal and in a file; only the colours differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from pushsalt.display.style import Line, Span, block, draw, line
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
 from pushsalt.outputters import highstate, nested
-from pushsalt.display.style import Line, Span, block, draw, line
 
 PHASES = ("connect", "bootstrap", "grains", "render", "send", "run")
 #: A title names so many ids before it says "and 12 more" (-v: all).
@@ -63,7 +63,8 @@ def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) ->
     known = returns.get(id) if returns else None
     if known is None:
         return infer(id, ret)
-    return TargetReturn(id, ret, known.shape, known.exit_code, known.phases, known.round_trips, known.warnings)
+    shape = known.shape if isinstance(ret, Mapping) or known.shape != "states" else "value"
+    return TargetReturn(id, ret, shape, known.exit_code, known.phases, known.round_trips, known.warnings)
 
 
 def infer(id: str, ret: Any) -> TargetReturn:
@@ -80,7 +81,7 @@ def infer(id: str, ret: Any) -> TargetReturn:
 def _section(result: TargetReturn, verbose: int) -> Section:
     ret = result.ret
     match result.shape:
-        case "states" if isinstance(ret, Mapping):
+        case "states":
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, verbose)), result.exit_code)
         case "errors" if isinstance(ret, list):
@@ -164,6 +165,7 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
+    rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
     widths = {phase: max(len(phase), 7) for phase in known}
     label = max(len(name) for name, _ in rows)

@@ -1,0 +1,138 @@
+"""``pushsalt init``: a project folder to start from. It refuses to overwrite anything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.options import GLOBAL, Given, takes
+from pushsalt.display.safe import one_line
+from pushsalt.errors import CommandError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt init            in the working folder
+pushsalt init site       in a new folder
+"""
+
+FILES = {
+    "pushsalt.yaml": """\
+# Options have the names and the defaults of Salt's master configuration. Paths are relative to this file.
+file_roots:
+  base: [salt]
+pillar_roots:
+  base: [pillar]
+""",
+    "inventory.yaml": """\
+# The machines. Keys of ~/.ssh/config need not be repeated here.
+#
+# defaults: {user: deploy, sudo: true}
+# hosts:
+#   web1: {host: 10.0.0.11, grains: {role: web}}
+#   db1: {host: db1.internal, jump: bastion}
+#   bastion: {host: bastion.example.com}
+# groups:
+#   web: {hosts: ['web*']}
+hosts:
+  localhost: {transport: local}
+""",
+    "salt/top.sls": """\
+# Which states belong to which targets: `pushsalt apply TARGET` without SLS names applies these.
+base:
+  '*':
+    - hello
+""",
+    "salt/hello.sls": """\
+{% set hello = salt['pillar.get']('hello', {}) %}
+
+hello-file:
+  file.managed:
+    - name: {{ hello.get('path', '/tmp/hello-from-pushsalt') }}
+    - mode: '0644'
+    - contents: |
+        Hello from {{ grains['id'] }}, which runs {{ grains['os'] }}.
+        {{ hello.get('greeting', '') }}
+""",
+    "pillar/top.sls": """\
+# Which pillar belongs to which targets.
+base:
+  '*':
+    - hello
+""",
+    "pillar/hello.sls": """\
+hello:
+  greeting: This line comes from pillar/hello.sls.
+""",
+    "README.md": """\
+# A pushsalt project
+
+    pushsalt target '*'                  # which targets there are (inventory.yaml)
+    pushsalt run '*' test.ping           # do they answer?
+    pushsalt apply '*' --test            # what would change
+    pushsalt apply '*'                   # the highstate of salt/top.sls
+
+| | |
+|---|---|
+| `pushsalt.yaml` | configuration, in the words of a Salt master's |
+| `inventory.yaml` | the machines; a salt-ssh roster works too |
+| `salt/` | states; `top.sls` says which go where |
+| `pillar/` | data of the targets; `top.sls` says which go where |
+
+Keep secrets out of version control in plain text.
+""",
+}
+
+#: A file of that name is kept as it is: a fresh repository has one.
+KEPT = "README.md"
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(GLOBAL)
+def init(
+    given: Given,
+    folder: Annotated[
+        str, typer.Argument(metavar="[DIR]", help="Where; the working folder if not given.", show_default=False)
+    ] = ".",
+) -> int:
+    """Make a project folder to start from: configuration, inventory, a state, pillar. Overwrites nothing."""
+    names = create(Path(folder))
+    steps = [f"cd {one_line(folder)}"] if folder != "." else []
+    steps += ["pushsalt run '*' test.ping", "pushsalt apply '*' --test", "pushsalt apply '*'"]
+    made = "".join(f"  {name}\n" for name in names)
+    where = "this folder" if folder == "." else one_line(folder)
+    TERMINAL.get().stdout.write(
+        f"Made in {where}:\n{made}\nNext:\n" + "".join(f"  {step}\n" for step in steps)
+        + "\nThen put your machines into inventory.yaml.\n"
+    )  # fmt: skip
+    return 0
+
+
+def create(folder: Path) -> list[str]:
+    """Writes FILES below ``folder``, which is made if it is not there; the names of those written.
+
+    Raises CommandError when one is in the way (nothing was written then), or when one cannot be written.
+    """
+    there = [name for name in FILES if os.path.lexists(folder / name)]
+    if there not in ([], [KEPT]):
+        raise CommandError(
+            f"{folder} has {there[0]}{f' and {len(there) - 1} more' if len(there) > 1 else ''} already",
+            hint="nothing was written; choose another folder: pushsalt init DIR",
+        )
+    made = [name for name in FILES if name not in there]
+    try:
+        for name in made:
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            # Others must not be able to write: such a project would not be used by itself.
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(FILES[name])
+    except OSError as exc:
+        message = f"{exc.filename or folder}: {exc.strerror}"
+        raise CommandError(message, hint="choose a folder that you can write to") from None
+    return made

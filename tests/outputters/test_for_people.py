@@ -1,0 +1,201 @@
+"""What a person reads: changes only, groups, failures last, nothing raw."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushsalt.display.safe import UNSAFE, escape
+from pushsalt.model import TargetReturn
+from pushsalt.outputters import highstate, nested, rich
+from pushsalt.outputters.rich import seconds
+
+
+def state(tag, number, result=True, changes=None, comment="", **more):
+    _, id, name, _ = tag.split("_|-")
+    base = {"result": result, "changes": changes or {}, "comment": comment, "name": name, "__id__": id}
+    return {tag: {**base, "__sls__": "web", "__run_num__": number, "duration": 12.5, **more}}
+
+
+PKG = state("pkg_|-web_|-nginx_|-installed", 1, True, {"nginx": {"old": "", "new": "1.22"}}, "installed")
+CONF = state("file_|-/etc/a_|-/etc/a_|-managed", 0, True, {"diff": "--- \n+++ \n@@ -1 +1 @@\n-x\n+y\n", "mode": "0644"})
+SAME = state("test_|-s_|-s_|-nop", 2, True, {}, "Success!")
+FAILED = state("service_|-web_|-web_|-running", 3, False, {}, "no such unit\nsee journal")
+PENDING = state("pkg_|-p_|-p_|-installed", 4, None, {}, "p would be installed")
+
+
+def show(**returns):
+    return rich.output(returns)
+
+
+def test_changes_only_in_the_order_of_the_run():
+    assert show(web1={**PKG, **CONF, **SAME}) == (
+        "web1  2 changed, 1 unchanged\n"
+        "  changed  file.managed   /etc/a\n"
+        "           @@ -1 +1 @@\n"
+        "           -x\n"
+        "           +y\n"
+        "           mode: 0644\n"
+        "  changed  pkg.installed  nginx  (web)\n"
+        "           nginx: (none) -> 1.22\n"
+        "\n"
+        "1 target: 1 succeeded, 1 changed\n"
+    )
+
+
+def test_failures_and_dry_runs_have_their_comment():
+    text = show(web1={**FAILED, **PENDING})
+    assert text == (
+        "web1  1 failed, 1 would change\n"
+        "  failed        service.running  web\n"
+        "                no such unit\n"
+        "                see journal\n"
+        "  would change  pkg.installed    p\n"
+        "                p would be installed\n"
+        "\n"
+        "1 target: 0 succeeded, 1 would change, 1 failed\n"
+    )
+
+
+def test_equal_results_are_shown_once_and_failures_last():
+    returns = {f"web{number}": {**PKG, **SAME} for number in range(1, 9)}
+    text = rich.output({"bad": FAILED, **returns, "same": SAME})
+    titles = [line for line in text.splitlines() if line and not line.startswith(" ")]
+    assert titles == [
+        "web1, web2, web3, web4, web5 and 3 more  1 changed, 1 unchanged  (8 targets: same)",
+        "same  1 unchanged",
+        "bad  1 failed",
+        "10 targets: 9 succeeded, 8 changed, 1 failed",
+    ]
+    assert "web6, web7, web8" in rich.output(returns, verbose=1)
+
+
+def test_errors_and_compile_errors():
+    error = {"error": {"kind": "auth_failed", "message": "db1: no key", "hint": "add one"}}
+    raised = {"error": {"kind": "exception", "message": "boom", "hint": "look", "exception": "CommandExecutionError"}}
+    data = {"db1": error, "db2": raised, "db3": ["web.sls:3: no", "web.sls:9: no"]}
+    returns = {id: rich.infer(id, ret) for id, ret in data.items()}
+    returns["db3"] = TargetReturn("db3", data["db3"], "errors", 2)
+    text = rich.output(data, returns=returns, elapsed=2.0)
+    assert "db1  no answer: auth_failed\n  db1: no key\n  hint: add one\n" in text
+    assert "db2  failed: CommandExecutionError\n  boom\n  hint: look\n" in text
+    assert "db3  cannot be rendered or compiled\n  web.sls:3: no\n  web.sls:9: no\n" in text
+    assert "3 targets: 0 succeeded, 2 failed, 1 no answer  in 2.0 s" in text
+
+
+def test_times_by_phase_and_round_trips():
+    returns = {
+        id: TargetReturn(id, SAME, "states", 0, {"connect": 0.1, "run": run}, trips)
+        for id, run, trips in (("a", 1.0, 3), ("b", 2.0, 3), ("c", 200.0, 4))
+    }
+    data = {id: result.ret for id, result in returns.items()}
+    text = rich.output(data, returns=returns, verbose=1)
+    assert "         connect      run\nmedian    100 ms    2.0 s\nslowest   100 ms  3 m 20 s\n" in text
+    assert "round trips  3 to 4 per target\n" in text
+    assert "time   100 ms    1.0 s\n" in rich.output({"a": SAME}, returns=returns)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (True, "a: True\n"),
+        (None, "a: None\n"),
+        ("one line\n", "a: one line\n"),
+        ("two\nlines\n", "a:\n    two\n    lines\n"),
+        ({}, "a: {}\n"),
+        ({"k": 1, "l": [1, {"x": 1, "y": [2]}], "m": {"n": "1\n2"}},
+         "a:\n    k: 1\n    l:\n        - 1\n        - x: 1\n          y:\n              - 2\n"
+         "    m:\n        n:\n            1\n            2\n"),
+        ([[1, 2], []], "a:\n    - - 1\n      - 2\n    - []\n"),
+        (b"\xff", "a: \\xff\n"),
+    ],
+)  # fmt: skip
+def test_function_returns(value, text):
+    assert show(a=value) == text
+
+
+def test_equal_function_returns_share_a_line():
+    assert show(a=True, b=True, c=False).splitlines()[:2] == ["a, b: True  (2 targets: same)", "c: False"]
+
+
+def test_nested_and_highstate_stand_alone():
+    assert nested.output({"a": {"b": 1}}) == "a:\n    b: 1\n"
+    assert highstate.output({"a": {**CONF}}).startswith("a  1 changed\n  changed  file.managed  /etc/a\n")
+
+
+def test_long_diffs_are_cut_unless_asked_for():
+    diff = "--- \n+++ \n@@ -1 +1 @@\n" + "+line\n" * 500
+    data = {"a": state("file_|-a_|-a_|-managed", 0, True, {"diff": diff})}
+    assert "... 301 more lines (-v shows them)" in rich.output(data)
+    assert rich.output(data, verbose=1).count("+line") == 500
+
+
+def test_verbose_shows_where_a_state_came_from_and_the_unchanged():
+    assert "nginx  (web)  web\n" in rich.output({"a": PKG}, verbose=1)
+    text = rich.output({"a": {**PKG, **SAME}}, verbose=2)
+    assert "  unchanged  test.nop       s  web  12 ms\n" in text
+
+
+def test_warnings_of_unchanged_states_show():
+    assert "warning: old argument" in show(a=state("test_|-s_|-s_|-nop", 0, warnings=["old argument"]))
+
+
+def test_commands_say_what_they_said():
+    changes = {"pid": 1, "retcode": 0, "stdout": "hello", "stderr": ""}
+    text = show(a=state("cmd_|-x_|-echo_|-run", 0, True, changes))
+    assert "stdout: hello" in text
+    assert not any(word in text for word in ("pid", "retcode", "stderr"))
+
+
+def test_colours_are_the_only_difference():
+    data = {"a": {**PKG, **CONF, **FAILED}, "b": {"k": "v"}}
+    import re
+
+    colored = rich.output(data, color=True)
+    assert "\x1b[32m+y\x1b[0m" in colored and "\x1b[31m-x\x1b[0m" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == rich.output(data)
+
+
+wild = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)) | st.binary(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+keys = ("result", "changes", "comment", "name", "__id__", "__sls__", "__run_num__", "duration", "warnings")
+states = st.dictionaries(st.text(max_size=9).map(lambda t: f"{t}_|-x"), st.dictionaries(st.sampled_from(keys), wild))
+
+
+@given(st.dictionaries(st.text(max_size=8), wild | states))
+def test_any_return_is_shown_and_nothing_raw(data):
+    for verbose in (0, 2):
+        assert not UNSAFE.search(rich.output(data, verbose=verbose).replace("\n", ""))
+
+
+@pytest.mark.parametrize("shape", ["states", "errors", "error", "value"])
+@given(ret=wild)
+def test_any_return_of_any_shape(shape, ret):
+    result = TargetReturn("a", ret, shape, 3)
+    assert rich.output({"a": ret}, returns={"a": result}, verbose=1)
+
+
+@pytest.mark.parametrize(
+    "text, want",
+    [
+        ("plain\ttext\näöü 日本 😀", "plain\ttext\näöü 日本 😀"),
+        ("\x1b[31m\x07\x7f\x9b", "\\x1b[31m\\x07\\x7f\\x9b"),
+        ("a\r\nb\rc", "a\nb\\x0dc"),
+        ("\u202eevil\u2066", "\\u202eevil\\u2066"),
+        ("\u2028\ufeff\u200b", "\\u2028\\ufeff\\u200b"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\udcff\ud800", "\\xff\\ud800"),
+    ],
+)
+def test_escape(text, want):
+    assert escape(text) == want
+
+
+@pytest.mark.parametrize(
+    "value, want",
+    [(0.0354, "35 ms"), (0.9999, "1.0 s"), (2.44, "2.4 s"), (99.94, "99.9 s"), (99.96, "1 m 40 s"), (185, "3 m 05 s")],
+)
+def test_seconds(value, want):
+    assert seconds(value) == want
