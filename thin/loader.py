@@ -293,6 +293,8 @@ class ModuleView(object):
         self.__dict__["_name"] = name
 
     def __getattr__(self, function):
+        if function == "__file__":
+            return self._loader._modules[self._name][0]["__file__"]
         try:
             return self._loader["%s.%s" % (self._name, function)]
         except KeyError as exc:

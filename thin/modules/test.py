@@ -1,0 +1,475 @@
+"""Functions to try things out with. Salt: ``salt/modules/test.py``."""
+
+import time
+
+__controller__ = (
+    "echo", "version", "versions", "versions_report", "versions_information", "kwarg", "arg", "arg_type", "arg_repr",
+    "arg_clean", "fib", "collatz", "outputter", "rand_str", "random_hash", "true", "false", "conf_test",
+)
+
+__func_alias__ = {"true_": "true", "false_": "false", "try_": "try"}
+
+
+def ping():
+    """
+    Return True: the target is reached, and modules run there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.ping
+    """
+    return True
+
+
+def echo(text):
+    """
+    Return the text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.echo 'foo bar baz quo qux'
+    """
+    return text
+
+
+def sleep(length):
+    """
+    Wait for a number of seconds
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.sleep 20
+    """
+    time.sleep(int(length))
+    return True
+
+
+def rand_sleep(max=60):
+    """
+    Wait for some seconds, at most ``max``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.rand_sleep 5
+    """
+    import random
+
+    time.sleep(random.randint(0, int(max)))  # noqa: S311
+    return True
+
+
+def version():
+    """
+    Return the version of Salt that this behaves like
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.version
+    """
+    return __grains__.get("saltversion", "3008.3")
+
+
+def versions_information():
+    """
+    Return versions of Salt (that this behaves like), Python and the system
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.versions_information
+    """
+    import platform
+
+    return {
+        "Salt Version": {"Salt": version()},
+        "Dependency Versions": {"Python": platform.python_version()},
+        "System Versions": {
+            "dist": " ".join(str(__grains__.get(name, "")) for name in ("os", "osrelease", "oscodename")).strip(),
+            "machine": platform.machine(), "release": platform.release(), "system": platform.system(),
+        },
+    }
+
+
+def versions_report():
+    """
+    Return the same as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.versions_report
+    """
+    lines = []
+    for title, items in versions_information().items():
+        lines.append("%s:" % title)
+        lines.extend("%20s: %s" % (name, items[name]) for name in sorted(items))
+        lines.append("")
+    return "\n".join(lines)
+
+
+versions = versions_report
+
+
+def conf_test():
+    """
+    Return the value of the option ``test.foo``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.conf_test
+    """
+    return __salt__["config.option"]("test.foo")
+
+
+def get_opts():
+    """
+    Return the options of this target
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.get_opts
+    """
+    return __opts__
+
+
+def opts_pkg():
+    """
+    Return the options of this target, with its grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.opts_pkg
+    """
+    return dict(__opts__, grains=dict(__grains__))
+
+
+def cross_test(func, args=None):
+    """
+    Call another function
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.cross_test file.gid_to_group 0
+    """
+    return __salt__[func](*([args] if args is not None and not isinstance(args, list) else args or []))
+
+
+def attr_call():
+    """
+    Return the grains, by the attribute form of calls
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.attr_call
+    """
+    return __salt__.grains.items()
+
+
+def kwarg(**kwargs):
+    """
+    Return the keyword arguments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.kwarg num=1 txt="two" env='{a: 1, b: "hello"}'
+    """
+    return kwargs
+
+
+def arg(*args, **kwargs):
+    """
+    Return the arguments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.arg 1 "two" 3.1 txt="hello" wow='{a: 1, b: "hello"}'
+    """
+    return {"args": args, "kwargs": kwargs}
+
+
+def arg_type(*args, **kwargs):
+    """
+    Return the types of the arguments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.arg_type 1 'int'
+    """
+    return {"args": [str(type(value)) for value in args], "kwargs": {key: str(type(kwargs[key])) for key in kwargs}}
+
+
+def arg_repr(*args, **kwargs):
+    """
+    Return the arguments as Python writes them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.arg_repr 1 "two" 3.1 txt="hello"
+    """
+    return {"args": repr(args), "kwargs": repr(kwargs)}
+
+
+def arg_clean(*args, **kwargs):
+    """
+    Return the arguments without those that begin with two underscores
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.arg_clean 1 "two" 3.1 txt="hello"
+    """
+    return {"args": args, "kwargs": {key: kwargs[key] for key in kwargs if not key.startswith("__")}}
+
+
+def fib(num):
+    """
+    Return a number of Fibonacci's, and the seconds it took
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.fib 3
+    """
+    num = int(num)
+    if num < 0:
+        raise ValueError("Negative number is not allowed!")
+    start, before, last = time.time(), 0, 1
+    for _ in range(num - 1):
+        before, last = last, before + last
+    return (last if num else 0), time.time() - start
+
+
+def collatz(start):
+    """
+    Return the steps of Collatz' conjecture from a number on, and the seconds it took
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.collatz 3
+    """
+    number, begin, steps = int(start), time.time(), []
+    if number < 1:
+        raise ValueError("The number must be positive")
+    while number != 1:
+        steps.append(number)
+        number = number // 2 if number % 2 == 0 else number * 3 + 1
+    return steps, time.time() - begin
+
+
+def outputter(data):
+    """
+    Return the data, to try an outputter with
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.outputter foobar
+    """
+    return data
+
+
+def retcode(code=42):
+    """
+    Set the return code of the call
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.retcode 42
+    """
+    __context__["retcode"] = code
+    return True
+
+
+def provider(module):
+    """
+    Return the name of the file which provides a virtual module
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.provider service
+    """
+    try:
+        view = getattr(__salt__, module)
+    except AttributeError:
+        return ""
+    return view.__file__.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def providers():
+    """
+    Return ``{file: module}`` of all modules
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.providers
+    """
+    return {provider(module): module for module in {name.split(".")[0] for name in __salt__}}
+
+
+def rand_str(size=9999999999, hash_type=None):
+    """
+    Return a random text, the hash of a random number below ``size``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.rand_str
+    """
+    import hashlib
+    import random
+
+    number = random.SystemRandom().randint(0, int(size))
+    return hashlib.new(hash_type or __opts__.get("hash_type", "sha256"), str(number).encode()).hexdigest()
+
+
+random_hash = rand_str
+
+
+def exception(message="Test Exception"):
+    """
+    Raise an exception
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.exception 'Oh noes!'
+    """
+    raise Exception(message)
+
+
+def raise_exception(name, *args, **kwargs):
+    """
+    Raise an exception of this class: one of Python's, or ``salt.exceptions.Name``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.raise_exception TypeError 'An integer is required'
+        pushsalt run '*' test.raise_exception salt.exceptions.CommandExecutionError 'Something went wrong'
+    """
+    import builtins
+
+    from thin import exceptions
+
+    if name.startswith("salt.exceptions."):
+        found = getattr(exceptions, name.rsplit(".", 1)[1], None)
+    else:
+        found = getattr(builtins, name, None)
+    if not isinstance(found, type) or not issubclass(found, Exception):
+        return False
+    raise found(*args, **arg_clean(**kwargs)["kwargs"])
+
+
+def stack():
+    """
+    Return the stack of calls
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.stack
+    """
+    import traceback
+
+    return "".join(traceback.format_stack())
+
+
+def try_(module, return_try_exception=False, **kwargs):
+    """
+    Call another function; None, or the exception as text, when it raises
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.try 'cmd.run' cmd=nosuch
+    """
+    try:
+        return __salt__[module](**arg_clean(**kwargs)["kwargs"])
+    except Exception as exc:
+        return exc if return_try_exception else None
+
+
+def assertion(assertion):
+    """
+    Raise AssertionError unless the value is true
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.assertion False
+    """
+    if not assertion:
+        raise AssertionError("the assertion does not hold")
+
+
+def true_():
+    """
+    Return True
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.true
+    """
+    return True
+
+
+def false_():
+    """
+    Return False
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.false
+    """
+    return False
