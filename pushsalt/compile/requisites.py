@@ -102,17 +102,20 @@ class _Resolver:
                 yield from ((id_, module) for module in body if not is_meta(module))
 
     def _sound(self, requisite: str, kind: Any, name: Any, id_: Any, body: dict[str, Any]) -> bool:
+        """Report what is wrong with a reference; False when it cannot be followed any further."""
+        sls, where = body.get("__sls__"), self._sources.where(body, id_)
         if "." in str(kind):
             text = (
-                f"Invalid requisite in {requisite}: {kind} for {name}, in SLS '{body.get('__sls__')}'. Requisites must "
-                f"not contain dots, did you mean '{str(kind).split('.')[0]}'?"
+                f"Invalid requisite in {requisite}: {kind} for {name}, in SLS '{sls}'. Requisites must not "
+                f"contain dots, did you mean '{str(kind).split('.')[0]}'?"
             )
-        elif not isinstance(name, Hashable):
-            text = f'Illegal requisite "{name}" in SLS "{body.get("__sls__")}", please check your syntax.\n'
-        else:
-            return True
-        self.problems.append(Problem(text, self._sources.where(body, id_)))
-        return False
+            self.problems.append(Problem(text, where))
+        if not isinstance(name, Hashable):
+            self.problems.append(
+                Problem(f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n', where)
+            )
+            return False
+        return True
 
     def _require(self, requisite: str, name: Any, target: str, id_: Any, module: str, body: dict[str, Any]) -> None:
         """``name`` gets a requisite on ``id_``; those of one kind are collected in one list."""
