@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pushsalt.cli.job import Terminal
+    from pushsalt.cli.stdio import Terminal
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -23,9 +23,8 @@ def main(argv: list[str] | None = None) -> None:
         sys.exit(stdio.final_code(0, stdout))
     try:
         from pushsalt import log
-        from pushsalt.cli.job import Terminal
 
-        terminal = Terminal(log.install(), stdout)
+        terminal = stdio.Terminal(log.install(), stdout)
         code = _run(words, terminal)
     except KeyboardInterrupt:  # outside of a job: nothing is under way
         code = 130

@@ -15,9 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pushsalt import __version__
-from pushsalt.cli.job import Terminal
 from pushsalt.cli.options import GLOBAL, Given, takes
-from pushsalt.cli.stdio import write_stderr
+from pushsalt.cli.stdio import Terminal, write_stderr
 from pushsalt.errors import EXIT_COMMAND, UsageError
 from pushsalt.outputters import nearest
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli import job
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
 from pushsalt.errors import UsageError
@@ -32,8 +31,10 @@ def apply(
     ] = None,
 ) -> int:
     """Apply SLS, or with none the highstate of top.sls, to each target."""
+    from pushsalt.cli.job import run_job
+
     names = sls_names(sls or [])
-    return job.run_job(
+    return run_job(
         given, TERMINAL.get(), target, lambda client, selection, options: client.stream_apply(selection, names, options)
     )
 

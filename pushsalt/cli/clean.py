@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli import job
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
 
@@ -24,6 +23,8 @@ def clean(
     given: Given,
 ) -> int:
     """Remove all that pushsalt keeps on each target: its runtime and its caches. What states did stays."""
-    return job.run_job(
+    from pushsalt.cli.job import run_job
+
+    return run_job(
         given, TERMINAL.get(), target, lambda client, selection, options: client.stream_clean(selection, options)
     )

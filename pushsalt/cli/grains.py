@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli import job
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, Given, takes
 
@@ -25,6 +24,8 @@ def grains(
     given: Given,
 ) -> int:
     """Collect and show the grains of each target, and refresh the cache that -G and -P look at."""
-    return job.run_job(
+    from pushsalt.cli.job import run_job
+
+    return run_job(
         given, TERMINAL.get(), target, lambda client, selection, options: client.stream_grains(selection, options)
     )

@@ -13,14 +13,13 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.events import Reporter
-from pushsalt.log import DEFAULT_LEVEL, Handler, configure
+from pushsalt.log import DEFAULT_LEVEL, configure
 from pushsalt.model import TargetReturn
 
 if TYPE_CHECKING:
@@ -39,18 +38,6 @@ EXIT_OF_SIGNAL = {
 }
 
 Stream = Callable[["Client", "Selection", "JobOptions"], AsyncIterator[TargetReturn]]
-
-
-@dataclass
-class Terminal:
-    """What one invocation has in hand: its stdout and its log."""
-
-    log: Handler
-    stdout: stdio.Stdout
-
-    @property
-    def color(self) -> bool:
-        return self.stdout.is_terminal and stdio.color_wanted()
 
 
 class Watcher(Reporter):
@@ -89,7 +76,7 @@ class Watcher(Reporter):
         log.warning("%s%s", f"{id}: " if id else "", text)
 
 
-def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
+def open_client(given: Given, terminal: stdio.Terminal, reporter: Reporter) -> tuple[Client, str]:
     """The client that the global options ask for, its logging set up; and the log level in force."""
     from pushsalt.api import Client
 
@@ -103,7 +90,7 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     return client, level
 
 
-def run_job(given: Given, terminal: Terminal, target: str, stream: Stream, *, unmask: bool = False) -> int:
+def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream, *, unmask: bool = False) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
     ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs).

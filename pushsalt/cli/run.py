@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from pushsalt.cli import job
 from pushsalt.cli.app import TERMINAL, CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
 from pushsalt.cli.stdio import write_stderr
@@ -35,12 +34,13 @@ def run(
     ] = None,
 ) -> int:
     """Call an execution function on each target."""
+    from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
     args, kwargs = parse_args(words or [])
-    code = job.run_job(
+    code = run_job(
         given,
         TERMINAL.get(),
         target,

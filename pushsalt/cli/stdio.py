@@ -1,6 +1,7 @@
 """Writing to stdout and stderr, which may be closed, full, or a reader that has left.
 
-``Stdout`` keeps the trouble as a value: the work of a run goes on, and the exit code is never 0 then.
+``Stdout`` keeps the trouble as a value: the work of a run goes on, and the exit code is never 0 then. This module
+imports next to nothing: ``--version`` needs no more.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import TYPE_CHECKING
 
-from pushsalt.display.safe import escape
-from pushsalt.errors import EXIT_COMMAND
+if TYPE_CHECKING:
+    from pushsalt.log import Handler
+
 
 
 def open_missing() -> None:
@@ -65,17 +68,32 @@ class Stdout:
             pass
 
 
+class Terminal:
+    """What one invocation has in hand: its stdout and its log."""
+
+    def __init__(self, log: Handler, stdout: Stdout) -> None:
+        self.log = log
+        self.stdout = stdout
+
+    @property
+    def color(self) -> bool:
+        """Whether stdout wants colours."""
+        return self.stdout.is_terminal and color_wanted()
+
+
 def final_code(code: int, stdout: Stdout) -> int:
     """The exit code, never 0 when output could not be written. Says why, unless it is only a reader who left."""
     if not stdout.trouble:
         return code
     if stdout.trouble != READER_GONE:
         print_error(f"the output could not be written: {stdout.trouble}")
-    return code or EXIT_COMMAND
+    return code or 1
 
 
 def print_error(message: str, hint: str = "") -> None:
     """``error: message`` and ``hint: ...`` on stderr, escaped; in colour on a terminal."""
+    from pushsalt.display.safe import escape
+
     color = stderr_is_terminal() and color_wanted()
     for label, text, sgr in (("error", message, "1;31"), ("hint", hint, "1")):
         if text:

@@ -6,12 +6,8 @@ from typing import Annotated
 
 import typer
 
-from pushsalt.cli import job
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
-from pushsalt.display.safe import one_line
-from pushsalt.events import Reporter
-from pushsalt.outputters import load
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -29,8 +25,13 @@ def target(
     given: Given,
 ) -> int:
     """Print the ids that match, one a line. Nothing is connected to."""
+    from pushsalt.cli.job import open_client
+    from pushsalt.display.safe import one_line
+    from pushsalt.events import Reporter
+    from pushsalt.outputters import load
+
     terminal = TERMINAL.get()
-    client, _ = job.open_client(given, terminal, Reporter())
+    client, _ = open_client(given, terminal, Reporter())
     ids = client.target(given.selection(expr))
     if given.out in (None, "rich"):
         terminal.stdout.write("".join(f"{one_line(id)}\n" for id in ids))

@@ -34,8 +34,8 @@ def test_apply_takes_no_keywords(invoke, word, says):
 
 
 def test_every_job_option_reaches_the_client(invoke, calls):
-    words = ["--test", "--saltenv", "dev", "--pillarenv", "prod", "--batch", "25%", "--concurrency", "7", "--timeout", "1.5", "--wait-lock", "30"]
-    words += ["--accept-new-host-keys", "-vv", "-l", "debug", "--pillar"]
+    words = ["--test", "--saltenv", "dev", "--pillarenv", "prod", "--batch", "25%", "--concurrency", "7"]
+    words += ["--timeout", "1.5", "--wait-lock", "30", "--accept-new-host-keys", "-vv", "-l", "debug", "--pillar"]
     assert invoke("apply", "*", *words, '{"a": [1, 0644]}').code == 0
     options = job(calls)[-1]
     assert (options.test, options.saltenv, options.pillarenv, options.batch) == (True, "dev", "prod", "25%")
