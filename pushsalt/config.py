@@ -8,7 +8,6 @@ above the working folder that holds a ``pushsalt.yaml``), ``pushsalt/`` in the u
 from __future__ import annotations
 
 import copy
-import difflib
 import fnmatch
 import os
 import stat
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 from pushsalt.errors import ConfigError, Position
 from pushsalt.model import Target
+from pushsalt.nearest import nearest
 from pushsalt.options import OPTIONS, Option, belongs_to_daemons
 from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
@@ -320,7 +320,7 @@ def _checked(
         option = OPTIONS.get(name)
         if option is None:
             if not belongs_to_daemons(name):
-                near = difflib.get_close_matches(name, OPTIONS, n=1, cutoff=0.8)
+                near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value

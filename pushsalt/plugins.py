@@ -13,7 +13,6 @@ Files are compiled from their source each time: nothing is read from, or written
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import sys
@@ -25,6 +24,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import ConfigError, Position
+from pushsalt.nearest import nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -76,7 +76,7 @@ def load(kind: str, name: str, folders: Sequence[Path] = ()) -> ModuleType:
         if name in _entry_points(kind):
             return _from_entry_point(kind, name)
     there = names(kind, folders)
-    near = difflib.get_close_matches(name, there, n=3)
+    near = nearest(name, there, n=3)
     raise ConfigError(
         f"there is no plug-in {name!r} of the kind {kind}",
         hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(there) or 'none'}",

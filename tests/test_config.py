@@ -8,6 +8,8 @@ from pushsalt.errors import ConfigError
 from pushsalt.model import Target
 from pushsalt.options import OPTIONS
 
+NOTHING = CliOverrides()
+
 
 @pytest.fixture
 def tree(tmp_path):
@@ -26,7 +28,7 @@ def tree(tmp_path):
 
 @pytest.fixture
 def load(tmp_path):
-    def load(path=None, *, cwd=tmp_path, cli=CliOverrides(), **env):
+    def load(path=None, *, cwd=tmp_path, cli=NOTHING, **env):
         return load_config(path, cli=cli, cwd=cwd, environ={"HOME": str(tmp_path / "home"), **env})
 
     return load
@@ -189,7 +191,8 @@ def test_a_folder_without_configuration(load, tmp_path):
 
 @pytest.mark.parametrize(
     "text, name, value",
-    [("failhard: 'yes'", "failhard", True), ("gitfs_depth: '3'", "gitfs_depth", 3), ("gitfs_base: 3006", "gitfs_base", "3006"),
+    [("failhard: 'yes'", "failhard", True), ("gitfs_depth: '3'", "gitfs_depth", 3),
+     ("gitfs_base: 3006", "gitfs_base", "3006"),
      ("fileserver_backend: git", "fileserver_backend", ["git"]), ("renderer:", "renderer", "jinja|yaml")],
 )  # fmt: skip
 def test_what_salt_takes_for_a_value(load, tree, text, name, value):
@@ -200,7 +203,8 @@ def test_what_salt_takes_for_a_value(load, tree, text, name, value):
 def test_target_defaults(load, tree):
     tree(
         **{
-            "pushsalt.yaml": "ssh_user: ops\nssh_port: 2222\nroster_defaults: {user: salt, sudo: true}\nconnect_timeout: 7\n"
+            "pushsalt.yaml": "ssh_user: ops\nssh_port: 2222\nroster_defaults: {user: salt, sudo: true}\n"
+            "connect_timeout: 7\n"
         }
     )
     assert load().target_defaults() == {"user": "salt", "port": 2222, "sudo": True, "timeout": 7}
@@ -209,7 +213,8 @@ def test_target_defaults(load, tree):
 def test_minion_opts(load, tree):
     tree(
         **{
-            "pushsalt.yaml": "saltenv: dev\nssh_passwd: hunter2\ngitfs_password: hunter2\nmy_own: 1\nmy_token: hunter2\n"
+            "pushsalt.yaml": "saltenv: dev\nssh_passwd: hunter2\ngitfs_password: hunter2\nmy_own: 1\n"
+            "my_token: hunter2\n"
             "pillarenv_from_saltenv: true\ndisabled_requisites: [onfail]\n"
         }
     )

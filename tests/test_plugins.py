@@ -77,7 +77,7 @@ def test_entry_points(tmp_path, monkeypatch):
     try:
         assert "someone" in plugins.names("matchers")
         assert plugins.load("matchers", "someone").LETTER == "X"
-        with pytest.raises(ConfigError, match="'gone' .* cannot be loaded: ModuleNotFoundError"):
+        with pytest.raises(ConfigError, match=r"'gone' .* cannot be loaded: ModuleNotFoundError"):
             plugins.load("matchers", "gone")
     finally:
         plugins._entry_points.cache_clear()

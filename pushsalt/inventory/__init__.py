@@ -11,7 +11,6 @@ never share settings.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 import stat
@@ -26,6 +25,7 @@ from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
 from pushsalt.inventory.schema import Layer, Source, parse_layer
 from pushsalt.model import Target
+from pushsalt.nearest import nearest
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 __all__ = ["Inventory", "load_inventory"]
@@ -55,11 +55,10 @@ class Inventory:
         words = [word for word in re.split(r"[*?\[\]^$(),|\s]+", pattern) if word]
         found: list[str] = []
         for word in words or [pattern]:
-            # difflib compares with each id: in a large inventory only with those that begin alike
+            # each id is compared: in a large inventory only those that begin alike
             ids = self.ids if len(self.ids) <= 5000 else [id for id in self.ids if id[:2].lower() == word[:2].lower()]
             folded = {id.lower(): id for id in reversed(ids)}
-            near = difflib.get_close_matches(word.lower(), sorted(folded, reverse=True), n=2 * limit, cutoff=0.5)
-            near.sort(key=lambda id: (-difflib.SequenceMatcher(None, id, word.lower()).ratio(), id))
+            near = nearest(word.lower(), folded, limit, 0.5)
             near += [id for id in folded if word.lower() in id or id in word.lower()]
             found += [folded[id] for id in near]
         return list(dict.fromkeys(found))[:limit]

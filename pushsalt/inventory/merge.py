@@ -8,7 +8,6 @@ back what a lower layer has set.
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.schema import MERGED, Layer, Setting
 from pushsalt.model import Target
+from pushsalt.nearest import nearest
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _check_jump(host: Host, jump: str, targets: Mapping[str, Target]) -> None:
     setting, _ = _jump_setting(host)
     where = setting.where if setting else host.where
     if jump not in targets:
-        near = difflib.get_close_matches(jump, targets, n=3)
+        near = nearest(jump, targets, n=3)
         raise InventoryError(
             f"`jump` of host {host.id} names {jump!r}, which is no id of the inventory",
             hint=f"did you mean {' or '.join(near)}?" if near else f"add a host with the id {jump}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from typing import Any, Final
 from pushsalt.errors import InventoryError
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
+from pushsalt.nearest import nearest
 
 KEYS: Final = ("defaults", "hosts", "groups")
 
@@ -27,7 +27,7 @@ def parse_native(source: Source, base: Layer, warnings: list[str]) -> list[Host]
     data: dict[Any, Any] = source.data
     for key in data:
         if key not in KEYS:
-            near = difflib.get_close_matches(str(key), KEYS, n=1)
+            near = nearest(str(key), KEYS)
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{source.where((key,))}: unknown key `{key}` of the inventory is ignored{hint}")
 

@@ -6,7 +6,6 @@ characters, leading dashes and numbers out of range are refused where the invent
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position
 from pushsalt.model import Secret
+from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
 
@@ -121,7 +121,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             if value:
                 warnings.append(f"{where}: `{key}` of {words} has no effect here: {WITHOUT_EFFECT[key]}")
         else:
-            near = difflib.get_close_matches(str(key), FIELDS, n=1)
+            near = nearest(str(key), FIELDS)
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
     return Layer(words, settings)

@@ -77,12 +77,13 @@ def select(
     *,
     delimiter: str = DELIMITER,
 ) -> list[str]:
-    """The selected ids in the inventory's order.
+    """The selected ids in the inventory's order. Without ``caches`` only what the inventory itself says is known.
 
     Raises NoTargetError, naming the nearest ids, when there are none; UsageError for an expression that makes no sense.
     """
     predicate = _predicate(expr, tgt_type, delimiter)
-    found = [id for id in inventory.ids if predicate(_LazySubject(id, caches) if caches else Subject(id))]
+    known = caches or _Inventory(inventory)
+    found = [id for id in inventory.ids if predicate(_LazySubject(id, known))]
     if tgt_type == "list":
         from pushsalt.targeting.matchers.list import split
 
@@ -92,6 +93,19 @@ def select(
     if not found:
         raise _nothing(expr, tgt_type, inventory)
     return found
+
+
+class _Inventory:
+    """Caches for want of caches: grains and pillar that are written in the inventory."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._targets = inventory.targets
+
+    def grains(self, id: str) -> Mapping[str, Any]:
+        return self._targets[id].grains
+
+    def pillar(self, id: str) -> Mapping[str, Any]:
+        return self._targets[id].pillar
 
 
 class _LazySubject:

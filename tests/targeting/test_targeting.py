@@ -60,6 +60,8 @@ def test_select(tgt_type, expr, ids):
         ("compound", "Q@x", "there is no Q@"),
         ("compound", 5, "is text"),
         ("compound", "( " * 5000 + "a" + " )" * 5000, "levels of parentheses"),
+        ("grain", "os", "has no ':'"),
+        ("ipcidr", "192.0.2.0/99", "no address or network"),
         ("gob", "x", "the target type 'gob' cannot be used"),
         ("../glob", "x", "cannot be used"),
     ],
@@ -87,7 +89,63 @@ def test_missing_list_members_are_said(caplog):
 
 
 def test_types():
-    assert {"glob", "pcre", "list", "compound"} <= set(tgt_types())
+    assert {"glob", "pcre", "list", "grain", "pillar_exact", "ipcidr", "compound"} <= set(tgt_types())
+
+
+GRAINS = {
+    "web1": {"os": "Debian", "osmajorrelease": 12, "roles": ["web", "db"], "ipv4": ["127.0.0.1", "192.0.2.7"],
+             "systemd": {"version": "252"}, "url": "http://x"},
+    "db1": {"os": "Rocky", "osmajorrelease": 9, "roles": [], "ipv4": ["198.51.100.1"], "ipv6": ["2001:db8::1"]},
+}  # fmt: skip
+PILLAR = {"web1": {"app": {"name": "shop", "port": 80}}, "db1": {"app": {"name": "shopping"}}}
+
+
+class Known:
+    """Caches that know these two machines."""
+
+    def grains(self, id):
+        return GRAINS.get(id, {})
+
+    def pillar(self, id):
+        return PILLAR.get(id, {})
+
+
+@pytest.mark.parametrize(
+    "tgt_type, expr, ids",
+    [
+        ("grain", "os:Debian", "web1"),
+        ("grain", "os:deb*", "web1"),
+        ("grain", "osmajorrelease:9", "db1"),
+        ("grain", "roles:db", "web1"),
+        ("grain", "systemd:version:25?", "web1"),
+        ("grain", "systemd:version", "web1"),
+        ("grain", "url:http://x", "web1"),
+        ("grain", "nope:x", ""),
+        ("grain_pcre", "os:(Debian|Rocky)", "web1 db1"),
+        ("grain_pcre", "os:ebian", ""),
+        ("pillar", "app:name:shop*", "web1 db1"),
+        ("pillar_exact", "app:name:shop", "web1"),
+        ("pillar_exact", "app:name:shop*", ""),
+        ("pillar_pcre", "app:port:[0-9]+$", "web1"),
+        ("ipcidr", "192.0.2.0/24", "web1"),
+        ("ipcidr", "198.51.100.1", "db1"),
+        ("ipcidr", "2001:db8::/32", "db1"),
+        ("compound", "G@os:Debian or I@app:name:shopping", "web1 db1"),
+        ("compound", "* and not P@os:D.* and S@198.51.100.0/24", "db1"),
+        ("compound", "G|@systemd|version|252", "web1"),
+    ],
+)
+def test_select_by_what_is_cached(tgt_type, expr, ids):
+    try:
+        assert select(expr, tgt_type, INVENTORY, Known()) == ids.split()
+    except NoTargetError:
+        assert ids == ""
+
+
+def test_without_caches_the_inventory_is_known():
+    inventory = Inventory({"a": Target("a", grains={"os": "Rocky"}), "b": Target("b", pillar={"x": "y"})})
+    assert select("os:Rocky", "grain", inventory) == ["a"]
+    assert select("x:y", "pillar", inventory) == ["b"]
 
 
 words = st.recursive(
