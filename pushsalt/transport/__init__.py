@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from pushsalt.model import Target
 
@@ -72,6 +72,8 @@ class ConnectOptions:
     known_hosts: tuple[Path, ...] | None = None
     ssh_config: tuple[Path, ...] | None = None
     inventory: Mapping[str, Target] = field(default_factory=dict)
+    #: What the connections of one command have in common (loaded keys, jump hosts), by transport. Not for others.
+    shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:

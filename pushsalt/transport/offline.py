@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
-from pushsalt.transport import ConnectOptions, Connection
+from pushsalt.transport import Connection, ConnectOptions
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:

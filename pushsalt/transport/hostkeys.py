@@ -1,0 +1,155 @@
+"""known_hosts: which keys are trusted for a host, where that is written, and how a new one is added."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from pathlib import Path
+
+import asyncssh
+
+DEFAULT_PORT = 22
+_NEGLIGIBLE = (FileNotFoundError, NotADirectoryError, PermissionError)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: ``marker`` is "", "cert-authority" or "revoked"; the key is still text."""
+
+    marker: str
+    patterns: str
+    key: str
+    where: str
+
+    def matches(self, name: str) -> bool:
+        """Whether it speaks of this name: a host, or ``[host]:port``."""
+        if self.patterns.startswith("|1|"):
+            return self._hashed(name)
+        found = False
+        for pattern in self.patterns.split(","):
+            negated = pattern.startswith("!")
+            if re.match(_regex(pattern[negated:].lower()), name.lower()):
+                if negated:
+                    return False
+                found = True
+        return found
+
+    def _hashed(self, name: str) -> bool:
+        try:
+            salt, digest = (base64.b64decode(part) for part in self.patterns.split("|")[2:4])
+        except ValueError:
+            return False
+        return hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest)
+
+
+def _regex(pattern: str) -> str:
+    # fnmatch knows character classes, which known_hosts does not: brackets stand for themselves there.
+    return translate(pattern.replace("[", "[[]"))
+
+
+@dataclass
+class Known:
+    """What is known of one host. ``elsewhere``: keys of the same host under its default port, for another port's lookup."""
+
+    trusted: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
+    authorities: list[asyncssh.SSHKey] = field(default_factory=list)
+    revoked: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
+    elsewhere: list[asyncssh.SSHKey] = field(default_factory=list)
+
+    def algorithms(self) -> list[str]:
+        """Host key algorithms to ask for, those of the known keys first, so that a known key is not passed over."""
+        wanted: list[str] = []
+        if self.authorities:
+            wanted += [name + "-cert-v01@openssh.com" for name in _ALGORITHMS]
+        for key, _ in self.trusted:
+            wanted += [name.decode() for name in key.sig_algorithms]
+        for key in self.elsewhere:
+            wanted += [name.decode() for name in key.sig_algorithms]
+        known = set(_ALGORITHMS) | {name + "-cert-v01@openssh.com" for name in _ALGORITHMS}
+        return [name for name in dict.fromkeys([*wanted, *_ALGORITHMS]) if name in known]
+
+
+_ALGORITHMS = (
+    "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "rsa-sha2-512", "rsa-sha2-256",
+)  # fmt: skip
+
+
+class KnownHosts:
+    """The lines of some known_hosts files, read once; keys are parsed when a host is looked up."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = tuple(files)
+        self._lines = [line for path in files for line in _read(path)]
+
+    def lookup(self, host: str, port: int) -> Known:
+        known = Known()
+        name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
+        for line in self._lines:
+            here = line.matches(name)
+            if here or (name != host and line.matches(host)):
+                key = _parse(line.key)
+                if key is None:
+                    continue
+                if line.marker == "revoked":
+                    known.revoked.append((key, line.where))
+                elif line.marker == "cert-authority":
+                    known.authorities.append(key)
+                elif here:
+                    known.trusted.append((key, line.where))
+                else:
+                    known.elsewhere.append(key)
+        return known
+
+    def add(self, host: str, port: int, key: asyncssh.SSHKey) -> Path:
+        """Append a key to the first file, as others may do at the same time. Raises OSError."""
+        path = self.files[0]
+        name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
+        text = f"{name} {key.export_public_key('openssh').decode().split(' #')[0].strip()}"
+        words = text.split()[:3]  # without the comment
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            size = os.fstat(descriptor).st_size
+            broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            os.write(descriptor, ("\n" * broken + " ".join(words) + "\n").encode())
+        finally:
+            os.close(descriptor)
+        self._lines.append(Line("", name, " ".join(words[1:]), f"{path} (added now)"))
+        return path
+
+
+def _read(path: Path) -> list[Line]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except _NEGLIGIBLE:
+        return []
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        marker = words.pop(0)[1:] if words[0].startswith("@") else ""
+        if len(words) >= 3 and marker in ("", "cert-authority", "revoked"):
+            found.append(Line(marker, words[0], " ".join(words[1:3]), f"{path}:{number}"))
+    return found
+
+
+def _parse(text: str) -> asyncssh.SSHKey | None:
+    try:
+        return asyncssh.import_public_key(text)
+    except asyncssh.KeyImportError:
+        return None  # a kind of key that is not supported: the server will be asked for another
+
+
+def fingerprint(key: asyncssh.SSHKey) -> str:
+    """As ssh-keygen -l shows it."""
+    digest = base64.b64encode(hashlib.sha256(key.public_data).digest()).decode().rstrip("=")
+    return f"{key.get_algorithm()} SHA256:{digest}"

@@ -1,0 +1,545 @@
+"""SSH by asyncssh: one connection per target, shared connections to jump hosts, one command per connection.
+
+Host keys are checked before any credential is sent. Nothing is forwarded. What keeps a target from being reached
+becomes a TargetError whose kind says at which stage; only a server that drops us before the login (MaxStartups) is
+tried again, within the time for connecting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import random
+import re
+import signal as signals
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from pushsalt.bundle.shim import shell_line
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+from pushsalt.transport import ConnectOptions
+from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
+from pushsalt.transport.sshconfig import default_files, resolve
+from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError
+from pushsalt.transport.stream import Gate, Inbox, keep_tail
+
+log = logging.getLogger(__name__)
+
+#: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the rest is there for old servers.
+KEX = (
+    "curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521", "diffie-hellman-group16-sha512", "diffie-hellman-group14-sha256",
+)  # fmt: skip
+CIPHERS = (
+    "aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr", "aes192-ctr",
+    "aes256-ctr",
+)  # fmt: skip
+MACS = (
+    "umac-128-etm@openssh.com", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com", "hmac-sha2-256",
+    "hmac-sha2-512",
+)  # fmt: skip
+CLOSE_TIMEOUT = 3.0
+_RAW = dict.fromkeys((asyncssh.PTY_ECHO, asyncssh.PTY_ICANON, asyncssh.PTY_ISIG, asyncssh.PTY_IEXTEN, asyncssh.PTY_OPOST, asyncssh.PTY_ONLCR, asyncssh.PTY_ICRNL, asyncssh.PTY_INLCR, asyncssh.PTY_IGNCR, asyncssh.PTY_IXON, asyncssh.PTY_IXOFF, asyncssh.PTY_ISTRIP, asyncssh.PTY_PARMRK, asyncssh.PTY_INPCK, asyncssh.PTY_ECHOE, asyncssh.PTY_ECHOK, asyncssh.PTY_ECHONL), 0)  # fmt: skip
+
+
+@dataclass
+class _Shared:
+    """What the connections of one command have in common."""
+
+    keys: Keys = field(default_factory=Keys)
+    known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
+    jumps: dict[tuple[str, ...], _Jump] = field(default_factory=dict)
+
+
+async def connect(target: Target, options: ConnectOptions) -> SshConnection:
+    """Log in. Raises TargetError."""
+    shared: _Shared = options.shared.setdefault("ssh", _Shared())
+    login = _Login(target, options, shared)
+    # A jump host has its own time to come up; the target's begins when it is there.
+    await login.reach()
+    bound = target.timeout or options.connect_timeout
+    try:
+        return await asyncio.wait_for(login.run(), bound)
+    except asyncio.TimeoutError:
+        raise login.too_late(bound) from None
+    finally:
+        await login.give_up()
+
+
+class SshConnection:
+    """A login."""
+
+    def __init__(self, id: str, connection: asyncssh.SSHClientConnection, user: str, jump: _Jump | None) -> None:
+        self.id = id
+        self.user: str | None = user
+        self.connection = connection
+        self._jump = jump
+
+    async def open(
+        self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
+    ) -> SshStream:
+        terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
+        try:
+            _, stream = await self.connection.create_session(
+                lambda: SshStream(self.id, on_stderr), shell_line(words), encoding=None,
+                request_pty="force" if pty else False, **terminal,  # type: ignore[arg-type]
+            )  # fmt: skip
+        except asyncssh.ChannelOpenError as exc:
+            raise TargetError(
+                "no_shell", f"{self.id}: the server opens no session: {exc.reason}", "allow sessions and commands for this login"
+            ) from exc
+        except (OSError, asyncssh.Error) as exc:
+            raise TargetError(
+                "bootstrap_failed", f"{self.id}: the connection broke before anything was run: {_words(exc)}", "run again"
+            ) from exc
+        assert isinstance(stream, SshStream)
+        return stream
+
+    async def close(self) -> None:
+        self.connection.close()
+        try:
+            await asyncio.wait_for(self.connection.wait_closed(), CLOSE_TIMEOUT)
+        except (asyncio.TimeoutError, OSError, asyncssh.Error):
+            self.connection.abort()
+        finally:
+            if self._jump is not None:
+                await self._jump.release()
+
+
+class SshStream(asyncssh.SSHClientSession[bytes]):
+    """The channel of one command."""
+
+    def __init__(self, id: str, on_stderr: Callable[[bytes], None] | None) -> None:
+        self.stderr = bytearray()
+        self.exit_status: int | None = None
+        self._id = id
+        self._on_stderr = on_stderr
+        self._gate = Gate()
+        self._gone = asyncio.Event()
+
+    def connection_made(self, chan: Any) -> None:
+        self._channel: asyncssh.SSHClientChannel[bytes] = chan
+        self._inbox = Inbox(chan.pause_reading, chan.resume_reading)
+
+    def data_received(self, data: bytes, datatype: int | None) -> None:
+        if datatype is None:
+            self._inbox.feed(data)
+        else:
+            keep_tail(self.stderr, data)
+            if self._on_stderr is not None:
+                self._on_stderr(data)
+
+    def eof_received(self) -> bool:
+        self._inbox.end()
+        return True
+
+    def exit_status_received(self, status: int) -> None:
+        self.exit_status = status
+
+    def exit_signal_received(self, signal: str, core_dumped: bool, msg: str, lang: str) -> None:
+        self.exit_status = -int(getattr(signals, f"SIG{signal}", 0)) or None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        error = None
+        if exc is not None:
+            error = TargetError(
+                "connection_lost", f"{self._id}: the connection was lost: {_words(exc)}",
+                "what was under way may have been done or not: look at the target, and run again",
+            )  # fmt: skip
+        self._inbox.end(error)
+        self._gate.open()
+        self._gone.set()
+
+    def pause_writing(self) -> None:
+        self._gate.close()
+
+    def resume_writing(self) -> None:
+        self._gate.open()
+
+    async def read(self) -> bytes:
+        return await self._inbox.read()
+
+    def write(self, data: bytes) -> None:
+        if not self._channel.is_closing():
+            with contextlib.suppress(BrokenPipeError):
+                self._channel.write(data)
+
+    async def drain(self) -> None:
+        await self._gate.wait()
+
+    async def wait_closed(self) -> None:
+        await self._gone.wait()
+
+    def close(self) -> None:
+        self._inbox.end()
+        self._channel.close()
+
+    def abort(self) -> None:
+        self._channel.abort()
+
+
+class _Client(asyncssh.SSHClient):
+    """asyncssh's questions during a login."""
+
+    def __init__(self, login: _Login) -> None:
+        self._login = login
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        self._login.connection = conn
+
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+        return self._login.accept(key)
+
+
+class _Login:
+    """One login, with the tries that it takes, and what is known when it fails."""
+
+    def __init__(self, target: Target, options: ConnectOptions, shared: _Shared) -> None:
+        self.target, self.options, self.shared = target, options, shared
+        files = default_files() if options.ssh_config is None else options.ssh_config
+        self.settings = resolve(target, files)
+        self.hosts = self._known_hosts()
+        self.name = str(self.settings.get("HostKeyAlias") or self.settings.host)
+        self.known: Known = self.hosts.lookup(self.name, self.settings.port)
+        self.connection: asyncssh.SSHClientConnection | None = None
+        self.jump: _Jump | None = None
+        self.trouble: TargetError | None = None
+        self.tried: list[str] = []
+        self.drops = 0
+
+    # --- the way there
+
+    async def reach(self) -> None:
+        """Have the jump hosts on the way connected."""
+        chain = self.target.jump
+        if not chain and self.settings.get("ProxyJump"):
+            chain = tuple(hop.strip() for hop in str(self.settings.get("ProxyJump")).split(","))
+        if chain:
+            try:
+                self.jump = await _through(chain, self.options, self.shared)
+            except TargetError as exc:
+                message = exc.message if exc.kind == "jump_failed" else f"by the jump host {exc.message}"
+                raise TargetError("jump_failed", f"{self.target.id}: {message}", exc.hint) from exc
+
+    async def give_up(self) -> None:
+        """Let go of the jump host unless a connection now holds it."""
+        if self.jump is not None:
+            await self.jump.release()
+
+    async def run(self) -> SshConnection:
+        arguments = await self._arguments()
+        pause = 0.1
+        while True:
+            self.connection = None
+            try:
+                connection = await asyncssh.connect(self.settings.host, self.settings.port, **arguments)
+            except asyncio.CancelledError:
+                raise
+            except Exception as exc:
+                if not self._dropped(exc):
+                    raise self._explain(exc) from exc
+                self.drops += 1
+                log.debug("%s: dropped before the login (%s), trying again", self.target.id, exc)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
+                pause = min(2 * pause, 2.0)
+                continue
+            jump, self.jump = self.jump, None
+            return SshConnection(self.target.id, connection, self.settings.user, jump)
+
+    async def _arguments(self) -> dict[str, Any]:
+        get = self.settings.get
+        keys = await self._client_keys()
+        interval = get("ServerAliveInterval")
+        arguments: dict[str, Any] = {
+            "config": None, "client_factory": lambda: _Client(self), "username": self.settings.user,
+            "known_hosts": self._match, "host_key_alias": get("HostKeyAlias"),
+            "server_host_key_algs": get("HostKeyAlgorithms") or self.known.algorithms(),
+            "client_keys": keys or None, "client_certs": self.settings.files("CertificateFile", ()), "agent_path": None,
+            "password": str(self.target.passwd) if self.target.passwd is not None else None,
+            "preferred_auth": get("PreferredAuthentications") or ["publickey", "keyboard-interactive", "password"],
+            "public_key_auth": get("PubkeyAuthentication", True), "gss_host": None, "gss_kex": False, "gss_auth": False,
+            "kbdint_auth": self.target.passwd is not None and get("KbdInteractiveAuthentication", True),
+            "password_auth": self.target.passwd is not None and get("PasswordAuthentication", True),
+            "kex_algs": get("KexAlgorithms") or KEX, "encryption_algs": get("Ciphers") or CIPHERS,
+            "mac_algs": get("MACs") or MACS, "compression_algs": ["none"], "agent_forwarding": False,
+            "x11_forwarding": False, "request_pty": False, "env": None, "send_env": None, "command": None,
+            "keepalive_interval": interval if interval is not None else self.options.keepalive_interval,
+            "keepalive_count_max": get("ServerAliveCountMax", self.options.keepalive_count), "login_timeout": 0,
+            "connect_timeout": None, "x509_trusted_certs": None, "x509_trusted_cert_paths": [],
+            "family": get("AddressFamily", socket.AF_UNSPEC), "tcp_keepalive": get("TCPKeepAlive", True),
+        }  # fmt: skip
+        if self.jump is not None:
+            arguments["tunnel"] = self.jump.connection
+        elif get("ProxyCommand"):
+            arguments["proxy_command"] = str(get("ProxyCommand"))
+        if get("BindAddress"):
+            arguments["local_addr"] = (str(get("BindAddress")), 0)
+        return arguments
+
+    # --- credentials
+
+    async def _client_keys(self) -> list[Any]:
+        explicit = [Path(path).expanduser() for path in self.target.priv]
+        files = explicit or self.settings.files("IdentityFile", ())
+        found, trouble = [], None
+        passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
+        for path in files or [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]:
+            try:
+                found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
+                self.tried.append(str(path))
+            except KeyUnusableError as exc:
+                if files and (explicit or path.exists()):
+                    trouble = trouble or exc
+                elif path.exists():
+                    log.debug("%s: %s", self.target.id, exc.message)
+        agent = str(self.settings.get("IdentityAgent") or os.environ.get("SSH_AUTH_SOCK") or "")
+        pairs: list[Any] = []
+        if self.target.agent and agent not in ("", "none"):
+            pairs = await self.shared.keys.agent(os.path.expandvars(str(Path(agent).expanduser())))
+            if self.settings.get("IdentitiesOnly") or trouble is not None:
+                # The agent may hold what the file keeps locked: its public half says so.
+                wanted = {data for path in files if (data := _public(path)) is not None}
+                pairs = [pair for pair in pairs if pair.key_public_data in wanted]
+        if trouble is not None and not pairs and not found and self.target.passwd is None:
+            raise trouble.for_target(self.target.id)
+        if trouble is not None and explicit and not pairs:
+            raise trouble.for_target(self.target.id)
+        if pairs:
+            self.tried.append(f"{len(pairs)} of the agent")
+        return [*found, *pairs]
+
+    # --- host keys
+
+    def _known_hosts(self) -> KnownHosts:
+        if self.options.known_hosts is not None:
+            files = list(self.options.known_hosts)
+        else:
+            home = Path.home() / ".ssh"
+            system = Path("/etc/ssh")
+            files = self.settings.files("UserKnownHostsFile", [home / "known_hosts", home / "known_hosts2"])
+            files += self.settings.files("GlobalKnownHostsFile", [system / "ssh_known_hosts", system / "ssh_known_hosts2"])
+        key = tuple(files)
+        if key not in self.shared.known:
+            self.shared.known[key] = KnownHosts(files)
+        return self.shared.known[key]
+
+    def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
+        known = self.known
+        return (
+            [key for key, _ in known.trusted] + known.elsewhere, known.authorities, [key for key, _ in known.revoked],
+            [], [], [], [],
+        )  # fmt: skip
+
+    def accept(self, key: asyncssh.SSHKey) -> bool:
+        """Whether a host key that is not among the trusted ones is good all the same; else ``trouble`` says why not."""
+        id, shown = self.target.id, fingerprint(key)
+        if self.known.trusted:
+            places = ", ".join(where for _, where in self.known.trusted)
+            name = self.name if self.settings.port == 22 else f"[{self.name}]:{self.settings.port}"
+            self.trouble = TargetError(
+                "host_key_changed", f"{id}: the host key of {name} is not the known one: it is {shown} (known: {places})",
+                f"somebody may be in between; when the key was changed on purpose: ssh-keygen -R '{name}', then accept it anew",
+            )  # fmt: skip
+            return False
+        if not (self.options.accept_new_host_keys or self.settings.accept_new) or not self.hosts.files:
+            self.trouble = TargetError(
+                "host_key_unknown", f"{id}: the host key of {self.name} port {self.settings.port} is not known: {shown}",
+                "compare the fingerprint with the machine's own, then give --accept-new-host-keys once",
+            )  # fmt: skip
+            return False
+        try:
+            path = self.hosts.add(self.name, self.settings.port, key)
+            log.info("%s: new host key %s added to %s", id, shown, path)
+        except OSError as exc:
+            log.warning("%s: the new host key cannot be kept: %s", id, exc)
+        self.known = self.hosts.lookup(self.name, self.settings.port)
+        return True
+
+    # --- trouble
+
+    def _secured(self) -> bool:
+        return self.connection is not None and self.connection.get_server_host_key() is not None
+
+    def _dropped(self, exc: Exception) -> bool:
+        if self.trouble is not None or self._secured() or (self.jump is not None and self.jump.broken()):
+            return False
+        if isinstance(exc, (asyncssh.ConnectionLost, ConnectionResetError, BrokenPipeError)):
+            return True
+        text = str(exc)
+        return bool(re.search(r"Not allowed at this time|MaxStartups|[Tt]oo many connections", text))
+
+    def too_late(self, bound: float) -> TargetError:
+        where = f"{self.settings.host} port {self.settings.port}"
+        if self.drops:
+            stage = f"the server closed each of {self.drops} connections before the login"
+            hint = "raise MaxStartups in its sshd_config, or lower --concurrency"
+        elif self.connection is None:
+            stage, hint = "no answer to the TCP connection", "is the machine up, and does a firewall drop the packets?"
+        elif not self._secured():
+            stage, hint = "connected, but the server did not get through the key exchange", "is that port an SSH server?"
+        else:
+            stage, hint = "the login did not end", "the server may be slow (DNS, PAM): give the host a longer `timeout`"
+        return TargetError("connect_timeout", f"{self.target.id}: {where}: {stage} within {bound:g} s", hint)
+
+    def _explain(self, exc: Exception) -> TargetError:
+        id, where = self.target.id, f"{self.settings.host} port {self.settings.port}"
+        if self.trouble is not None:
+            return self.trouble
+        if isinstance(exc, asyncssh.HostKeyNotVerifiable):
+            return self._bad_host_key(exc)
+        if isinstance(exc, asyncssh.ChannelOpenError):
+            return self._beyond_jump(exc)
+        text = _words(exc)
+        if isinstance(exc, asyncssh.PermissionDenied) or "Too many authentication failures" in text:
+            return self._denied(text)
+        if isinstance(exc, (asyncssh.KeyExchangeFailed, asyncssh.ProtocolError, asyncssh.ProtocolNotSupported,
+                            asyncssh.MACError, asyncssh.DisconnectError)):  # fmt: skip
+            if self._secured():
+                return self._denied(text)
+            return TargetError(
+                "ssh_protocol", f"{id}: {where}: {text}", "is that port an SSH server? A very old one may have no common algorithm"
+            )
+        if isinstance(exc, socket.gaierror):
+            return TargetError("dns_failure", f"{id}: {self.settings.host} does not resolve: {text}", "correct `host`, or DNS")
+        if isinstance(exc, OSError):
+            return _network(id, where, exc)
+        log.debug("%s: unexpected error while connecting", id, exc_info=exc)
+        return TargetError(
+            "internal", f"{id}: {where}: {type(exc).__name__}: {text}", "run again with -l debug and report what it prints"
+        )
+
+    def _bad_host_key(self, exc: asyncssh.HostKeyNotVerifiable) -> TargetError:
+        id, text = self.target.id, _words(exc)
+        if "revoked" in text:
+            places = ", ".join(where for _, where in self.known.revoked)
+            return TargetError(
+                "host_key_revoked", f"{id}: the host key of {self.name} is marked as revoked ({places})",
+                "give the machine a new host key; do not log in with this one",
+            )  # fmt: skip
+        return TargetError(
+            "host_key_unknown", f"{id}: the host key of {self.name} cannot be trusted: {text}",
+            "check the machine's host certificate and the @cert-authority lines of known_hosts",
+        )  # fmt: skip
+
+    def _beyond_jump(self, exc: asyncssh.ChannelOpenError) -> TargetError:
+        """The jump host could not open the way to the target; its words are all there is."""
+        where = f"{self.settings.host} port {self.settings.port}"
+        text = printable(exc.reason)
+        kinds = (
+            ("connection_refused", "refused", "is sshd running there, and is `port` right?"),
+            ("dns_failure", "not known|resolve|Temporary failure", "the jump host resolves `host`: correct it there or here"),
+            ("connect_timeout", "timed out|[Tt]imeout", "is the machine up, and may the jump host reach it?"),
+            ("unreachable", "[Nn]o route|unreachable", "is the machine up, and may the jump host reach it?"),
+        )
+        for kind, pattern, hint in kinds:
+            if re.search(pattern, text):
+                return TargetError(kind, f"{self.target.id}: {where}, from the jump host: {text}", hint)
+        return TargetError(
+            "jump_failed", f"{self.target.id}: the jump host opens no way to {where}: {text}",
+            "allow TCP forwarding there (AllowTcpForwarding, PermitOpen)",
+        )  # fmt: skip
+
+    def _denied(self, text: str) -> TargetError:
+        tried = [f"keys ({', '.join(self.tried)})"] if self.tried else []
+        tried += ["the password"] if self.target.passwd is not None else []
+        return TargetError(
+            "auth_failed",
+            f"{self.target.id}: {self.settings.host} does not let {self.settings.user} in with {' or '.join(tried) or 'no credential'}"
+            + ("" if "Permission denied" in text else f": {text}"),
+            "set `user`, `priv` or `passwd`, or add a key to the SSH agent; see what `ssh` says to the same host",
+        )
+
+
+def _network(id: str, where: str, exc: OSError) -> TargetError:
+    # Several addresses that all fail come as one error whose text has the numbers.
+    numbers = {exc.errno} if exc.errno else {int(number) for number in re.findall(r"Errno (\d+)", str(exc))}
+    text = os.strerror(min(numbers)) if numbers else _words(exc)
+    if errno.ECONNREFUSED in numbers:
+        return TargetError("connection_refused", f"{id}: {where}: {text}", "is sshd running there, and is `port` right?")
+    if errno.ETIMEDOUT in numbers:
+        return TargetError("connect_timeout", f"{id}: {where}: {text}", "is the machine up, and does a firewall drop the packets?")
+    return TargetError("unreachable", f"{id}: {where}: {text}", "is the machine up, and is there a route to it?")
+
+
+def _public(path: Path) -> bytes | None:
+    try:
+        return asyncssh.read_public_key(f"{path}.pub").public_data
+    except (OSError, asyncssh.KeyImportError):
+        return None
+
+
+def _words(exc: BaseException) -> str:
+    return printable(str(exc)) or type(exc).__name__
+
+
+def printable(text: str) -> str:
+    """A server's words on one line, without control characters."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()[:300]
+
+
+# --- jump hosts
+
+
+class _Jump:
+    """A connection that others go through; closed when the last of them is."""
+
+    def __init__(self, chain: tuple[str, ...], shared: _Shared) -> None:
+        self._chain, self._shared = chain, shared
+        self._users = 0
+        self.opening: asyncio.Task[SshConnection] | None = None
+
+    @property
+    def connection(self) -> asyncssh.SSHClientConnection:
+        assert self.opening is not None
+        return self.opening.result().connection
+
+    def broken(self) -> bool:
+        done = self.opening is not None and self.opening.done() and not self.opening.cancelled()
+        return done and (self.opening.exception() is not None or self.connection.is_closed())  # type: ignore[union-attr]
+
+    def take(self) -> None:
+        self._users += 1
+
+    async def release(self) -> None:
+        self._users -= 1
+        if self._users == 0 and self.opening is not None and self.opening.done() and not self.opening.exception():
+            if self._shared.jumps.get(self._chain) is self:
+                del self._shared.jumps[self._chain]
+            await self.opening.result().close()
+
+
+async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: _Shared) -> _Jump:
+    """The connection to the last of these, by way of the others. A failure counts for all that go this way."""
+    jump = shared.jumps.get(chain)
+    if jump is None or (jump.broken() and jump.opening is not None and jump.opening.exception() is None):
+        jump = shared.jumps[chain] = _Jump(chain, shared)
+        jump.opening = asyncio.create_task(connect(_hop(chain, options), options))
+    jump.take()
+    assert jump.opening is not None
+    try:
+        await asyncio.shield(jump.opening)
+    except BaseException:
+        await jump.release()
+        raise
+    return jump
+
+
+def _hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
+    """The jump host: an id of the inventory, or else ``user@host:port`` as in ssh_config's ProxyJump."""
+    name = chain[-1]
+    known = options.inventory.get(name)
+    if known is not None:
+        return replace(known, jump=chain[:-1] or known.jump)
+    user, _, place = name.rpartition("@")
+    found = re.fullmatch(r"(\[[^\]]+\]|[^:]*)(?::(\d+))?", place.removeprefix("ssh://"))
+    host, port = (found[1].strip("[]"), found[2]) if found else (place, None)
+    return Target(id=name, host=host, user=user or None, port=int(port) if port else None, jump=chain[:-1])
