@@ -1,4 +1,7 @@
-"""A function's return as indented text, after Salt's ``nested``: ``key: value``, ``- item``, blocks of lines."""
+"""A function's return as indented text, after Salt's ``nested``: ``key: value``, ``- item``, blocks of lines.
+
+Keys are sorted, as there.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def lines(value: Any, indent: int = 0) -> list[Line]:
         case _ if indent > DEPTH_LIMIT * STEP:
             return [line(("...", "dim"), indent=indent)]
         case Mapping():
-            return [row for key, item in value.items() for row in _entry(key, item, indent)]
+            return [row for key in sorted(value, key=str) for row in _entry(key, value[key], indent)]
         case _:
             return [row for item in value for row in _item(item, indent)]
 
