@@ -50,8 +50,8 @@ class Caller(object):
         errors = self._verify(low)
         check = bool(low.get("__prereq__"))
         if errors:
-            ret = {"result": False, "name": low.get("name"), "changes": {}, "comment": "".join(
-                "%s\n" % error for error in errors)}
+            ret = {"result": False, "name": low.get("name"), "changes": {},
+                   "comment": "".join("%s\n" % error for error in errors)}
         else:
             ret = unified(self._guarded(low))
         if check:
@@ -213,25 +213,24 @@ class Caller(object):
     def _parallel(self, low, execute):
         """What a parallel state's process computes: its return with its own times, retried there."""
         began, start = time.time(), time.perf_counter()
-        attempt, rules = 1, retry_rules(low["retry"]) if "retry" in low else None
-        comments, waited = [], 0
-        while True:
+
+        def once():
             try:
-                ret = unified(execute())
+                return unified(execute())
             except Exception as exc:
-                ret = failed(low, exc)
-            if rules is None or self.opts.get("test") or rules["until"] == ret["result"] or (
-                    attempt >= rules["attempts"]):
-                break
-            comments.append(_attempt(attempt, ret))
-            pause = _pause(rules)
-            waited += pause
-            time.sleep(pause)
-            attempt += 1
-        if comments:
-            ret["comment"] = "\n".join(comments + [ret["comment"] or ""])
-        elif rules is not None and self.opts.get("test"):
+                return failed(low, exc)
+
+        ret = once()
+        rules = retry_rules(low["retry"]) if "retry" in low else None
+        if rules is not None and self.opts.get("test"):
             ret["comment"] = "  ".join((str(ret["comment"] or ""), _would_retry(rules)))
+        elif rules is not None:
+            for attempt in range(1, rules["attempts"] + 1):
+                if rules["until"] == ret["result"]:
+                    break
+                time.sleep(_pause(rules))
+                before, ret = ret, once()
+                ret["comment"] = "\n".join((before["comment"], _attempt(attempt, ret) if ret["comment"] else ""))
         ret.update(start_time=clock(began), duration=round((time.perf_counter() - start) * 1000, 3), __parallel__=True)
         if low.get("no_log"):
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))

@@ -61,11 +61,7 @@ class Engine(object):
         self.graph = self._graph(unique)
         disabled = self._disabled()
         try:
-            # A chunk that others prereq stands in the order twice: its check, and itself. Whatever the order left
-            # out comes last.
-            order = [unique[tag_of(chunk)] for chunk in chunks]
-            self._run_all(order + [low for low in self.chunks if low.get("__prereq__")])
-            self._run_all(self.chunks)
+            self._run_all(_places(chunks, unique))
         except Failhard:
             pass
         else:
@@ -102,8 +98,10 @@ class Engine(object):
 
     def _run_all(self, order):
         pending = {}
-        for low in order:
+        for low, is_check in order:
             self._retry_pending(pending)
+            if is_check and not low.get("__prereq__"):
+                continue  # done already, for a chunk that could not wait
             if tag_of(low) not in self.running and tag_of(low) not in pending:
                 if self._chunk(low):
                     pending[tag_of(low)] = low
@@ -287,7 +285,7 @@ class Engine(object):
             self.graph = self._graph(watchers)
             self.chunks = list(watchers.values())
             try:
-                self._run_all(self.chunks)
+                self._run_all([(low, False) for low in self.chunks])
             except Failhard:
                 pass
         for tag in errors:
@@ -364,3 +362,13 @@ class Engine(object):
         while self._jobs is not None and any(tags is None or tag in tags for tag in self._at_work()):
             self._jobs.step()
             self._collect_jobs()
+
+
+def _places(chunks, unique):
+    """``[(chunk, whether its check is meant)]``: one that others prereq stands in the order twice, its check first.
+
+    Where the order has only one place for such a chunk, that is the check's, and the chunk itself comes last.
+    """
+    last = {tag_of(chunk): at for at, chunk in enumerate(chunks)}
+    places = [(unique[tag_of(chunk)], at != last[tag_of(chunk)]) for at, chunk in enumerate(chunks)]
+    return places + [(low, False) for low in unique.values() if low.get("__prereq__")]

@@ -29,13 +29,14 @@ _FUNCTIONS = (types.FunctionType, functools.partial)
 
 
 class MissingFunction(KeyError):
-    """No such function. ``text`` says so in Salt's words, ``nearest`` has the names that come close."""
+    """No such function. ``text`` says so in Salt's words; to callers elsewhere it is a plain KeyError."""
 
-    def __init__(self, name, text, nearest=()):
+    exception = "KeyError"
+
+    def __init__(self, name, text):
         super(MissingFunction, self).__init__(name)
         self.name = name
         self.text = text
-        self.nearest = list(nearest)
 
     def __str__(self):
         return self.text

@@ -112,11 +112,15 @@ class Worker(object):
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         try:
-            run = engine.Engine(
-                self.loaders, collect_grains=self._collect,
+            chunks, jobs = message.get("chunks") or [], None
+            if any(chunk.get("parallel") for chunk in chunks):
+                from thin import parallel
+
+                jobs = parallel.Jobs(self.opts.get("state_max_parallel"))
+            engine.Engine(
+                self.loaders, collect_grains=self._collect, jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
-            )
-            run.run(message.get("chunks") or [])
+            ).run(chunks)
         finally:
             self.opts["test"] = before
         return {"states": count[0]}
@@ -155,8 +159,10 @@ class Worker(object):
 
 def describe(exc):
     """``(class name, text)`` of an exception, for people: never empty."""
-    name = getattr(exc, "exception", None) if isinstance(exc, link.LinkError) else type(exc).__name__
-    return name or type(exc).__name__, str(exc) or type(exc).__name__
+    name = type(exc).__name__
+    if isinstance(exc, (link.LinkError, loader.MissingFunction)):
+        name = exc.exception
+    return name, str(exc) or name
 
 
 def _traceback():

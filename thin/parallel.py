@@ -1,0 +1,151 @@
+"""States with ``parallel: True``: each runs in a process of its own, forked from the worker.
+
+A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
+back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
+answers whenever it waits or is between two states.
+"""
+
+import os
+import select
+import socket
+
+from thin import link, log, wire
+from thin.exceptions import SaltException
+
+#: How many run at a time unless ``state_max_parallel`` says so.
+DEFAULT_LIMIT = 16
+
+STARTED = "Started in a separate process"
+WAITING = "Waiting to be started in a separate process, max_parallel hit"
+
+
+class Jobs(object):
+    """The parallel states of a run. ``limit``: how many at a time; 0 or None: the default."""
+
+    def __init__(self, limit=None):
+        self._limit = limit or DEFAULT_LIMIT
+        self._queue = []  # _Job, not started
+        self._active = {}  # descriptor -> _Job
+        self._done = []  # _Job with its return
+
+    def start(self, tag, low, function):
+        """Have ``function()`` run in a child; returns the preliminary return of its state."""
+        job = _Job(tag, low, function)
+        self._queue.append(job)
+        self._start_queued()
+        comment = WAITING if job in self._queue else STARTED
+        return {"name": low["name"], "result": None, "changes": {}, "comment": comment}
+
+    def tags(self):
+        """Tags of the states whose return was not collected."""
+        return {job.tag for job in self._queue + list(self._active.values()) + self._done}
+
+    def finished(self):
+        """``[(chunk, return)]`` of the states that ended since the last call. Does not wait."""
+        self.step(wait=False)
+        done, self._done = self._done, []
+        return [(job.low, job.ret) for job in done]
+
+    def step(self, wait=True):
+        """Deal with what the children sent, waiting for something to come."""
+        if not self._active or self._done:
+            wait = False
+        ready = select.select(list(self._active), [], [], None if wait else 0)[0] if self._active else ()
+        for descriptor in ready:
+            job = self._active[descriptor]
+            if job.receive():
+                del self._active[descriptor]
+                self._done.append(job)
+        self._start_queued()
+
+    def _start_queued(self):
+        while self._queue and len(self._active) < self._limit:
+            job = self._queue.pop(0)
+            self._active[job.start()] = job
+
+
+class _Job(object):
+    def __init__(self, tag, low, function):
+        self.tag = tag
+        self.low = low
+        self.ret = None
+        self._function = function
+        self._frames = wire.Frames()
+        self._sock = None
+
+    def start(self):
+        """Fork; returns the descriptor that tells of the child."""
+        self._sock, theirs = socket.socketpair()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                self._sock.close()
+                _child(theirs, self._function)
+            finally:
+                os._exit(0)
+        theirs.close()
+        return self._sock.fileno()
+
+    def receive(self):
+        """Take what the child sent. True: it is done."""
+        data = self._sock.recv(256 * 1024)
+        self._frames.feed(data)
+        for _, payload in self._frames:
+            message = wire.unpack(payload)
+            if message["k"] == "ret":
+                self.ret = message["ret"]
+            elif message["k"] == "log" and log.sink is not None:
+                log.sink(message["level"], message["text"])
+            elif message["k"] == "link":
+                self._sock.sendall(wire.frame(b"M", wire.pack(_answered(message))))
+        if data:
+            return False
+        self._sock.close()
+        os.waitpid(self._pid, 0)
+        if self.ret is None:
+            self.ret = {"result": False, "comment": "Parallel process failed to return", "name": self.low["name"],
+                        "changes": {}}
+        return True
+
+
+def _answered(message):
+    try:
+        ret = getattr(link, message["fun"])(*message["args"])
+    except SaltException as exc:
+        return {"error": exc.message, "exception": getattr(exc, "exception", type(exc).__name__)}
+    return {"ret": ret}
+
+
+def _child(sock, function):
+    through = _Through(sock)
+    link.connect(through)
+    if log.sink is not None:
+        log.sink = lambda level, text: through.send({"k": "log", "level": level, "text": text})
+    through.send({"k": "ret", "ret": function()})
+
+
+class _Through(object):
+    """A link that goes through the parent."""
+
+    def __init__(self, sock):
+        self._sock = sock
+        self._frames = wire.Frames()
+
+    def send(self, message):
+        self._sock.sendall(wire.frame(b"M", wire.pack(message)))
+
+    def __getattr__(self, fun):
+        return lambda *args: self._ask(fun, args)
+
+    def _ask(self, fun, args):
+        self.send({"k": "link", "fun": fun, "args": list(args)})
+        while True:
+            for _, payload in self._frames:
+                answer = wire.unpack(payload)
+                if "error" in answer:
+                    raise link.LinkError(answer["error"], answer["exception"])
+                return answer["ret"]
+            data = self._sock.recv(256 * 1024)
+            if not data:
+                os._exit(1)
+            self._frames.feed(data)
