@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -472,18 +473,23 @@ def _null(dumper: Any, value: Any) -> Any:
     return dumper.represent_scalar(_TAG + "null", "NULL")
 
 
+def _ordered(dumper: Any, value: Any) -> Any:
+    return dumper.represent_dict(list(value.items()))  # pairs are not sorted
+
+
 for _type, _represent in (
+    (OrderedDict, _ordered),
     (dict, yaml.SafeDumper.represent_dict),
     (list, yaml.SafeDumper.represent_list),
     (tuple, yaml.SafeDumper.represent_list),
-    (str, yaml.SafeDumper.represent_str),
+    (str, lambda dumper, value: dumper.represent_str(str(value))),
     (object, _null),
 ):
     _Dumper.add_multi_representer(_type, _represent)
 
 
 def dump_yaml(data: Any, *, default_flow_style: bool | None = None, sort_keys: bool = True, **options: Any) -> str:
-    """``data`` as YAML text in Salt's form: keys sorted, innermost collections in flow style, Unicode as it is.
+    """``data`` as YAML text in Salt's form: keys sorted (not an OrderedDict's), innermost collections in flow style.
 
     Options are those of ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -75,7 +76,19 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         self._functions = functions
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
-        return self._functions[self._resolve(name)]
+        """The function; what it raises will know its name. KeyError when there is none."""
+        name = self._resolve(name)
+        function = self._functions[name]
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except Exception as exc:
+                exc.salt_function = getattr(exc, "salt_function", name)  # type: ignore[attr-defined]
+                raise
+
+        return call
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions

@@ -20,14 +20,16 @@ from typing import Any, Final
 import jinja2
 import jinja2.defaults
 import jinja2.sandbox
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import StrictUndefined, Undefined
 
-from pushsalt.errors import FunctionError, RenderError, TargetError
+from pushsalt.errors import RenderError, TargetError
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule, sls_names
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
-from pushsalt.render.problems import SourceError, at_place, reason
-from pushsalt.render.source import Origin, OutputMap, Piece, StageText
+from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
+from pushsalt.render.source import Origin, OutputMap, StageText
 from pushsalt.render.tags import SaltTags
 from pushsalt.yamlio import YamlError
 
@@ -133,9 +135,26 @@ class Sources:
         path, text = self._loaded[name]
         return Origin(path, line, text)
 
+    def origin_of(self, written: str) -> Origin | None:
+        """Where a piece of output was written in a template."""
+        if not isinstance(written, _Written):
+            return None
+        return self.origin(written.template.name, written.template.get_corresponding_lineno(written.lineno))
+
+
+class LineKeepingGenerator(CodeGenerator):
+    """Writes one ``yield`` for each piece of output, with its line; Jinja's own joins constants and forgets theirs."""
+
+    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:
+        for child in node.nodes:
+            self.newline(child)
+            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
 
 class Environment(jinja2.sandbox.SandboxedEnvironment):
     """Jinja's environment with names relative to the importing template."""
+
+    code_generator_class = LineKeepingGenerator
 
     def join_path(self, template: str, parent: str) -> str:
         if template.split("/", 1)[0] in (".", "..") and isinstance(self.loader, TemplateLoader):
@@ -177,10 +196,7 @@ class TemplateLoader(jinja2.BaseLoader):
         found = self._find(name)
         if found is None:
             raise jinja2.TemplateNotFound(name)
-        try:
-            text = found.read().decode("utf-8")
-        except UnicodeDecodeError as exc:
-            raise SourceError(f"{found.path} is not UTF-8: {exc.reason} at byte {exc.start}") from None
+        text = source_text(found)
         self._sources.add(name, found.path, text)
         if name in self._written:
             environment.globals["tplfile"] = self._written[name]
@@ -189,7 +205,7 @@ class TemplateLoader(jinja2.BaseLoader):
             environment.globals.update(tplfile=name, tpldir=folder or ".", tpldot=folder.replace("/", "."))
         code = _compile(self._base, self._key, text, name, found.path)
         names = globals if globals is not None else environment.make_globals(None)
-        return environment.template_class.from_code(environment, code, names)
+        return _line_keeping(environment.template_class.from_code(environment, code, names))
 
     def _find(self, path: str) -> FoundFile | None:
         return self._files.find(path, self._saltenv) if self._files is not None else None
@@ -269,14 +285,13 @@ def render_jinja(
     env.globals = {**base.globals, **names}
     try:
         code = _compile(base, key, body, name, path)
-        template = env.template_class.from_code(env, code, env.make_globals(None))
-        pieces = list(_pieces(template, template.new_context(names), sources))
+        template = _line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
+        written = list(template.root_render_func(template.new_context(names)))
     except Exception as exc:
         raise _translated(exc, sources) from None
-    output = "".join(piece.text for piece in pieces)
     # Jinja drops the last newline of a template; Salt puts it back
     newline = "\n" if text.endswith("\n") else ""
-    return StageText(output + newline, OutputMap(pieces))
+    return StageText("".join(written) + newline, OutputMap(written, sources.origin_of))
 
 
 def _lenient(opts: Mapping[str, Any]) -> bool:
@@ -313,19 +328,34 @@ def _beside(path: str) -> FileSource | None:
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
 
 
-def _pieces(template: jinja2.Template, ctx: Any, sources: Sources) -> Iterator[Piece]:
-    """The template's output, piece by piece. Where a piece came from is read off the generator that yields it."""
-    generator: Any = template.root_render_func(ctx)
-    for text in generator:
-        running = generator
-        while hasattr(running.gi_yieldfrom, "gi_frame"):  # an included template, or a block
-            running = running.gi_yieldfrom
-        frame = running.gi_frame
-        yield Piece(text, _late_origin(frame.f_globals["__jinja_template__"], frame.f_lineno, sources))
+class _Written(str):
+    """A piece of output, and the line of compiled template code that wrote it."""
+
+    __slots__ = ("lineno", "template")
+
+    template: jinja2.Template
+    lineno: int
 
 
-def _late_origin(template: jinja2.Template, lineno: int, sources: Sources) -> Callable[[], Origin]:
-    return lambda: sources.origin(template.name, template.get_corresponding_lineno(lineno))
+def _line_keeping(template: jinja2.Template) -> jinja2.Template:
+    """``template``, whose output will say where it came from: read off the generator that yields it."""
+    render = template.root_render_func
+
+    def render_root(context: Any) -> Iterator[str]:
+        generator: Any = render(context)
+        for text in generator:
+            if not isinstance(text, _Written):  # else it came from a template that this one includes
+                running = generator
+                while hasattr(running.gi_yieldfrom, "gi_frame"):  # a block of a template that extends another
+                    running = running.gi_yieldfrom
+                frame = running.gi_frame
+                text = _Written(text)
+                text.template = frame.f_globals["__jinja_template__"]
+                text.lineno = frame.f_lineno
+            yield text
+
+    template.root_render_func = render_root
+    return template
 
 
 # --- errors ------------------------------------------------------------------------------------------------------
@@ -366,10 +396,10 @@ def _translated(exc: Exception, sources: Sources) -> Exception:
             problem = f"Jinja error: {exc.message}: no such file in the file server to import or include"
         case jinja2.TemplateRuntimeError():  # SecurityError is one
             problem = f"Jinja syntax error: {exc.message}"
-        case FunctionError():
-            problem, hint = f"Problem running salt function in Jinja template: {exc.message}", exc.hint
+        case _ if is_call_error(exc):
+            problem, hint = f"Problem running salt function in Jinja template: {reason(exc)}", getattr(exc, "hint", "")
         case RenderError():
             problem, hint = f"Jinja error: {exc.message}", exc.hint
         case _:
             problem = f"Jinja error: {reason(exc)}"
-    return SourceError(problem, chain, hint)
+    return SourceError(with_function(problem, exc), chain, hint)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
-from pushsalt.render.context import RenderContext
-from pushsalt.render.problems import SourceError, python_chain, reason, render_error
+from pushsalt.render.context import FoundFile, RenderContext
+from pushsalt.render.problems import SourceError, python_chain, reason, render_error, source_text
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, as_text
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
@@ -87,6 +87,14 @@ def compile_source(
         return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context.opts))
     except SourceError as exc:
         raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
+
+
+def read_source(found: FoundFile, *, sls: str, saltenv: str) -> str:
+    """The text of a source file. Raises RenderError, complete for people, when it is not UTF-8."""
+    try:
+        return source_text(found)
+    except SourceError as exc:
+        raise render_error(exc, path=found.path, sls=sls, saltenv=saltenv) from None
 
 
 def render_text(

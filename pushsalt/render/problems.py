@@ -7,6 +7,7 @@ from types import TracebackType
 
 from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError, TargetError
 from pushsalt.excerpt import excerpt
+from pushsalt.render.context import FoundFile
 from pushsalt.render.source import Origin
 
 
@@ -64,6 +65,31 @@ def reason(exc: BaseException) -> str:
     if isinstance(exc, RecursionError):
         return "calls or imports that never end (maximum recursion depth exceeded)"
     return str(exc) or type(exc).__name__
+
+
+#: Exceptions of execution modules that mean "this call went wrong", by their Salt names.
+_CALL_ERRORS = frozenset({"CommandExecutionError", "SaltInvocationError"})
+
+
+def is_call_error(exc: BaseException) -> bool:
+    return isinstance(exc, FunctionError) or any(kind.__name__ in _CALL_ERRORS for kind in type(exc).__mro__)
+
+
+def with_function(problem: str, exc: BaseException) -> str:
+    """``problem`` with the execution function that raised ``exc``, when one did and the text does not say so."""
+    function = getattr(exc, "salt_function", None)
+    return f"{problem} (raised by the function {function})" if function and function not in problem else problem
+
+
+def source_text(found: FoundFile) -> str:
+    """The text of a source file. Raises SourceError when it is not UTF-8."""
+    data = found.read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        place = Origin(found.path, line, data.decode("utf-8", "replace"))
+        raise SourceError(f"{found.path} is not UTF-8: {exc.reason}", [place]) from None
 
 
 def at_place(exc: TargetError | FunctionError, chain: Sequence[Origin]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 from pushsalt.errors import Position
 
@@ -50,41 +52,42 @@ def as_text(data: object) -> str:
     return content if isinstance(content, str) else bytes(content).decode()
 
 
-@dataclass(frozen=True)
-class Piece:
-    """One piece of a template's output, and the source line of the node that wrote it."""
-
-    text: str
-    origin: Callable[[], Origin]
-
-
 class OutputMap:
-    """Finds the source behind a place of the output. Cheap to make: all work is put off until a place is asked for."""
+    """Finds the source behind a place of the output, given its pieces and what tells where one was written.
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    Cheap to make: all work is put off until a place is asked for.
+    """
+
+    def __init__(self, pieces: Sequence[str], origin_of: Callable[[str], Origin | None]) -> None:
         self._pieces = pieces
-        self._starts: list[int] | None = None
+        self._origin_of = origin_of
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        """Offset of each line's beginning."""
+        starts = [0]
+        for line in "".join(self._pieces).splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        return starts
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Offset of each piece's beginning."""
+        return list(accumulate((len(piece) for piece in self._pieces), initial=0))
 
     def __call__(self, line: int, column: int) -> Origin | None:
-        text = "".join(piece.text for piece in self._pieces)
-        lines = text.splitlines(keepends=True)
-        if not 1 <= line <= len(lines):
+        if not 1 <= line < len(self._lines):
             return None
-        if self._starts is None:
-            self._starts = []
-            total = 0
-            for piece in self._pieces:
-                self._starts.append(total)
-                total += len(piece.text)
-        offset = sum(len(before) for before in lines[: line - 1]) + min(column, len(lines[line - 1])) - 1
-        index = max(0, bisect_right(self._starts, max(0, offset)) - 1)
+        offset = min(self._lines[line - 1] + column, self._lines[line]) - 1
+        index = bisect_right(self._starts, offset) - 1
         piece = self._pieces[index]
-        origin = piece.origin()
-        # literal text keeps its lines; the value of an expression is all on the expression's line
-        inside = piece.text[: offset - self._starts[index]].count("\n")
-        piece_lines = piece.text.splitlines()
+        origin = self._origin_of(piece)
+        if origin is None:
+            return None
+        # literal text has the lines of its source; the value of an expression is all on the expression's line
+        inside = piece.count("\n", 0, offset - self._starts[index])
         source = origin.text.splitlines()
         at = origin.line + inside
-        if inside and inside < len(piece_lines) and at <= len(source) and piece_lines[inside].strip() in source[at - 1]:
+        if inside and at <= len(source) and piece.splitlines()[inside].strip() in source[at - 1]:
             return Origin(origin.path, at, origin.text)
         return origin

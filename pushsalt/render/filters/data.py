@@ -70,15 +70,21 @@ def compare_dicts(old: Any = None, new: Any = None) -> dict[Any, dict[str, Any]]
     }
 
 
-def encoded(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
-    """Nested data with all text as bytes, tuples as lists."""
-    if isinstance(data, str):
-        return data.encode(encoding or "utf-8", errors)
-    if isinstance(data, Mapping):
-        return {encoded(key, encoding, errors): encoded(value, encoding, errors) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [encoded(value, encoding, errors) for value in data]
-    return data
+def encoded_dict(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
+    """A mapping with all text in it as bytes, tuples as lists."""
+    return {_encoded(key, encoding, errors): _encoded(value, encoding, errors) for key, value in data.items()}
+
+
+def encoded_list(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
+    return [_encoded(value, encoding, errors) for value in data]
+
+
+def _encoded(value: Any, encoding: str | None, errors: str) -> Any:
+    if isinstance(value, str):
+        return value.encode(encoding or "utf-8", errors)
+    if isinstance(value, Mapping):
+        return encoded_dict(value, encoding, errors)
+    return encoded_list(value, encoding, errors) if isinstance(value, list | tuple) else value
 
 
 def to_entries(data: Any) -> list[dict[str, Any]]:
@@ -209,10 +215,10 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "compare_dicts": compare_dicts,
     "extend_dict_key_value": _changing(lambda data, value: data.extend(value), list),
     "from_entries": from_entries,
-    "json_decode_dict": encoded,
-    "json_decode_list": encoded,
-    "json_encode_dict": encoded,
-    "json_encode_list": encoded,
+    "json_decode_dict": encoded_dict,
+    "json_decode_list": encoded_list,
+    "json_encode_dict": encoded_dict,
+    "json_encode_list": encoded_list,
     "json_query": json_query,
     "method_call": method_call,
     "mysql_to_dict": mysql_to_dict,

@@ -110,9 +110,8 @@ def _xml_tree(pairs: Any, parent: Element | None) -> Element | None:
         if isinstance(content, list):
             for item in content:
                 _xml_tree(((tag, item),), parent)
-            made = Element(tag) if parent is None else SubElement(parent, tag)
-        else:
-            made = Element(tag) if parent is None else SubElement(parent, tag)
+            continue
+        made = Element(tag) if parent is None else SubElement(parent, tag)
         if isinstance(content, str | int | bool | float):
             made.text = str(content)
             continue

@@ -46,22 +46,34 @@ def is_empty(context: Context, path: str) -> bool:
 
 
 @pass_context
+def is_bin_file(context: Context, path: str) -> bool:
+    """Whether a file there has NUL bytes, or more than 30 % of no text."""
+    return bool(context["salt"]["file.file_exists"](path)) and _is_binary(
+        context["salt"]["file.read"](path, binary=True)
+    )
+
+
+@pass_context
+def is_text_file(context: Context, path: str) -> bool:
+    salt = context["salt"]
+    return bool(salt["file.file_exists"](path)) and not _is_binary(salt["file.read"](path, binary=True)[:512])
+
+
+def _is_binary(content: bytes | str) -> bool:
+    data = content.encode() if isinstance(content, str) else content
+    data = data[:2048]
+    if b"\0" in data:
+        return True
+    text = bytes(range(32, 127)) + b"\n\r\t\f\b" + bytes(range(128, 255))
+    return len(data.translate(None, text)) > 0.3 * len(data)
+
+
+@pass_context
 def get_uid(context: Context, user: str | None = None) -> Any:
     if user is None:
         return context["grains"].get("uid")
     uid = context["salt"]["file.user_to_uid"](user)
     return None if uid == "" else uid
-
-
-@pass_context
-def path_join(context: Context, *parts: Any, **kwargs: Any) -> str:
-    """One normalized path; later parts are never absolute. No machine is asked."""
-    import posixpath
-
-    normal = [posixpath.normpath(part.decode() if isinstance(part, bytes) else str(part)) for part in parts]
-    if not normal:
-        return ""
-    return posixpath.normpath(posixpath.join(normal[0], *(part.lstrip("/") for part in normal[1:])))
 
 
 @pass_context
@@ -74,9 +86,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "file_hashsum": file_hashsum,
     "get_uid": get_uid,
     "http_query": _calls("http.query"),
-    "is_bin_file": _calls("file.is_binary"),
+    "is_bin_file": is_bin_file,
     "is_empty": is_empty,
+    "is_text_file": is_text_file,
     "list_files": list_files,
-    "path_join": path_join,
     "which": which,
 }

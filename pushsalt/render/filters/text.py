@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import fnmatch
 import io
+import posixpath
 import re
 import shlex
 import sys
@@ -188,6 +189,12 @@ def _parse_date(text: str) -> datetime.datetime:
     raise ValueError(f"Unable to parse {text} as a date")
 
 
+def path_join(*parts: Any, use_posixpath: bool = True) -> str:
+    """One normalized path; later parts are never absolute."""
+    normal = [posixpath.normpath(to_bytes(part).decode()) for part in parts]
+    return posixpath.normpath(posixpath.join(normal[0], *(part.lstrip("/") for part in normal[1:]))) if normal else ""
+
+
 def yaml_dquote(value: Any) -> str:
     """A double-quoted YAML scalar, quotes included."""
     stream = io.StringIO()
@@ -216,6 +223,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "date_format": strftime,
     "human_to_bytes": human_to_bytes,
     "is_hex": is_hex,
+    "path_join": path_join,
     "quote": shlex.quote,
     "regex_escape": re.escape,
     "regex_match": regex_match,

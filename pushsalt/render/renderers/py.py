@@ -8,7 +8,7 @@ from typing import Any
 
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.render.context import RenderContext
-from pushsalt.render.problems import SourceError, at_place, python_chain, reason
+from pushsalt.render.problems import SourceError, at_place, python_chain, reason, with_function
 from pushsalt.render.source import Origin, as_text
 
 
@@ -44,4 +44,5 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         hint = exc.hint if isinstance(exc, FunctionError) else ""
         if not chain and isinstance(exc, AttributeError) and not hasattr(module, "run"):
             raise SourceError("a #!py file needs a function run()", [Origin(path, 1, text)]) from None
-        raise SourceError(f"{type(exc).__name__}: {reason(exc)}", chain, hint) from None
+        problem = with_function(f"{type(exc).__name__}: {reason(exc)}", exc)
+        raise SourceError(problem, chain, hint) from None

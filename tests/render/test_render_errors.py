@@ -1,0 +1,126 @@
+"""An error names the file and line that a person must edit, and says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from pushsalt.errors import RenderError
+from pushsalt.fileserver import FileServer
+from pushsalt.render import read_source
+
+MAP = "{% macro port(n) %}\n{{ n }}\n{{ nothing }}\n{% endmacro %}\n"
+
+
+def error(tree, sls="web"):
+    with pytest.raises(RenderError) as caught:
+        tree.render(sls)
+    [text] = caught.value.errors
+    assert "Traceback" not in text
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("a: 1\nx: {{ y }}", 2, "Jinja variable 'y' is undefined"),
+        ("a: 1\nx: {{ {}.y.z }}", 2, "Jinja variable 'dict object' has no attribute 'y'"),
+        ("a: 1\n{% if %}", 2, "Jinja syntax error: Expected an expression, got 'end of statement block'"),
+        ("a: 1\n{% for i in [] %}\nx: 1\n", 2, "Jinja syntax error: Unexpected end of template"),
+        ("\n{{ raise('stop here') }}", 2, "Jinja error: stop here"),
+        ("\n{{ 1/0 }}", 2, "Jinja error: division by zero"),
+        ("\n{{ salt['no.such']() }}", 2, "Jinja variable 'salt' has no function 'no.such'"),
+        ("\n{{ salt.no.such() }}", 2, "Jinja variable 'salt' has no function 'no.such'"),
+        ("\n{% import 'no/file' as x %}", 2, "no/file"),
+        ("\n{{ {}|nofilter }}", 2, "No filter named 'nofilter'"),
+        ("\n{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 2, "never end"),
+        (
+            "\n{% load_yaml as v %}\na: b: c\n{% endload %}",
+            2,
+            "Encountered error loading yaml: mapping values are not allowed",
+        ),
+        ("a:\n\tb: 2\n", 2, "illegal tab character"),
+        ("a: 1\nb: 2\na: 3\n", 3, "found conflicting ID 'a' (first used in line 1)"),
+        (
+            "{% set v = 1 %}\n{% for i in [1, 2] %}\na: {{ i }}\n{% endfor %}",
+            3,
+            "found conflicting ID 'a' (first used in line 3)",
+        ),
+        ("{% for i in range(9) %}\n{% endfor %}\na: b: c\n", 3, "mapping values are not allowed"),
+        ("a: {{ 'x: y\\nz' }}\n", 1, "mapping values are not allowed"),
+        ("a: {{ {'b': 1} }}}\n", 1, "did not find expected key"),
+        ("#!py\n\ndef run():\n    return __grains__['nope']\n", 4, "KeyError: 'nope'"),
+        ("#!py\n\ndef run(:\n", 3, "Python: invalid syntax"),
+        ("#!py\nx = 1\n", 1, "needs a function run()"),
+        ('#!json\n{"a": 1,\n}', 3, "JSON: "),
+    ],
+)
+def test_line_and_reason(tree, text, line, words):
+    file = tree.write("web.sls", text)
+    exc = error(tree)
+    assert words in exc.errors[0].splitlines()[0]
+    assert exc.errors[0].startswith("Rendering SLS 'base:web' failed: ")
+    assert (exc.where.path, exc.where.line) == (str(file), line)
+    assert f"  in {file}:{line}" in exc.errors[0]
+    assert f"> {line} | {text.splitlines()[line - 1].rstrip()}".rstrip() in exc.errors[0]
+
+
+def test_error_within_an_imported_macro(tree):
+    lib = tree.write("lib/map.jinja", MAP)
+    sls = tree.write("web.sls", "{% from 'lib/map.jinja' import port %}\n\n\nx: {{ port(80) }}\n")
+    text = error(tree).errors[0]
+    assert f"  in {lib}:3\n  from {sls}:4\n" in text
+    assert "> 3 | {{ nothing }}" in text
+
+
+def test_syntax_error_within_an_include(tree):
+    part = tree.write("part.jinja", "a: 1\n{% endif %}\n")
+    sls = tree.write("web.sls", "\n{% include 'part.jinja' %}\n")
+    assert f"  in {part}:2\n  from {sls}:2\n" in error(tree).errors[0]
+
+
+def test_yaml_error_within_an_include(tree):
+    part = tree.write("part.jinja", "a: 1\n{% if true %}\nb: c: d\n{% endif %}\n")
+    tree.write("web.sls", "# {{ 1 }}\n\n{% include 'part.jinja' %}\n")
+    exc = error(tree)
+    assert (exc.where.path, exc.where.line) == (str(part), 3)
+
+
+def test_error_in_an_imported_yaml_file(tree):
+    data = tree.write("defaults.yaml", "a: 1\nb: 2\na: 3\n")
+    sls = tree.write("web.sls", "\n{% import_yaml 'defaults.yaml' as d %}\n")
+    assert f"  in {data}:3\n  from {sls}:2\n" in error(tree).errors[0]
+
+
+def test_rendered_line_is_shown_where_it_differs(tree):
+    tree.write("web.sls", "{% set v = 'x: y' %}\n\n\na: {{ v }}\n")
+    exc = error(tree)
+    assert exc.where.line == 4
+    assert "rendered: line 4: a: x: y" in exc.errors[0]
+
+
+@pytest.mark.parametrize(
+    "shebang, words",
+    [
+        ("#!jinja|nope", "The renderer 'nope' is not available"),
+        ("#!../evil", "is not available"),
+        ("#!jinja", "the renderer 'jinja' ends the pipe and gives text"),
+        ("#!yaml|jinja", "the renderer 'jinja' cannot take what came before it"),
+        ("#!jinja -x | yaml", "Unknown renderer option: -x"),
+    ],
+)
+def test_bad_pipes(tree, shebang, words):
+    tree.write("web.sls", f"{shebang}\na: 1\n")
+    assert words in error(tree).errors[0]
+
+
+def test_file_that_is_not_utf8(tree):
+    tree.write("web.sls", "{% include 'latin' %}")
+    (tree.root / "latin").write_bytes("Grüße".encode("latin-1"))
+    assert "latin is not UTF-8" in error(tree).errors[0]
+
+
+def test_sls_that_is_not_utf8(tree):
+    tree.write("web.sls", "a: 1\n").write_bytes(b"a: 1\nb: \xfc\n")
+    found = FileServer(tree.opts).find("web.sls")
+    with pytest.raises(RenderError, match=r"^\S+web\.sls:2: Rendering SLS 'base:web' failed: .*web\.sls is not UTF-8"):
+        read_source(found, sls="web", saltenv="base")
