@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pushsalt.compile.source import ArgSpec, Problem, Sources, StateFunctions
-from pushsalt.compile.words import RUNTIME_KEYWORDS, nearest
+from pushsalt.compile.words import RUNTIME_KEYWORDS, did_you_mean
 from pushsalt.model import Chunk
 
 
@@ -23,7 +23,7 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
         where = sources.where(chunk, chunk.get("__id__"))
         if spec is None:
             text = f"State '{full}' was not found in SLS '{chunk.get('__sls__')}'"
-            problems.append(Problem(text, where, nearest(full, functions.names())))
+            problems.append(Problem(text, where, did_you_mean(full, functions.names())))
         else:
             problems.extend(Problem(text, where, hint) for text, hint in _check_args(chunk, full, spec))
     return problems
@@ -37,4 +37,4 @@ def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, s
     if not spec.kwargs:
         for key in chunk:
             if key not in spec.args and key not in RUNTIME_KEYWORDS and key != "name":
-                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", nearest(key, spec.args)
+                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", did_you_mean(key, spec.args)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.extend import apply_exclude, copy_high, reconcile_extend
-from pushsalt.compile.high import Available, HighBuilder
+from pushsalt.compile.high import Available, HighBuilder, declarations
 from pushsalt.compile.low import chunks_of, split_disabled
 from pushsalt.compile.order import order_chunks
 from pushsalt.compile.requisites import apply_requisites_in
@@ -51,7 +51,7 @@ class CompileResult:
     @property
     def sls(self) -> list[str]:
         """The SLS that have chunks, in the order in which they come first: what ``state.show_states`` returns."""
-        return list(dict.fromkeys(chunk["__sls__"] for chunk in self.low))
+        return list(dict.fromkeys(chunk.get("__sls__") or "" for chunk in self.low))
 
 
 def no_states_return(comment: str) -> dict[str, dict[str, Any]]:
@@ -114,8 +114,19 @@ class StateCompiler:
         return finished
 
     def high(self, high: High) -> CompileResult:
-        """``state.high``: high data that comes from elsewhere, with ``module.function`` already taken apart."""
-        return self._finish(CompileResult(high=high), ())
+        """``state.high``: high data that comes from elsewhere. Chunks have the ``__sls__`` that it gives, if any."""
+        return self._finish_data(high, "high data")
+
+    def template(self, data: Any, name: str) -> CompileResult:
+        """``state.template``, ``state.template_str``: what one template rendered to, which is no SLS.
+
+        ``name`` is its path, for messages. Salt: State.render_template.
+        """
+        for key in ("include", "exclude", "extend") if isinstance(data, dict) else ():
+            if key in data:
+                text = f"The '{key}' declaration found on '{name}' is invalid when rendering single templates"
+                return CompileResult(problems=[Problem(text)])
+        return self._finish_data(data, name)
 
     # what is shown ---------------------------------------------------------------------------------------------------
 
@@ -160,6 +171,15 @@ class StateCompiler:
         )
         high = builder.build(matches)
         return CompileResult(high=high, matches=matches, problems=builder.problems, sources=builder.sources)
+
+    def _finish_data(self, data: Any, name: str) -> CompileResult:
+        if not data:
+            return CompileResult()
+        if not isinstance(data, dict):
+            return CompileResult(problems=[Problem(f"Template {name} does not render to a dictionary")])
+        high, texts = declarations(data, f"template {name}", f"template '{name}'", {})
+        high.update({key: data[key] for key in ("__extend__", "__exclude__") if key in data})
+        return self._finish(CompileResult(high=high, problems=[Problem(text) for _, text in texts]), ())
 
     def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
         """Apply what states say about each other, then lower. Each step goes on as far as it makes sense."""

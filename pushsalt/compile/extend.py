@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pushsalt.compile.source import High, Problem, Sources
-from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta, nearest
+from pushsalt.compile.words import REQUISITE_LISTS, did_you_mean, first_key, is_meta
 
 
 def copy_high(high: High) -> High:
@@ -107,7 +107,7 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources
         "This is likely due to a missing include statement or an incorrectly typed ID.\n"
         f"Ensure that a state with an ID of '{name}' is available\nin environment '{env}' and to SLS '{sls}'",
         sources.where(body),
-        nearest(str(name), (str(id_) for id_, _ in bodies(high))),
+        did_you_mean(str(name), (str(id_) for id_, _ in bodies(high))),
     )
 
 

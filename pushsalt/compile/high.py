@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree
-from pushsalt.compile.words import first_key, is_meta, nearest
+from pushsalt.compile.words import did_you_mean, first_key, is_meta
 from pushsalt.errors import Position, RenderError
 
 #: The ``order`` of the first declaration; each following one has one more. Explicit orders below it run first.
@@ -108,9 +108,7 @@ class HighBuilder:
             self._extend(state, data.pop("extend"), origin)
         if "exclude" in data:
             self._exclude(state, data.pop("exclude"), origin)
-        for id_, body in data.items():
-            if (declared := self._declaration(id_, body, origin)) is not None:
-                state[id_] = declared
+        state.update(self._declarations(data, origin))
         if not isinstance(include, list):
             self._report(f"Include Declaration in SLS {sls} is not formed as a list", origin)
             include = []
@@ -140,41 +138,18 @@ class HighBuilder:
                 else f"Specified SLS {sls} in saltenv {saltenv} is not available on the salt master or through a "
                 "configured fileserver"
             )
-            hint = nearest(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
+            hint = did_you_mean(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
             self.problems.append(Problem(text, hint=hint))
             return None
         self._rendered.add((saltenv, sls))
         self.sources.add(saltenv, sls, rendered)
         return rendered
 
-    def _declaration(self, id_: Any, body: Any, origin: Mapping[str, str]) -> dict[Any, Any] | None:
-        """An ID's body as the following steps read it: ``pkg.installed`` becomes ``pkg: [.., installed]``."""
-        if is_meta(id_):
-            return None
-        if isinstance(body, str) and "." in body:
-            module, function = body.split(".")[:2]
-            return {**origin, module: [function]}
-        if not isinstance(body, dict):
-            self._report(f"ID {id_} in SLS {origin['__sls__']} is not a dictionary", origin, id_)
-            return None
-        plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
-        for key, value in body.items():
-            if not _is_dotted(key, value):
-                continue
-            module, function = key.split(".")[:2]
-            if module in plain:
-                self._report(
-                    f"ID '{id_}' in SLS '{origin['__sls__']}' contains multiple state declarations of the same type",
-                    origin,
-                    id_,
-                )
-                continue
-            plain[module] = [*value, function]
-        return {
-            **plain,
-            "__sls__": plain.get("__sls__", origin["__sls__"]),
-            "__env__": plain.get("__env__", origin["__env__"]),
-        }
+    def _declarations(self, data: Mapping[Any, Any], origin: Mapping[str, str]) -> High:
+        high, problems = declarations(data, f"SLS {origin['__sls__']}", f"SLS '{origin['__sls__']}'", origin)
+        for id_, text in problems:
+            self._report(text, origin, id_)
+        return high
 
     def _extend(self, state: High, extend: Any, origin: Mapping[str, str]) -> None:
         sls = origin["__sls__"]
@@ -284,6 +259,42 @@ class HighBuilder:
     def _report(self, text: str, origin: Mapping[str, str] | None = None, id_: object = None) -> None:
         where: tuple[Position, ...] = self.sources.where(origin, id_) if origin else ()
         self.problems.append(Problem(text, where))
+
+
+def declarations(
+    data: Mapping[Any, Any], place: str, quoted: str, origin: Mapping[str, str]
+) -> tuple[High, list[tuple[Any, str]]]:
+    """Each ID's body as the following steps read it: ``pkg.installed`` becomes ``pkg: [.., installed]``.
+
+    ``place`` and ``quoted`` name where it stands, as Salt's messages do; ``origin`` has the ``__sls__`` and ``__env__``
+    of bodies that have none. Also gives the texts of what is wrong, by ID; what is not understood is left out.
+    """
+    high: High = {}
+    problems: list[tuple[Any, str]] = []
+    for id_, body in data.items():
+        if is_meta(id_):
+            continue
+        if isinstance(body, str) and "." in body:
+            module, function = body.split(".")[:2]
+            high[id_] = {**origin, module: [function]}
+            continue
+        if not isinstance(body, dict):
+            problems.append((id_, f"ID {id_} in {place} is not a dictionary"))
+            continue
+        plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
+        for key, value in body.items():
+            if not _is_dotted(key, value):
+                continue
+            module, function = key.split(".")[:2]
+            if module in plain:
+                text = f"ID '{id_}' in {quoted} contains multiple state declarations of the same type"
+                problems.append((id_, text))
+                continue
+            plain[module] = [*value, function]
+        for key, value in origin.items():
+            plain.setdefault(key, value)
+        high[id_] = plain
+    return high, problems
 
 
 def _is_dotted(key: object, value: object) -> bool:

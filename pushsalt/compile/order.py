@@ -8,7 +8,7 @@ from typing import Any
 
 from pushsalt.compile.graph import DependencyGraph, aggregate_groups
 from pushsalt.compile.source import Problem, Sources, StateFunctions
-from pushsalt.compile.words import WATCHING_MODULES, nearest
+from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
 from pushsalt.errors import Position
 from pushsalt.model import Chunk
 
@@ -25,6 +25,10 @@ _ORDERING = (
     "onchanges",
     "onchanges_any",
 )
+
+
+#: Finding what a name may have meant takes a while; when everything is missing, the first ones tell enough.
+MAX_HINTS = 20
 
 
 @dataclass
@@ -53,13 +57,12 @@ def order_chunks(
     graph = DependencyGraph()
     for chunk in chunks:
         graph.add_chunk(chunk, aggregate=_aggregates(chunk, aggregate, functions))
-    modules = {name.partition(".")[0] for name in functions.names()} if functions else set()
     result = Ordered()
     cap = 1
     for chunk in chunks:
-        if not _watches(chunk["state"], functions, modules):
+        if not _watches(chunk, functions):
             _watch_to_require(chunk)
-        problems = _add_requisites(graph, chunk, sources, disabled)
+        problems = _add_requisites(graph, chunk, sources, disabled, hints=len(result.problems) < MAX_HINTS)
         result.problems += problems
         order = chunk.get("order")
         if not problems and isinstance(order, int) and order >= cap:
@@ -79,10 +82,13 @@ def _aggregates(chunk: Chunk, option: Any, functions: StateFunctions | None) -> 
     return bool(wanted and functions and functions.spec(f"{chunk['state']}.mod_aggregate"))
 
 
-def _watches(module: str, functions: StateFunctions | None, modules: set[str]) -> bool:
-    if functions and module in modules:
-        return functions.spec(f"{module}.mod_watch") is not None
-    return module in WATCHING_MODULES
+def _watches(chunk: Chunk, functions: StateFunctions | None) -> bool:
+    """Whether the chunk's module has ``mod_watch``; one that is not shipped is taken for Salt's."""
+    module = chunk["state"]
+    if functions and functions.spec(f"{module}.mod_watch"):
+        return True
+    shipped = functions is not None and functions.spec(f"{module}.{chunk['fun']}") is not None
+    return not shipped and module in WATCHING_MODULES
 
 
 def _watch_to_require(chunk: Chunk) -> None:
@@ -93,7 +99,9 @@ def _watch_to_require(chunk: Chunk) -> None:
             chunk[require] = [*chunk[require], *watched] if chunk.get(require) else watched
 
 
-def _add_requisites(graph: DependencyGraph, chunk: Chunk, sources: Sources, disabled: Sequence[str]) -> list[Problem]:
+def _add_requisites(
+    graph: DependencyGraph, chunk: Chunk, sources: Sources, disabled: Sequence[str], *, hints: bool
+) -> list[Problem]:
     problems = []
 
     def problem(text: str, hint: str = "") -> None:
@@ -128,7 +136,7 @@ def _add_requisites(graph: DependencyGraph, chunk: Chunk, sources: Sources, disa
             elif not graph.require(chunk, requisite, kind, name):
                 problem(
                     f"Referenced state does not exist for requisite [{requisite}: ({kind}: {name})] {where}",
-                    nearest(name, graph.references(kind)),
+                    did_you_mean(name, graph.references(kind)) if hints else "",
                 )
     return problems
 

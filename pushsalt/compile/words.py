@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any
+
+from pushsalt.nearest import nearest
 
 #: Requisites by weight: where a state is required in several ways, the heaviest decides its place. Salt: RequisiteType.
 REQUISITES = (
@@ -50,7 +51,7 @@ def is_meta(key: object) -> bool:
     return isinstance(key, str) and key.startswith("__")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``Did you mean 'x'?`` with the known word that looks most like this one, or an empty text."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    close = nearest(word, known)
     return f"Did you mean '{close[0]}'?" if close else ""

@@ -10,6 +10,8 @@ A source has ``ext_pillar(minion_id, pillar, ...)``, as Salt's have, so that use
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 
@@ -23,3 +25,16 @@ class ExtPillar(Protocol):
     def __call__(
         self, minion_id: str, pillar: dict[str, Any], /, *args: Any, **kwargs: Any
     ) -> dict[str, Any] | None: ...
+
+
+def find_source(name: str, folders: Sequence[Path] = ()) -> ExtPillar | None:
+    """The function of a source, None when there is none of that name. ``folders`` may hold users' own.
+
+    Raises ConfigError for one that cannot be loaded.
+    """
+    from pushsalt import plugins
+
+    if name not in plugins.names("ext_pillar", folders):
+        return None
+    function: ExtPillar = plugins.load("ext_pillar", name, folders).ext_pillar
+    return function

@@ -9,15 +9,17 @@ import fnmatch
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile.source import Matches
 from pushsalt.compile.top import Matcher
 from pushsalt.errors import RenderError
-from pushsalt.ext_pillar import ExtPillar
 from pushsalt.pillar.merge import PillarMerge
-from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree
+from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
 from thin.utils.dictupdate import copy_containers
+
+if TYPE_CHECKING:
+    from pushsalt.ext_pillar import ExtPillar
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +152,7 @@ class _Compiler:
         try:
             found = self._tree.render_sls(sls, env, defaults)
         except RenderError as exc:
-            self.errors.append(f"Rendering SLS '{sls}' failed, render error:\n{exc}")
+            self.errors += render_errors(exc, f"Rendering SLS '{sls}' failed")
             rendered[sls] = None
             return None
         if found is None:
@@ -230,12 +232,12 @@ class _Compiler:
         return pillar
 
     def _call(self, name: str, args: Any, pillar: dict[str, Any]) -> dict[str, Any] | None:
-        function = self._ext_pillars(name) if self._ext_pillars else None
-        if function is None:
-            self.warnings.append(f"ext_pillar '{name}' is not available: its data is missing from the pillar")
-            return None
         data: Any
         try:
+            function = self._ext_pillars(name) if self._ext_pillars else None
+            if function is None:
+                self.warnings.append(f"ext_pillar '{name}' is not available: its data is missing from the pillar")
+                return None
             if isinstance(args, dict):
                 data = function(self._id, pillar, **args)
             elif isinstance(args, list):

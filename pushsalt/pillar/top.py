@@ -92,7 +92,7 @@ class MergedTop:
         try:
             rendered = render()
         except RenderError as exc:
-            self.errors.append(f"{failed}, render error:\n{exc}")
+            self.errors += render_errors(exc, failed)
             return {}
         if rendered is None:
             return None
@@ -132,6 +132,11 @@ def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, o
         only = saltenv or "base"
         return [only] if only in envs else []
     return envs
+
+
+def render_errors(exc: RenderError, failed: str) -> list[str]:
+    """The texts of an error; those that do not begin by saying what failed get that put before them."""
+    return [text if text.startswith("Rendering ") else f"{failed}, render error:\n{text}" for text in exc.errors]
 
 
 def _number(order: Any) -> int:

@@ -187,17 +187,18 @@ def test_state_arguments_are_no_function_arguments(compiler):
 
 
 @pytest.mark.parametrize(
-    "module, functions, key",
+    "function, functions, key",
     [
-        ("test", FUNCTIONS, "watch"),  # has mod_watch
-        ("pkg", FUNCTIONS, "require"),  # shipped without
-        ("service", FUNCTIONS, "watch"),  # not shipped: as Salt's own
-        ("custom", FUNCTIONS, "require"),
-        ("custom", Functions(custom={"run": NOP, "mod_watch": NOP}), "watch"),
+        ("test.nop", FUNCTIONS, "watch"),  # has mod_watch
+        ("pkg.installed", FUNCTIONS, "require"),  # shipped without
+        ("service.running", FUNCTIONS, "watch"),  # not shipped: as Salt's own
+        ("custom.run", FUNCTIONS, "require"),
+        ("custom.run", Functions(custom={"run": NOP, "mod_watch": NOP}), "watch"),
+        ("service.running", None, "watch"),
     ],
 )
-def test_watch_needs_mod_watch(compiler, module, functions, key):
-    files = {"base": {"a.sls": {"x": {f"{module}.run": [{"watch": [{"test": "y"}]}]}, "y": "test.nop"}}}
+def test_watch_needs_mod_watch(compiler, function, functions, key):
+    files = {"base": {"a.sls": {"x": {function: [{"watch": [{"test": "y"}]}]}, "y": "test.nop"}}}
     low = compiler(files, functions=functions).show_low_sls(["a"]).low
     assert [name for name in ("watch", "require") if name in low[-1]] == [key]
 
@@ -245,3 +246,38 @@ def test_high_data_from_elsewhere(compiler):
     result = compiler({"base": {}}).high(high)
     assert [chunk["__id__"] for chunk in result.low] == ["y", "x"]
     assert compiler({"base": {}}).high({"x": {"test.nop": []}, "y": 1}).errors
+
+
+def test_a_template_is_no_sls(compiler):
+    data = {"x": {"pkg.installed": [{"require": [{"test": "y"}]}]}, "y": "test.nop"}
+    result = compiler({"base": {}}).template(data, "/tmp/t.sls")
+    assert [(chunk["state"], chunk["fun"], "__sls__" in chunk) for chunk in result.low] == [
+        ("test", "nop", False),
+        ("pkg", "installed", False),
+    ]
+    assert data == {"x": {"pkg.installed": [{"require": [{"test": "y"}]}]}, "y": "test.nop"}
+
+
+@pytest.mark.parametrize(
+    "data, text",
+    [
+        ([1], "Template t does not render to a dictionary"),
+        ({"include": ["a"]}, "The 'include' declaration found on 't' is invalid when rendering single templates"),
+        ({"x": 1}, "ID x in template t is not a dictionary"),
+        (
+            {"x": {"file.managed": [], "file.absent": []}},
+            "ID 'x' in template 't' contains multiple state declarations of the same type",
+        ),
+        ({"x": {"test": [{"a": 1}]}}, "No function declared in state 'x' in SLS 'None'"),
+    ],
+)
+def test_templates_that_are_refused(compiler, data, text):
+    assert compiler({"base": {}}).template(data, "t").errors == [text]
+    assert compiler({"base": {}}).template({}, "t").errors == []
+
+
+def test_hints_are_bounded(compiler):
+    files = {"base": {"a.sls": {f"s{i}": {"test.nop": [{"require": [{"test": f"s{i}x"}]}]} for i in range(100)}}}
+    problems = compiler(files).sls(["a"]).problems
+    assert len(problems) == 100
+    assert 0 < sum(bool(problem.hint) for problem in problems) <= 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pushsalt.compile.top import TopOptions, match_top
-from pushsalt.compile.words import nearest
+from pushsalt.compile.words import did_you_mean
 
 BASE = {"base": {"*": ["a"]}, "dev": {"*": ["from_base"], "web*": ["w"]}}
 DEV = {"base": {"*": ["stolen"]}, "dev": {"*": ["b", "from_base"]}}
@@ -101,6 +101,6 @@ def test_master_tops(memory_tree, first, want):
     assert found == {"base": want, "dev": ["d"]}
 
 
-def test_nearest():
-    assert nearest("instaled", ["installed", "removed"]) == "Did you mean 'installed'?"
-    assert nearest("xyz", ["installed"]) == ""
+def test_did_you_mean():
+    assert did_you_mean("instaled", ["installed", "removed"]) == "Did you mean 'installed'?"
+    assert did_you_mean("xyz", ["installed"]) == ""

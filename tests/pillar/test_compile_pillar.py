@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pushsalt.ext_pillar import find_source
+
 TOP = {"base": {"*": ["a"]}}
 
 
@@ -223,3 +225,13 @@ def test_targets_do_not_share_containers(compiled):
     first["k"]["deep"]["list"].append(2)
     first["t"]["deep"]["list"].append(3)
     assert shared == {"deep": {"list": [1]}}
+
+
+def test_a_users_own_source_is_found_by_its_file_name(compiled, tmp_path):
+    (tmp_path / "mine.py").write_text("def ext_pillar(minion_id, pillar, key):\n    return {key: minion_id}\n")
+    (tmp_path / "torn.py").write_text("def ext_pillar(:\n")
+    opts = {"ext_pillar": [{"mine": "from_mine"}, {"torn": 1}, {"other": 1}]}
+    result = compiled({"a.sls": {}}, opts, ext_pillars=lambda name: find_source(name, [tmp_path]))
+    assert result.pillar == {"from_mine": "web1"}
+    assert [error.split(":")[0] for error in result.errors] == ["Failed to load ext_pillar torn"]
+    assert len(result.warnings) == 1 and "'other'" in result.warnings[0]
