@@ -204,7 +204,7 @@ app = typer.Typer(
     epilog=EXAMPLES,
     options_metavar="[GLOBAL OPTIONS]",
     subcommand_metavar="COMMAND ...",
-    context_settings={"max_content_width": 100},
+    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
     invoke_without_command=True,
 )
 

@@ -110,6 +110,7 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
                 data,
                 returns=results,
                 color=terminal.color,
+                terminal=terminal.stdout.is_terminal,
                 verbose=options.verbose,
                 elapsed=elapsed,
                 test=options.test,
@@ -198,6 +199,8 @@ class _Work:
 
     def _take(self, result: TargetReturn) -> None:
         self.results[result.id] = result
+        for text in result.warnings:
+            self.watcher.warning(result.id, text)
         if self.on_result:
             self.on_result(result)
 

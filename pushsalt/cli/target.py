@@ -25,16 +25,15 @@ def target(
     given: Given,
 ) -> int:
     """Print the ids that match, one a line. Nothing is connected to."""
-    from pushsalt.cli.job import open_client
+    from pushsalt.cli.job import Watcher, open_client
     from pushsalt.display.safe import one_line
-    from pushsalt.events import Reporter
     from pushsalt.outputters import load
 
     terminal = TERMINAL.get()
-    client, _ = open_client(given, terminal, Reporter())
+    client, _ = open_client(given, terminal, Watcher())
     ids = client.target(given.selection(expr))
     if given.out in (None, "rich"):
         terminal.stdout.write("".join(f"{one_line(id)}\n" for id in ids))
     else:
-        terminal.stdout.write(load(given.out).output(sorted(ids), color=terminal.color), utf8=True)
+        terminal.stdout.write(load(given.out).output(sorted(ids), terminal=terminal.stdout.is_terminal), utf8=True)
     return 0

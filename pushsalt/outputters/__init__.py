@@ -5,6 +5,7 @@ An outputter is a module with ``output(data, **kw) -> str``, Salt's own signatur
 
 ``returns``   ``{target id: TargetReturn}``: shapes, phases, round trips (``rich`` and what builds on it)
 ``color``     whether escape codes may be written (default False)
+``terminal``  whether a person looks at the output as it is (default False)
 ``verbose``   how often ``-v`` was given
 ``elapsed``   wall seconds of the whole run
 ``test``      whether it was a dry run

@@ -11,10 +11,10 @@ _COMPACT = JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False
 _INDENTED = JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, indent=4)
 
 
-def output(data: Any, *, color: bool = False, **kw: Any) -> str:
+def output(data: Any, *, terminal: bool = False, **kw: Any) -> str:
     """The object as text. A value that is no mapping is written as it is (``pushsalt target``: a list)."""
     value = plain(data)
-    if color:
+    if terminal:
         return unicode_escape(_INDENTED.encode(value)) + "\n"
     if not isinstance(value, dict) or not value:
         return dumps(value) + "\n"

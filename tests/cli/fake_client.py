@@ -89,7 +89,8 @@ class FakeClient:
             elif await self._stopped_within(delay):
                 return  # the rest has no return
             phases = {"connect": 0.05, "grains": 0.01, "render": 0.1, "send": 0.002, "run": delay}
-            result = TargetReturn(id, ret, shape, code, phases, 4)
+            warnings = ["the disk is nearly full"] if os.environ.get("FAKE_TARGET_WARNING") else []
+            result = TargetReturn(id, ret, shape, code, phases, 4, warnings)
             self.reporter.target_done(result)
             yield result
 

@@ -189,6 +189,7 @@ def test_help_lists_what_is_there(invoke):
 def test_help_of_each_command(invoke, name):
     result = invoke(name, "--help")
     assert (result.code, result.err) == (0, "")
+    assert invoke(name, "-h") == result
     assert result.out.startswith(f"Usage: pushsalt {name} ")
     examples = result.out.partition("Examples:")[2]
     assert f"pushsalt {name}" in examples
@@ -247,6 +248,12 @@ def test_warnings_are_log_lines_of_salts_shape(invoke, monkeypatch):
     monkeypatch.setenv("FAKE_LOG_LEVEL", "quiet")
     assert invoke("run", "*", "test.ping").err == ""
     assert "[WARNING ]" in invoke("-l", "warning", "run", "*", "test.ping").err
+
+
+def test_what_a_target_warns_of_is_said(invoke, fleet, monkeypatch):
+    monkeypatch.setenv("FAKE_TARGET_WARNING", "1")
+    fleet({"a": [0, "value", 1, 0]})
+    assert invoke("run", "a", "test.ping").err == "[WARNING ] a: the disk is nearly full\n"
 
 
 def test_a_defect_shows_no_traceback_but_in_the_debug_log(invoke, monkeypatch):

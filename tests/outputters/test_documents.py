@@ -32,8 +32,8 @@ def strict(text):
 
 
 @given(st.dictionaries(texts, values, max_size=4), st.booleans())
-def test_json_is_strict_and_cannot_steer_a_terminal(data, color):
-    text = load("json").output(data, color=color)
+def test_json_is_strict_and_cannot_steer_a_terminal(data, terminal):
+    text = load("json").output(data, terminal=terminal)
     text.encode("utf-8")
     assert not UNSAFE.search(text)
     assert strict(text) == plain(data)
@@ -84,7 +84,7 @@ def test_nesting_has_an_end():
 def test_json_is_one_line_a_target_unless_a_person_looks():
     data = {"a": {"b": [1, 2]}, "c": 1}
     assert load("json").output(data) == '{\n"a": {"b": [1, 2]},\n"c": 1\n}\n'
-    assert load("json").output(data, color=True).count("\n") == 9
+    assert load("json").output(data, terminal=True).count("\n") == 9
     assert load("json").output({}) == "{}\n"
 
 
