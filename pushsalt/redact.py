@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -40,6 +41,8 @@ SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
 LINE_SHORTEST = 10
+#: So many texts are remembered with what became of them.
+CACHE_LIMIT = 100_000
 #: base64 of a value within other text has other characters at its ends; what stays fixed must be this long.
 _B64_SHORTEST = 12
 
@@ -63,6 +66,7 @@ class Redactor:
         #: first SHORTEST characters -> the forms that begin with them, the longest first
         self._forms: dict[str, tuple[str, ...]] = {}
         self._known: dict[str, str] = {}
+        self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -99,16 +103,17 @@ class Redactor:
         value = value.strip()
         if value in self._values or not _worth_hiding(value):
             return
-        self._values.add(value)
         pieces = [value]
         if "\n" in value:
             lines = (line.strip() for line in value.splitlines())
             pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
-        for form in {form for piece in pieces for form in _forms(piece)}:
-            start = form[:SHORTEST]
-            others = self._forms.get(start, ())
-            self._forms[start] = tuple(sorted({*others, form}, key=lambda item: (-len(item), item)))
-        self._known = {}
+        with self._lock:
+            for form in {form for piece in pieces for form in _forms(piece)}:
+                start = form[:SHORTEST]
+                others = self._forms.get(start, ())
+                self._forms[start] = tuple(sorted({*others, form}, key=lambda item: (-len(item), item)))
+            self._values.add(value)
+            self._known = {}  # after the forms: who takes the new one sees them all
 
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
@@ -161,13 +166,13 @@ class Redactor:
         # The returns of a fleet repeat the same few texts.
         if len(text) < SHORTEST:
             return text
-        known = self._known.get(text)
+        cache = self._known
+        known = cache.get(text)
         if known is None:
-            hidden = self.text(text)
-            known = text if hidden == text else hidden
-            if len(self._known) > 100_000:
-                self._known = {}
-            self._known[text] = known
+            known = self.text(text)
+            if len(cache) > CACHE_LIMIT:
+                cache.clear()
+            cache[text] = known
         return text if known == text else known
 
 

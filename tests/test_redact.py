@@ -3,6 +3,7 @@
 import base64
 import json
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
@@ -153,3 +154,11 @@ def test_a_secret_within_any_text_does_not_survive(secret, before, after):
 
 def test_patterns_are_globs():
     assert all("*" in pattern or pattern.isidentifier() for pattern in SECRET_KEYS)
+
+
+def test_values_from_several_threads_are_all_hidden():
+    hide = Redactor()
+    secrets = [f"secret-{number:05}-{letter}" for number in range(50) for letter in "abcd"]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(shown == [MASK] for shown in pool.map(lambda item: [hide.add(item), hide.data([item])][1], secrets))
+    assert hide.data(secrets) == [MASK] * len(secrets)

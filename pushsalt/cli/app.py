@@ -68,11 +68,11 @@ class _Help:
         for param in self.params:
             if param.param_type_name == "option" and not param.hidden:
                 panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
-        if ctx.parent is not None:
-            known = panels.pop(GLOBAL[0].panel, [])
-            panels["Options"] = [(" ".join(opt.flags[0] for opt in GLOBAL), "As before the command.")] if known else []
-        panels.setdefault("Options", []).append(("--help", "Show this and exit."))
-        for title, rows in (("Arguments", arguments), *panels.items()):
+        others = panels.pop("Options", [])
+        if ctx.parent is not None and panels.pop(GLOBAL[0].panel, None):
+            others.append((" ".join(opt.flags[0] for opt in GLOBAL), "As before the command."))
+        others.append(("-h, --help", "Show this and exit."))
+        for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
