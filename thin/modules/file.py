@@ -280,8 +280,8 @@ def check_perms(
 
     name = _path(name)
     mode = owner.normalize_mode(mode)
-    ret = ret or {"name": name, "changes": {}, "comment": [], "result": True}
-    listed = isinstance(ret["comment"], list)
+    listed = bool(ret) and isinstance(ret["comment"], list)
+    ret = ret or {"name": name, "changes": {}, "comment": "", "result": True}
     words = list(ret["comment"]) if listed else [ret["comment"]] if ret["comment"] else []
     st = owner.look(name, follow_symlinks)
     if st is None:
@@ -1175,6 +1175,7 @@ def delete_backup(path, backup_id):
 
 
 remove_backup = delete_backup
+list_backup = list_backups
 
 
 def _backup(path, backup_id):

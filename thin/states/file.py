@@ -1,7 +1,8 @@
 """Files, directories and links of the target. Salt: salt.states.file.
 
-The functions here have Salt's arguments, changes and comments; how it is done is in thin/utils/files/, a module for each
-purpose, imported when a state first needs it. A file that is as it should be costs a stat and a digest of its bytes.
+The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each purpose,
+imported when a state first needs it; file_edit.py and file_more.py have the other functions of the same Salt module.
+A file that is as it should be costs a stat and a digest of its bytes.
 """
 
 import os
@@ -9,8 +10,7 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils.files import owner
-
-__func_alias__ = {"copy_": "copy"}
+from thin.utils.files.states import accumulated, chunk_tag, failed, link_owner, make_way_to, state_return, texts, user_of
 
 log = getLogger(__name__)
 
@@ -18,23 +18,6 @@ _NO_VALUE = object()
 
 
 # -- what several states share ------------------------------------------------------------------------------------
-
-
-def _return(name, comment="", result=True):
-    return {"name": name, "changes": {}, "result": result, "comment": comment}
-
-
-def _error(ret, comment):
-    ret["result"] = False
-    ret["comment"] = comment
-    return ret
-
-
-def _user_of(kwargs, user):
-    if not user and "owner" in kwargs:
-        log.warning('Use of argument owner found, "owner" is invalid, please use "user"')
-        return kwargs["owner"]
-    return user
 
 
 def _check_user(user, group):
@@ -54,17 +37,6 @@ def _preflight(name, user=None, group=None):
     return words
 
 
-def _existing(name):
-    """Why there is nothing to edit at ``name``, or ""."""
-    if not os.path.isabs(name):
-        return "Specified file %s is not an absolute path" % name
-    return "" if os.path.exists(name) else "%s: file not found" % name
-
-
-def _tag():
-    return "_|-".join(str(__low__.get(key, "")) for key in ("state", "__id__", "name", "fun")) if __low__ else ""
-
-
 def _cachedir():
     return __opts__.get("cachedir") or "/var/cache/salt/minion"
 
@@ -78,25 +50,6 @@ def _web_cache(source):
     from thin.utils.files import web
 
     return web.cache_path(source, _cachedir(), __env__)
-
-
-def _makedirs(name, user=None, group=None, dir_mode=None):
-    """The directories on the way to ``name``; CommandExecutionError with the reason when they cannot be made."""
-    from thin.utils.files import atomic
-
-    try:
-        return atomic.makedirs(name, user, group, dir_mode)
-    except OSError as exc:
-        raise CommandExecutionError("Unable to create directory %s: %s" % (os.path.dirname(name), exc.strerror))
-
-
-def _link_owner(user, group):
-    """User and group that a link shall have: the minion's user and that user's own group unless told otherwise."""
-    if user is None:
-        user = __opts__.get("user") or owner.uid_to_user(os.geteuid())
-    if group is None:
-        group = owner.primary_group(user)
-    return user, group
 
 
 # -- managed ------------------------------------------------------------------------------------------------------
@@ -120,22 +73,22 @@ def managed(
     from thin.utils.files import sources
 
     name = os.path.expanduser(name)
-    ret = _return(name)
+    ret = state_return(name)
     if not name:
-        return _error(ret, "Destination file name is required")
+        return failed(ret, "Destination file name is required")
     keep_mode = isinstance(mode, str) and mode.lower() == "keep"
     mode = None if keep_mode else owner.normalize_mode(mode)
     given = sum(value is not None for value in (contents, contents_pillar, contents_grains))
     if source and given:
-        return _error(
+        return failed(
             ret, "'source' cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
         )
     if keep_mode and given:
-        return _error(
+        return failed(
             ret, "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
         )
     if given > 1:
-        return _error(ret, "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
+        return failed(ret, "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
     if not source and not given and replace:
         replace = False
         log.warning(
@@ -151,19 +104,19 @@ def managed(
         data = _contents(contents, contents_pillar, contents_grains, contents_delimiter, contents_newline, allow_empty,
                          encoding, encoding_errors, template, context, defaults)
     except CommandExecutionError as exc:
-        return _error(ret, str(exc))
+        return failed(ret, str(exc))
 
-    user = _user_of(kwargs, user)
+    user = user_of(kwargs, user)
     if not create and not os.path.isfile(name):
         ret["comment"] = "File %s is not present and is not set for creation" % name
         return ret
     if context is not None and not isinstance(context, dict):
-        return _error(ret, "Context must be formed as a dict")
+        return failed(ret, "Context must be formed as a dict")
     if defaults and not isinstance(defaults, dict):
-        return _error(ret, "Defaults must be formed as a dict")
-    accumulated_texts = __context__.get("file.accumulated", {}).get(name)
-    if accumulated_texts is not None:
-        context = dict(context or {}, accumulator=accumulated_texts)
+        return failed(ret, "Defaults must be formed as a dict")
+    charged = accumulated(__context__, __instance_id__)[0].get(name)
+    if charged is not None:
+        context = dict(context or {}, accumulator=charged)
     wish = _wish(
         user, group, mode, backup, attrs=attrs, selinux=selinux, follow_symlinks=follow_symlinks, makedirs=makedirs,
         dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff,
@@ -208,7 +161,7 @@ def _wish(user, group, mode, backup="", **options):
 def _rendered(source, template, context, defaults, fetched=None):
     from thin.utils.files import sources
 
-    return sources.rendered(source, __env__, template, context, defaults, _tag(), __low__.get("__sls__", ""), fetched)
+    return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), __low__.get("__sls__", ""), fetched)
 
 
 def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
@@ -220,9 +173,9 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
 
     words = _preflight(name, wish.user, wish.group)
     if words:
-        return _error(ret, words)
+        return failed(ret, words)
     if os.path.isdir(name):
-        return _error(ret, "Specified target %s is a directory" % name)
+        return failed(ret, "Specified target %s is a directory" % name)
     if not replace and os.path.exists(name):
         return _permissions_only(name, ret, wish)
     try:
@@ -245,7 +198,7 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
     except (CommandExecutionError, SaltInvocationError, link.LinkError, OSError) as exc:
         words = "Unable to manage file: %s" % exc
     ret["changes"] = {}
-    return _error(ret, words)
+    return failed(ret, words)
 
 
 def _ignored(ordering, whitespace, comment_characters):
@@ -331,7 +284,7 @@ def _contents(contents, contents_pillar, contents_grains, delimiter, newline, al
             "%s value would result in empty contents. Set allow_empty to True to allow the managed file to be empty." % label
         )
     try:
-        parts = _texts(value, encoding)
+        parts = texts(value, encoding)
     except UnicodeDecodeError:
         if template:
             raise CommandExecutionError(
@@ -349,7 +302,7 @@ def _contents(contents, contents_pillar, contents_grains, delimiter, newline, al
         text = text.rstrip("\n").rstrip("\r")
     if template:
         try:
-            text = sources.text(text, __env__, template, context, defaults, _tag(), __low__.get("__sls__", "")).data
+            text = sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), __low__.get("__sls__", "")).data
         except link.LinkError as exc:
             raise CommandExecutionError(str(exc))
         if not encoding:
@@ -372,15 +325,6 @@ def _looked_up(word, keys, delimiter):
             raise CommandExecutionError("%s %s does not exist" % (word, key))
         values.append(value)
     return "\n".join(values) if isinstance(keys, list) else values[0]
-
-
-def _texts(value, encoding=None):
-    """A text, or a list of anything, as a list of texts. Raises UnicodeDecodeError for bytes that are no text."""
-    if isinstance(value, bytes):
-        return [value.decode(encoding or "utf-8")]
-    if isinstance(value, str) or isinstance(value, dict) or not hasattr(value, "__iter__"):
-        return [str(value)]
-    return [item if isinstance(item, str) else str(item) for item in value]
 
 
 def _verify_signatures(content, source_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring, gnupghome,
@@ -422,29 +366,29 @@ def directory(
     from thin.utils.files import directories, walk
 
     name = os.path.expanduser(name)
-    ret = _return(name)
+    ret = state_return(name)
     if not name:
-        return _error(ret, "Must provide name to file.directory")
+        return failed(ret, "Must provide name to file.directory")
     if name[-1] == "/" and name != "/":
         name = name[:-1]
     if max_depth is not None and clean:
-        return _error(ret, "Cannot specify both max_depth and clean")
-    user = _user_of(kwargs, user)
+        return failed(ret, "Cannot specify both max_depth and clean")
+    user = user_of(kwargs, user)
     if not dir_mode:
         dir_mode = kwargs.get("mode", dir_mode)
     dir_mode = owner.normalize_mode(dir_mode)
     file_mode = owner.normalize_mode(file_mode) or dir_mode
     words = _preflight(name, user, group)
     if words:
-        return _error(ret, words)
+        return failed(ret, words)
     try:
         aspects = walk.aspects(recurse)
     except (TypeError, ValueError) as exc:
-        return _error(ret, str(exc))
+        return failed(ret, str(exc))
     test = __opts__["test"]
     words = directories.make_way(name, ret, force, backupname, allow_symlink, test)
     if words or "backup" in ret["changes"]:
-        return _error(ret, words) if words else ret
+        return failed(ret, words) if words else ret
 
     st = owner.look(name)
     if st is None or not os.path.isdir(name):
@@ -459,7 +403,7 @@ def directory(
         return ret
     for word, value in (("user", user), ("group", group)):
         if word in aspects and not (value or isinstance(value, int)):
-            return _error(
+            return failed(
                 ret, "%s not specified, but configured as a target for recursive ownership management" % word
             )
     return directories.converge(name, ret, drifts, removed, "silent" in aspects, children_only, follow_symlinks)
@@ -475,12 +419,12 @@ def _new_directory(name, ret, user, group, mode, makedirs):
         return ret
     parent = os.path.dirname(name)
     if not os.path.isdir(parent) and not makedirs:
-        return _error(ret, "No directory to create %s in" % name)
+        return failed(ret, "No directory to create %s in" % name)
     try:
         atomic.makedirs(name, user, group, mode)
         atomic.mkdir(name, user, group, mode)
     except OSError as exc:
-        return _error(ret, "Failed to create directory %s: %s" % (exc.filename or name, exc.strerror))
+        return failed(ret, "Failed to create directory %s: %s" % (exc.filename or name, exc.strerror))
     ret["changes"][name] = {"directory": "new"}
     ret["comment"] = ""
     return ret
@@ -528,29 +472,29 @@ def symlink(
     from thin.utils.files import links, walk
 
     name = os.path.expanduser(name)
-    ret = _return(name)
+    ret = state_return(name)
     if not name:
-        return _error(ret, "Must provide name to file.symlink")
-    user = _user_of(kwargs, user)
+        return failed(ret, "Must provide name to file.symlink")
+    user = user_of(kwargs, user)
     is_link = os.path.islink(name)
     if inherit_user_and_group and is_link:
         now = links.ownership(name)
         user, group = now[0] if user is None else user, now[1] if group is None else group
-    user, group = _link_owner(user, group)
-    words = _link_preflight(name, user, group)
+    user, group = link_owner(__opts__, user, group)
+    words = links.refusal(name, user, group)
     if words:
-        return _error(ret, words)
+        return failed(ret, words)
     parent = os.path.dirname(name)
     exists = os.path.exists if follow_symlinks else os.path.lexists
     if __opts__["test"]:
         return _predicted_symlink(ret, name, target, force, user, group, exists, makedirs)
     if not os.path.isdir(parent):
         if not makedirs:
-            return _error(ret, "Directory %s for symlink is not present" % parent)
+            return failed(ret, "Directory %s for symlink is not present" % parent)
         try:
-            _makedirs(name, user, group, owner.normalize_mode(mode))
+            make_way_to(name, user, group, owner.normalize_mode(mode))
         except CommandExecutionError as exc:
-            return _error(ret, str(exc))
+            return failed(ret, str(exc))
     if is_link:
         if os.path.normpath(os.readlink(name)) == os.path.normpath(target):
             return _own_symlink(ret, name, user, group)
@@ -560,35 +504,22 @@ def symlink(
         if backupname is not None:
             words = _move_aside(name, target, backupname, force)
             if words:
-                return _error(ret, words)
+                return failed(ret, words)
         elif not force and not atomic:
             kind = "File" if os.path.isfile(name) else "Directory" if os.path.isdir(name) else "File system entry"
-            return _error(ret, "%s exists where the symlink %s should be" % (kind, name))
+            return failed(ret, "%s exists where the symlink %s should be" % (kind, name))
     try:
         if atomic and force and os.path.isdir(name) and not os.path.islink(name):
             walk.remove(name)
         links.make(target, name, force, atomic, follow_symlinks)
     except (CommandExecutionError, OSError) as exc:
-        return _error(ret, "Unable to create new symlink %s -> %s: %s" % (name, target, exc))
+        return failed(ret, "Unable to create new symlink %s -> %s: %s" % (name, target, exc))
     ret["comment"] = "Created new symlink %s -> %s" % (name, target)
     ret["changes"]["new"] = name
     if not links.owned(name, user, group) and not links.own(name, user, group):
         ret["result"] = False
         ret["comment"] += ", but was unable to set ownership to %s:%s" % (user, group)
     return ret
-
-
-def _link_preflight(name, user, group, target=None):
-    errors = []
-    if owner.user_to_uid(user) == "":
-        errors.append("User %s does not exist" % user)
-    if owner.group_to_gid(group) == "":
-        errors.append("Group %s does not exist" % group)
-    if not os.path.isabs(name):
-        errors.append("Specified file %s is not an absolute path" % name)
-    if target is not None and not os.path.isabs(target):
-        errors.append("Specified target %s is not an absolute path" % target)
-    return ". ".join(errors) + ("." if len(errors) > 1 else "")
 
 
 def _predicted_symlink(ret, name, target, force, user, group, exists, makedirs):
@@ -615,7 +546,7 @@ def _predicted_symlink(ret, name, target, force, user, group, exists, makedirs):
     elif force:
         ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (name, target)
     else:
-        _error(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)
+        failed(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)
     parent = os.path.dirname(name)
     if not os.path.isdir(parent):
         ret["comment"] += (
@@ -633,7 +564,7 @@ def _own_symlink(ret, name, user, group):
         ret["comment"] = "Set ownership of symlink %s to %s:%s" % (name, user, group)
         ret["changes"]["ownership"] = "%s:%s" % (user, group)
     else:
-        _error(ret, "Failed to set ownership of symlink %s to %s:%s" % (name, user, group))
+        failed(ret, "Failed to set ownership of symlink %s to %s:%s" % (name, user, group))
     return ret
 
 
@@ -661,13 +592,13 @@ def absent(name, **kwargs):
     from thin.utils.files import walk
 
     name = os.path.expanduser(name)
-    ret = _return(name)
+    ret = state_return(name)
     if not name:
-        return _error(ret, "Must provide name to file.absent")
+        return failed(ret, "Must provide name to file.absent")
     if not os.path.isabs(name):
-        return _error(ret, "Specified file %s is not an absolute path" % name)
+        return failed(ret, "Specified file %s is not an absolute path" % name)
     if os.path.normpath(name) in ("/", "//"):
-        return _error(ret, 'Refusing to make "/" absent')
+        return failed(ret, 'Refusing to make "/" absent')
     if not os.path.lexists(name):
         ret["comment"] = "File %s is not present" % name
         return ret
@@ -680,8 +611,8 @@ def absent(name, **kwargs):
             walk.remove(name)
         except OSError as exc:
             if kind == "directory":
-                return _error(ret, "Failed to remove directory %s: %s" % (name, exc))
-            return _error(ret, "Could not remove '%s': %s" % (name, exc))
+                return failed(ret, "Failed to remove directory %s: %s" % (name, exc))
+            return failed(ret, "Could not remove '%s': %s" % (name, exc))
         ret["comment"] = "Removed %s %s" % (kind, name)
     ret["changes"]["removed"] = name
     return ret
@@ -691,20 +622,20 @@ def exists(name, **kwargs):
     """True when something is at ``name``; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
-        return _error(_return(name), "Must provide name to file.exists")
+        return failed(state_return(name), "Must provide name to file.exists")
     if not os.path.exists(name):
-        return _return(name, "Specified path %s does not exist" % name, False)
-    return _return(name, "Path %s exists" % name)
+        return state_return(name, "Specified path %s does not exist" % name, False)
+    return state_return(name, "Path %s exists" % name)
 
 
 def missing(name, **kwargs):
     """True when nothing is at ``name``; changes nothing."""
     name = os.path.expanduser(name)
     if not name:
-        return _error(_return(name), "Must provide name to file.missing")
+        return failed(state_return(name), "Must provide name to file.missing")
     if os.path.exists(name):
-        return _return(name, "Specified path %s exists" % name, False)
-    return _return(name, "Path %s is missing" % name)
+        return state_return(name, "Specified path %s exists" % name, False)
+    return state_return(name, "Path %s is missing" % name)
 
 
 def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
@@ -728,31 +659,31 @@ def recurse(
     from thin.utils.files import atomic, sources, trees, walk
 
     name = os.path.expanduser(name)
-    ret = _return(name)
-    user = _user_of(kwargs, user)
+    ret = state_return(name)
+    user = user_of(kwargs, user)
     if "mode" in kwargs:
-        return _error(ret, "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
+        return failed(ret, "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.")
     dir_mode = owner.normalize_mode(dir_mode)
     keep_mode = isinstance(file_mode, str) and file_mode.lower() == "keep"
     file_mode = None if keep_mode else owner.normalize_mode(file_mode)
     words = _preflight(name, user, group)
     if words:
-        return _error(ret, words)
+        return failed(ret, words)
     try:
         found = trees.existing(source, __env__)
         plan = trees.plan(
             name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge
         )
     except (CommandExecutionError, link.LinkError) as exc:
-        return _error(ret, "Recurse failed: %s" % exc)
+        return failed(ret, "Recurse failed: %s" % exc)
     if not os.path.isdir(name):
         if os.path.exists(name):
-            return _error(ret, "The path %s exists and is not a directory" % name)
+            return failed(ret, "The path %s exists and is not a directory" % name)
         if not __opts__["test"]:
             try:
                 atomic.makedirs(os.path.join(name, "file"), user, group, dir_mode)
             except OSError as exc:
-                return _error(ret, "Unable to create directory %s: %s" % (name, exc.strerror))
+                return failed(ret, "Unable to create directory %s: %s" % (name, exc.strerror))
     comments = {}
 
     def merge_return(path, one):
@@ -766,7 +697,7 @@ def recurse(
     def cleared(path, kind, replacement):
         """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
         if __opts__["test"]:
-            merge_return(path, _return(name, "Replacing %s%s with a %s" % (kind, path, replacement), None))
+            merge_return(path, state_return(name, "Replacing %s%s with a %s" % (kind, path, replacement), None))
             return False
         walk.remove(path)
         return True
@@ -788,7 +719,7 @@ def recurse(
         def content(url=url, digest=digest):
             return _rendered(url, template, context, defaults) if template else sources.served(url, digest, __env__)
 
-        merge_return(path, _converge(path, _return(path), content, wish, replace, True))
+        merge_return(path, _converge(path, state_return(path), content, wish, replace, True))
     for path in _in_link_order(plan.links):
         merge_return(path, symlink(
             path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode
@@ -820,235 +751,3 @@ def _in_link_order(links):
         done += ready
         left = {path: target for path, target in left.items() if path not in ready}
     return done
-
-
-# -- edits --------------------------------------------------------------------------------------------------------
-
-
-def touch(name, atime=None, mtime=None, makedirs=False):
-    """A file with its times set (to now unless told otherwise). changes: {"new": name} or {"touched": name}."""
-    from thin.utils.files import times
-
-    name = os.path.expanduser(name)
-    ret = _return(name)
-    if not name:
-        return _error(ret, "Must provide name to file.touch")
-    if not os.path.isabs(name):
-        return _error(ret, "Specified file %s is not an absolute path" % name)
-    there = os.path.exists(name)
-    if __opts__["test"]:
-        ret["result"] = None
-        if not there:
-            ret["changes"]["new"] = name
-            ret["comment"] = "File %s is set to be created" % name
-        elif times.differ(name, atime, mtime):
-            ret["changes"]["touched"] = name
-            ret["comment"] = "Times set to be updated on file %s" % name
-        else:
-            ret["changes"]["new"] = name
-            ret["result"] = True
-            ret["comment"] = "File %s exists and has the correct times" % name
-        return ret
-    try:
-        if makedirs:
-            _makedirs(name)
-        if not os.path.isdir(os.path.dirname(name)):
-            return _error(ret, "Directory not present to touch file %s" % name)
-        times.touch(name, atime, mtime)
-    except CommandExecutionError as exc:
-        return _error(ret, str(exc))
-    if there:
-        ret["comment"] = "Updated times on %s %s" % ("directory" if os.path.isdir(name) else "file", name)
-        ret["changes"]["touched"] = name
-    else:
-        ret["comment"] = "Created empty file %s" % name
-        ret["changes"]["new"] = name
-    return ret
-
-
-def append(
-    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
-    defaults=None, context=None, ignore_whitespace=True, show_changes=True
-):
-    """Texts at the end of a file that does not have them yet. changes: {"diff": ...}."""
-    from thin.utils.files import diff, edit
-
-    ret, old, texts = _opened_for_text(
-        "append", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
-    )
-    if old is None:
-        return ret
-    name = ret["name"]
-    lines = [line for chunk in texts if not edit.has(old, chunk, ignore_whitespace) for line in chunk.splitlines()]
-    new = edit.add_lines(old, lines) if lines else old
-    before, after = diff.text(old).splitlines(), diff.text(new).splitlines()
-    return _edited_text(ret, name, old, new, before, after, "\n", show_changes, "Appended %d lines" % len(lines))
-
-
-def prepend(
-    name, text=None, makedirs=False, source=None, source_hash=None, template="jinja", sources=None, source_hashes=None,
-    defaults=None, context=None, header=None, show_changes=True
-):
-    """Texts at the beginning of a file that does not have them yet (with ``header``: not there yet)."""
-    from thin.utils.files import diff, edit
-
-    ret, old, texts = _opened_for_text(
-        "prepend", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
-    )
-    if old is None:
-        return ret
-    name = ret["name"]
-    lines = [line for chunk in texts if header or not edit.has(old, chunk) for line in chunk.splitlines()]
-    if header and diff.text(old).splitlines()[:len(lines)] == lines:
-        lines = []
-    new = edit.preface(old, lines)
-    before, after = diff.text(old).splitlines(True), diff.text(new).splitlines(True)
-    return _edited_text(ret, name, old, new, before, after, "", show_changes, "Prepended %d lines" % len(lines))
-
-
-def _opened_for_text(what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults,
-                     context):
-    """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final."""
-    from thin.utils.files import edit
-
-    ret = _return(name)
-    if not name:
-        return _error(ret, "Must provide name to file.%s" % what), None, None
-    ret["name"] = name = os.path.expanduser(name)
-    if source and sources:
-        return _error(ret, "source and sources are mutually exclusive"), None, None
-    if source_hash and source_hashes:
-        return _error(ret, "source_hash and source_hashes are mutually exclusive"), None, None
-    try:
-        if not __opts__["test"] and makedirs is True and not os.path.isdir(os.path.dirname(name)):
-            _makedirs(name)
-        words = _existing(name)
-        if words:
-            touched = touch(name, makedirs=makedirs)
-            if __opts__["test"]:
-                return touched, None, None
-            if _existing(name):
-                return _error(ret, words), None, None
-        given = [source] if source else list(sources or ())
-        if given:
-            texts = [_template_text(one, template, defaults, context) for one in given]
-        elif text is None:
-            return _error(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
-        else:
-            texts = _texts(text)
-        return ret, edit.read(name), texts
-    except (CommandExecutionError, OSError) as exc:
-        return _error(ret, str(exc)), None, None
-
-
-def _template_text(source, template, defaults, context):
-    """The text of a rendered source."""
-    from thin.utils.files import sources
-
-    try:
-        fetched = None
-        if sources.scheme(source) != "salt":
-            fetched = sources.resolve(source, source, "", None, __env__, skip_verify=True, cache=_web_cache(source))
-        if not template:
-            fetched = fetched or sources.resolve(source, source, "", None, __env__)
-            data = fetched.read()
-        else:
-            data = _rendered(source, template, context, defaults, fetched).read()
-    except sources.NoContent as exc:
-        raise CommandExecutionError("Failed to load template file %s: %s" % (source, exc))
-    if not data:
-        raise CommandExecutionError("Failed to read rendered template file %s" % source)
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _edited_text(ret, name, old, new, before, after, joint, show_changes, done):
-    """Write ``new`` (or say that it would be) and fill the return of append and prepend."""
-    from thin.utils.files import diff, edit
-
-    if old == new:
-        ret["comment"] = "File %s is in correct state" % name
-        return ret
-    if __opts__["test"]:
-        ret["result"] = None
-        ret["comment"] = "File %s is set to be updated" % name
-    else:
-        try:
-            edit.commit(name, new, keep_inode=True)
-        except CommandExecutionError as exc:
-            return _error(ret, str(exc))
-        ret["comment"] = done
-    if before != after:
-        if diff.is_binary(old[:512]):
-            ret["changes"]["diff"] = "Replace binary file"
-        elif not show_changes:
-            ret["changes"]["diff"] = diff.HIDDEN
-        else:
-            ret["changes"]["diff"] = diff.of_lines(before, after, joint)
-    return ret
-
-
-def line(
-    name, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True, backup=False,
-    quiet=False, indent=True, create=False, user=None, group=None, file_mode=None
-):
-    """One line of a file ensured, inserted, replaced or deleted. changes: {"diff": ...}."""
-    from thin.utils.files import lines
-
-    name = os.path.expanduser(name)
-    ret = _return(name)
-    if not name:
-        return _error(ret, "Must provide name to file.line")
-    managed(name, create=create, user=user, group=group, mode=file_mode, replace=False)
-    words = _existing(name)
-    if words:
-        return _error(ret, words)
-    mode = mode.lower() if mode else mode
-    if mode is None:
-        return _error(ret, "Mode was not defined. How to process the file?")
-    if mode != "delete" and content is None:
-        return _error(ret, "Content can only be empty if mode is ['delete']")
-    try:
-        changes = lines.edit_file(
-            name, content, match, mode, location, before, after, show_changes, backup, quiet, indent, __opts__["test"]
-        )
-    except CommandExecutionError as exc:
-        return _error(ret, str(exc))
-    return _edited(ret, changes, "Changes would be made")
-
-
-def replace(
-    name, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False,
-    not_found_content=None, backup=".bak", show_changes=True, ignore_if_missing=False, backslash_literal=False,
-    encoding=None
-):
-    """Every match of a regular expression in a file replaced. changes: {"diff": ...}."""
-    from thin.utils.files import edit
-
-    name = os.path.expanduser(name)
-    ret = _return(name)
-    if not name:
-        return _error(ret, "Must provide name to file.replace")
-    words = _existing(name)
-    if words:
-        if ignore_if_missing and "file not found" in words:
-            ret["comment"] = "No changes needed to be made"
-            return ret
-        return _error(ret, words)
-    try:
-        changes = edit.replace_in_file(
-            name, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
-            __opts__["test"], show_changes, ignore_if_missing, backslash_literal=backslash_literal, encoding=encoding
-        )
-    except (CommandExecutionError, SaltInvocationError) as exc:
-        return _error(ret, str(exc))
-    return _edited(ret, changes, "Changes would have been made")
-
-
-def _edited(ret, changes, predicted):
-    if not changes:
-        ret["comment"] = "No changes needed to be made"
-        return ret
-    ret["changes"]["diff"] = changes
-    ret["result"] = None if __opts__["test"] else True
-    ret["comment"] = predicted if __opts__["test"] else "Changes were made"
-    return ret

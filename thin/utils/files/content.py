@@ -4,6 +4,8 @@ Each kind has ``hash_type`` and ``hsum`` (what to compare an existing file with)
 first use) and ``read()``. Comparing costs no transfer; only what differs is fetched.
 """
 
+import os
+
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import atomic, hashes
 
@@ -80,6 +82,8 @@ class Fetched(LocalFile):
 
 def same(content, path):
     """True when the regular file at ``path`` has this content already. Raises OSError."""
+    if isinstance(content, Data):
+        return os.path.getsize(path) == len(content.data) and read_file(path) == content.data
     return hashes.file_hash(path, content.hash_type) == content.hsum
 
 

@@ -5,6 +5,22 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 
+def refusal(name, user, group, target=None):
+    """All reasons at once why no such link can be made, or ""."""
+    from thin.utils.files import owner
+
+    errors = []
+    if owner.user_to_uid(user) == "":
+        errors.append("User %s does not exist" % user)
+    if owner.group_to_gid(group) == "":
+        errors.append("Group %s does not exist" % group)
+    if not os.path.isabs(name):
+        errors.append("Specified file %s is not an absolute path" % name)
+    if target is not None and not os.path.isabs(target):
+        errors.append("Specified target %s is not an absolute path" % target)
+    return ". ".join(errors) + ("." if len(errors) > 1 else "")
+
+
 def ownership(path):
     """(user, group) of the link itself, by name where there is one."""
     from thin.utils.files import owner

@@ -2,15 +2,12 @@
 
 import os
 import stat
-from collections import namedtuple
 
 from thin.utils.files import atomic, owner
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
 
 NEW_FILE = "New file"
-#: a stat result of a file that is about to be made
-Born = namedtuple("Born", "st_uid st_gid st_mode")
 
 
 class Wish(object):
@@ -108,7 +105,7 @@ def _update(name, st, content, wish, ret):
     if content is not None:
         if replace_link and not stat.S_ISREG(st.st_mode):
             ret["changes"]["diff"], matters = "Replace symbolic link with regular file", True
-            st = _born(os.path.dirname(name), 0o600)
+            st = owner.born(os.path.dirname(name), 0o600)
         elif not stat.S_ISREG(st.st_mode):
             raise Failed("Specified target %s is neither a regular file nor a symbolic link" % path)
         elif replace_link or not contents_of.same(content, path):
@@ -129,12 +126,6 @@ def _update(name, st, content, wish, ret):
     return ret
 
 
-def _born(directory, mode):
-    """Owner and mode of a file that we make in a directory, as a stat result would show them."""
-    parent = os.stat(directory)
-    return Born(os.geteuid(), parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid(), stat.S_IFREG | mode)
-
-
 def _create(name, content, wish, ret, from_source):
     directory = os.path.dirname(name)
     if not os.path.isdir(directory):
@@ -144,7 +135,7 @@ def _create(name, content, wish, ret, from_source):
     # Salt reports owner and mode when they differ from those with which it would make the file: private from a
     # source, as touch does under the umask (077 with a mode given) otherwise.
     private = wish.mode is not None or from_source
-    born = _born(directory, 0o600 if private else owner.mode_bits(owner.default_mode()))
+    born = owner.born(directory, 0o600 if private else owner.mode_bits(owner.default_mode()))
     change = NEW_FILE
     if wish.new_file_diff and content is not None:
         change = describe_change(b"", content, wish)[0]

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections import namedtuple
 
 from thin.exceptions import CommandExecutionError
 
@@ -15,6 +16,8 @@ KINDS = (
     (stat.S_ISLNK, "link"), (stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISCHR, "char"),
     (stat.S_ISBLK, "block"), (stat.S_ISFIFO, "pipe"), (stat.S_ISSOCK, "socket"),
 )
+
+Born = namedtuple("Born", "st_uid st_gid st_mode")
 
 
 def normalize_mode(mode):
@@ -135,6 +138,12 @@ def drift(st, user, group, mode):
     if mode is not None and mode != mode_text(st):
         changes["mode"] = mode
     return changes
+
+
+def born(directory, mode):
+    """What a stat result would show of a file that we make in a directory with these bits."""
+    parent = os.stat(directory)
+    return Born(os.geteuid(), parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid(), stat.S_IFREG | stat.S_IMODE(mode))
 
 
 def look(path, follow_symlinks=True):

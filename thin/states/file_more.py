@@ -1,0 +1,594 @@
+"""States for times, copies, names, nodes, data and old files. The rest of Salt's ``file`` states is in file.py and file_edit.py."""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+from thin.utils.files import owner
+from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
+
+__virtualname__ = "file"
+__func_alias__ = {"copy_": "copy"}
+
+log = getLogger(__name__)
+
+
+def touch(name, atime=None, mtime=None, makedirs=False):
+    """A file with its times set (to now unless told otherwise). changes: {"new": name} or {"touched": name}."""
+    from thin.utils.files import times
+
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    if not name:
+        return failed(ret, "Must provide name to file.touch")
+    if not os.path.isabs(name):
+        return failed(ret, "Specified file %s is not an absolute path" % name)
+    there = os.path.exists(name)
+    if __opts__["test"]:
+        ret["result"] = None
+        if not there:
+            ret["changes"]["new"] = name
+            ret["comment"] = "File %s is set to be created" % name
+        elif times.differ(name, atime, mtime):
+            ret["changes"]["touched"] = name
+            ret["comment"] = "Times set to be updated on file %s" % name
+        else:
+            ret["changes"]["new"] = name
+            ret["result"] = True
+            ret["comment"] = "File %s exists and has the correct times" % name
+        return ret
+    try:
+        if makedirs:
+            make_way_to(name)
+        if not os.path.isdir(os.path.dirname(name)):
+            return failed(ret, "Directory not present to touch file %s" % name)
+        times.touch(name, atime, mtime)
+    except CommandExecutionError as exc:
+        return failed(ret, str(exc))
+    if there:
+        ret["comment"] = "Updated times on %s %s" % ("directory" if os.path.isdir(name) else "file", name)
+        ret["changes"]["touched"] = name
+    else:
+        ret["comment"] = "Created empty file %s" % name
+        ret["changes"]["new"] = name
+    return ret
+
+
+def copy_(
+    name, source, force=False, makedirs=False, preserve=False, user=None, group=None, mode=None, dir_mode=None,
+    subdir=False, **kwargs
+):
+    """A copy of a file or directory of the target, made once unless forced. changes: {name: source}."""
+    from thin.utils.files import content, copying, walk
+
+    name, source = os.path.expanduser(name), os.path.expanduser(source)
+    ret = state_return(name, 'Copied "%s" to "%s"' % (source, name))
+    if not name:
+        return failed(ret, "Must provide name to file.copy")
+    if not os.path.isabs(name):
+        return failed(ret, "Specified file %s is not an absolute path" % name)
+    if not os.path.exists(source):
+        return failed(ret, 'Source file "%s" is not present' % source)
+    st = os.stat(source)
+    if preserve:
+        user, group, mode = owner.uid_to_user(st.st_uid), owner.gid_to_group(st.st_gid), owner.mode_text(st)
+    else:
+        user, group = link_owner(__opts__, user_of(kwargs, user), group)
+        mode = owner.normalize_mode(mode) or owner.mode_text(st)
+        words = owner.missing_owners(user, group)
+        if words and not __opts__["test"]:
+            return failed(ret, words)
+    if os.path.isdir(name) and subdir:
+        name = os.path.join(name, os.path.basename(source))
+    if os.path.lexists(name):
+        if not force:
+            ret["comment"] = 'The target file "%s" exists and will not be overwritten' % name
+            return ret
+        if os.path.isfile(name) and os.path.isfile(source) and content.same(content.LocalFile(source), name):
+            ret["comment"] += " - files are identical but force flag is set"
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = 'File "%s" is set to be copied to "%s"' % (source, name)
+        return ret
+    parent = os.path.dirname(name)
+    try:
+        if not os.path.isdir(parent):
+            if not makedirs:
+                return failed(ret, "The target directory %s is not present" % parent)
+            make_way_to(name, user, group, owner.parent_mode(dir_mode, mode))
+        if os.path.isdir(source) or not os.path.isfile(name):
+            walk.remove(name)
+        copying.copy(source, name, recurse=True)
+        if os.path.isdir(source):
+            for path in walk.below(name):
+                owner.chown(path, user, group, follow_symlinks=False)
+        ret["changes"] = {name: source}
+        words = []
+        if not preserve:
+            # Salt reports owner and mode against those of a copy that we would make for ourselves.
+            wanted = owner.drift(owner.born(parent, st.st_mode), user, group, mode)
+            wanted.update(owner.drift(os.stat(name), user, group, mode))
+            done, words = owner.enforce(name, wanted) if wanted else ({}, [])
+            ret["changes"].update(done)
+    except (CommandExecutionError, OSError) as exc:
+        ret["changes"] = {}
+        return failed(ret, 'Failed to copy "%s" to "%s": %s' % (source, name, exc))
+    return failed(ret, "; ".join([ret["comment"]] + words)) if words else ret
+
+
+def rename(name, source, force=False, makedirs=False, **kwargs):
+    """What is at ``source`` moved to ``name``. changes: {name: source}."""
+    from thin.utils.files import walk
+
+    name, source = (os.path.expandvars(os.path.expanduser(path)) for path in (name, source))
+    ret = state_return(name)
+    if not name:
+        return failed(ret, "Must provide name to file.rename")
+    if not os.path.isabs(name):
+        return failed(ret, "Specified file %s is not an absolute path" % name)
+    if not os.path.lexists(source):
+        ret["comment"] = 'Source file "%s" has already been moved out of place' % source
+        return ret
+    if os.path.lexists(name) and not force:
+        ret["comment"] = 'The target file "%s" exists and will not be overwritten' % name
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = 'File "%s" is set to be moved to "%s"' % (source, name)
+        return ret
+    parent = os.path.dirname(name)
+    try:
+        if not os.path.isdir(parent):
+            if not makedirs:
+                return failed(ret, "The target directory %s is not present" % parent)
+            make_way_to(name)
+        if os.path.isdir(name) or os.path.isdir(source):
+            walk.remove(name)
+        _move(source, name)
+    except (CommandExecutionError, OSError) as exc:
+        return failed(ret, 'Failed to move "%s" to "%s": %s' % (source, name, exc))
+    ret["comment"] = 'Moved "%s" to "%s"' % (source, name)
+    ret["changes"] = {name: source}
+    return ret
+
+
+def _move(source, name):
+    """Rename, or copy and remove where that is another file system."""
+    import errno
+
+    try:
+        os.rename(source, name)
+    except OSError as exc:
+        if exc.errno != errno.EXDEV:
+            raise
+        import shutil
+
+        shutil.move(source, name)
+
+
+def hardlink(name, target, force=False, makedirs=False, user=None, group=None, dir_mode=None, **kwargs):
+    """Another name for the file ``target``. changes: ``new``, ``change`` (dry run), ``forced``."""
+    from thin.utils.files import links
+
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    if not name:
+        return failed(ret, "Must provide name to file.hardlink")
+    user, group = link_owner(__opts__, user_of(kwargs, user), group)
+    words = links.refusal(name, user, group, target)
+    if words:
+        return failed(ret, words)
+    there, test = os.path.lexists(name), __opts__["test"]
+    if there and not os.path.isdir(name) and links.same_inode(name, target):
+        if test:
+            ret["comment"] = "The hard link %s is presently targetting %s" % (name, target)
+        else:
+            ret["comment"] = "Target of hard link %s is already pointing to %s" % (name, target)
+        return ret
+    if not os.path.exists(target):
+        return failed(ret, "Target %s for hard link does not exist" % target)
+    for path, word in ((target, "from"), (name, "to")):
+        if os.path.isdir(path):
+            return failed(ret, "Unable to hard link %s directory %s" % (word, path))
+    other_link = there and os.lstat(name).st_nlink > 1
+    if test:
+        return _predicted_hardlink(ret, name, target, there, other_link, force)
+    try:
+        if not os.path.isdir(os.path.dirname(name)):
+            if not makedirs:
+                return failed(ret, "Directory %s for hard link is not present" % os.path.dirname(name))
+            make_way_to(name, user, group, owner.normalize_mode(dir_mode))
+        if there and not other_link:
+            if not force:
+                return failed(ret, "File exists where the hard link %s should be" % name)
+            ret["changes"]["forced"] = "File for hard link was forcibly replaced"
+        if there:
+            os.unlink(name)
+        os.link(target, name)
+    except (CommandExecutionError, OSError) as exc:
+        word = "set target of" if other_link else "create new"
+        return failed(ret, "Unable to %s hard link %s -> %s: %s" % (word, name, target, exc))
+    ret["comment"] = "%s hard link %s -> %s" % ("Set target of" if other_link else "Created new", name, target)
+    ret["changes"]["new"] = name
+    return ret
+
+
+def _predicted_hardlink(ret, name, target, there, other_link, force):
+    ret["result"] = None
+    if not there:
+        ret["changes"]["new"] = name
+        ret["comment"] = "Hard link %s to %s is set for creation" % (name, target)
+    elif other_link:
+        ret["changes"]["change"] = name
+        ret["comment"] = "Link %s target is set to be changed to %s" % (name, target)
+    elif force:
+        ret["comment"] = "The file or directory %s is set for removal to make way for a new hard link targeting %s" % (
+            name, target
+        )
+    else:
+        failed(ret, "File or directory exists where the hard link %s should be. Did you mean to use force?" % name)
+    return ret
+
+
+def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
+    """A character device (``c``), block device (``b``) or named pipe (``p``). changes: {"new": words}."""
+    name = os.path.expanduser(name)
+    ret = state_return(name, result=False)
+    if not name:
+        return failed(ret, "Must provide name to file.mknod")
+    kinds = {"c": ("character device", "chrdev"), "b": ("block device", "blkdev"), "p": ("fifo pipe", "fifo")}
+    if ntype not in kinds:
+        return failed(
+            ret, "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe ('p')" % ntype
+        )
+    words, test = kinds[ntype]
+    title = words.capitalize()
+    if os.path.isfile(name):
+        return failed(ret, "File %s exists and is not a %s. Refusing to continue" % (name, words))
+    if not __salt__["file.is_" + test](name):
+        if __opts__["test"]:
+            ret["result"] = None
+            ret["comment"] = "%s %s is set to be created" % (title, name)
+            return ret
+        return __salt__["file.mknod"](name, ntype, major, minor, user, group, mode)
+    found = __salt__["file.get_devmm"](name)
+    if ntype != "p" and (major, minor) != tuple(found):
+        return failed(
+            ret, "%s %s exists and has a different major/minor %s/%s. Refusing to continue" % ((title, name) + tuple(found))
+        )
+    ret = __salt__["file.check_perms"](name, None, user, group, mode)[0]
+    if not ret["changes"]:
+        ret["comment"] = "%s %s is in the correct state" % (title, name)
+    return ret
+
+
+# -- data ---------------------------------------------------------------------------------------------------------
+
+
+def serialize(
+    name, dataset=None, dataset_pillar=None, user=None, group=None, mode=None, backup="", makedirs=False,
+    show_changes=True, create=True, merge_if_exists=False, encoding=None, encoding_errors="strict", serializer=None,
+    serializer_opts=None, deserializer_opts=None, check_cmd=None, tmp_dir=None, tmp_ext="", **kwargs
+):
+    """A file with data written down as yaml, json, configparser, toml, plist, python … changes: as of file.managed.
+
+    With ``merge_if_exists`` over the data that the file has; the diff is that of the data then.
+    """
+    from thin.utils.files import data
+
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    if not name:
+        return failed(ret, "Must provide name to file.serialize")
+    if not create and not os.path.isfile(name):
+        ret["comment"] = "File %s is not present and is not set for creation" % name
+        return ret
+    formatter = kwargs.pop("formatter", None)
+    if serializer and formatter:
+        return failed(ret, "Only one of serializer and formatter are allowed")
+    kind = str(serializer or formatter or "yaml").lower()
+    if dataset and dataset_pillar:
+        return failed(ret, "Only one of 'dataset' and 'dataset_pillar' is permitted")
+    if dataset_pillar:
+        dataset = __salt__["pillar.get"](dataset_pillar, unmask=True)
+    if dataset is None:
+        return failed(ret, "Neither 'dataset' nor 'dataset_pillar' was defined")
+    old = None
+    try:
+        if merge_if_exists and os.path.isfile(name):
+            old = data.loads(kind, name, data.flat(deserializer_opts))
+            if old is not None:
+                dataset = data.merged(old, dataset)
+                if dataset == old:
+                    ret["comment"] = "The file %s is in the correct state" % name
+                    return ret
+        elif deserializer_opts:
+            ret.setdefault("warnings", []).append(
+                "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True."
+            )
+        contents = data.dumps(kind, dataset, data.flat(serializer_opts), encoding)
+    except CommandExecutionError as exc:
+        return failed(ret, str(exc))
+    contents = contents + "\n" if isinstance(contents, str) else contents
+    managed = _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, {
+        "user": user, "group": group, "mode": mode, "backup": backup, "makedirs": makedirs, "show_changes": show_changes,
+    })
+    if isinstance(old, dict) and isinstance(dataset, dict) and "diff" in managed["changes"]:
+        managed["changes"]["diff"] = data.difference(old, dataset)
+    return managed
+
+
+def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, wishes):
+    from thin.utils.files import content, managed
+
+    words = owner.missing_owners(wishes["user"], wishes["group"])
+    if words and not __opts__["test"]:
+        return failed(ret, words)
+    wishes["mode"] = owner.normalize_mode(wishes["mode"])
+    wish = managed.Wish(
+        cachedir=__opts__.get("cachedir") or "/var/cache/salt/minion",
+        obfuscate=__opts__.get("obfuscate_templates", False), **wishes
+    )
+    wish.backup = wish.backup or __opts__.get("backup_mode", "")
+    try:
+        if isinstance(contents, str):
+            contents = contents.encode(encoding or "utf-8", encoding_errors if encoding else "surrogateescape")
+        wanted = content.Data(contents)
+        if __opts__["test"]:
+            ret["changes"] = managed.predict(name, wanted, wish)[0]
+            ret["result"] = None if ret["changes"] else True
+            ret["comment"] = (
+                "Dataset will be serialized and stored into %s" if ret["changes"] else "The file %s is in the correct state"
+            ) % name
+            return ret
+        if check_cmd and not (os.path.isfile(name) and content.same(wanted, name)):
+            failure = managed.check_command(
+                check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
+            )
+            if failure:
+                ret.update(failure)
+                return ret
+        return managed.manage(name, wanted, wish, ret)
+    except (CommandExecutionError, OSError, LookupError, UnicodeError) as exc:
+        ret["changes"] = {}
+        return failed(ret, str(exc) if isinstance(exc, content.Failed) else "Unable to manage file: %s" % exc)
+
+
+def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64", checksum="md5"):
+    """A file with what stands in base64. changes: {"old", "new"} digests."""
+    import base64
+    import binascii
+
+    from thin.utils.files import atomic, hashes
+
+    ret = state_return(name)
+    if not (encoded_data or contents_pillar):
+        raise CommandExecutionError("Specify either the 'encoded_data' or 'contents_pillar' argument.")
+    if encoded_data and contents_pillar:
+        raise CommandExecutionError("Specify only one 'encoded_data' or 'contents_pillar' argument.")
+    text = encoded_data or __salt__["pillar.get"](contents_pillar, False, unmask=True)
+    if text is False:
+        raise CommandExecutionError("Pillar data not found.")
+    try:
+        new = base64.b64decode(text)
+    except (binascii.Error, ValueError) as exc:
+        return failed(ret, "The data is no base64: %s" % exc)
+    there = os.path.isfile(name)
+    digests = {"old": hashes.file_hash(name, checksum) if there else None, "new": hashes.data_hash(new, checksum)}
+    if digests["old"] == digests["new"]:
+        ret["comment"] = "File is in the correct state."
+        return ret
+    if __opts__["test"]:
+        ret["changes"] = digests if there else {}
+        ret["result"] = None
+        ret["comment"] = "File is set to be updated."
+        return ret
+    try:
+        atomic.write(os.path.realpath(name), new, mode=None if there else owner.mode_bits(owner.default_mode()))
+    except OSError as exc:
+        return failed(ret, "Cannot write %s: %s" % (name, exc.strerror))
+    ret["changes"] = digests
+    ret["comment"] = "File was updated."
+    return ret
+
+
+# -- sources kept here --------------------------------------------------------------------------------------------
+
+
+def cached(
+    name, source_hash="", source_hash_name=None, skip_verify=False, saltenv="base", use_etag=False, source_hash_sig=None,
+    signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
+):
+    """A source fetched to this machine. changes: {"hash": {"old", "new"}}."""
+    from thin import link
+    from thin.utils.files import hashes, sources
+
+    ret = state_return(name)
+    kind, shown = sources.scheme(name), sources.redact(name)
+    if not (skip_verify or source_hash or use_etag) and kind in sources.REMOTE:
+        return failed(
+            ret, "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or use_etag to "
+            "True" % shown
+        )
+    try:
+        wanted = sources.source_sum("", name, source_hash, source_hash_name, saltenv) if source_hash else None
+        form = wanted["hash_type"] if wanted else "sha256"
+        check = wanted if not skip_verify else None
+        if kind in ("", "file") and not __opts__["test"]:
+            return _present(ret, os.path.realpath(os.path.expanduser(sources.local_path(name))), form, check)
+        path = __salt__["cp.is_cached"](name, saltenv=saltenv)
+        before = hashes.file_hash(path, form) if path else None
+        if __opts__["test"]:
+            ret["result"] = None
+            if not path:
+                ret["comment"] = "File will be cached: %s" % name
+            elif not wanted:
+                ret["comment"] = "No hash found. File will be cached: %s" % name
+            elif before == wanted["hsum"]:
+                ret["comment"] = "File already cached: %s" % name
+            else:
+                ret["comment"] = "Hashes don't match.\nFile will be cached: %s" % name
+            return ret
+        if not (check and before == check["hsum"]):
+            path = __salt__["cp.cache_file"](name, saltenv=saltenv)
+            if not path:
+                return failed(ret, "Failed to cache %s, check minion log for more information" % shown)
+    except (CommandExecutionError, link.LinkError, OSError) as exc:
+        return failed(ret, str(exc))
+    after = hashes.file_hash(path, form)
+    if before != after:
+        ret["changes"]["hash"] = {"old": before, "new": after}
+    if not check:
+        ret["comment"] = "File is cached to %s" % path
+    elif after == check["hsum"]:
+        ret["comment"] = "File is already cached to %s with hash %s" % (path, after)
+    else:
+        return failed(
+            ret, "File is cached to %s, but the hash (%s) does not match the specified hash (%s)" % (path, after, check["hsum"])
+        )
+    return ret
+
+
+def _present(ret, path, form, check):
+    """``cached`` for a path of this machine."""
+    from thin.utils.files import hashes
+
+    if not os.path.exists(path):
+        return failed(ret, "File %s is not present on the minion" % path)
+    ret["comment"] = "File %s is present on the minion" % path
+    if check:
+        found = hashes.file_hash(path, form)
+        if found != check["hsum"]:
+            return failed(
+                ret, ret["comment"] + ", but the hash (%s) does not match the specified hash (%s)" % (found, check["hsum"])
+            )
+        ret["comment"] += " and has hash %s" % found
+    return ret
+
+
+def not_cached(name, saltenv="base"):
+    """No copy of a source on this machine. changes: {"deleted": True}."""
+    from thin.utils.files import sources
+
+    ret = state_return(name)
+    if sources.scheme(name) in ("", "file"):
+        path = os.path.realpath(os.path.expanduser(sources.local_path(name)))
+        ret["comment"] = "File %s is a local path, no action taken" % path
+        return ret
+    path = __salt__["cp.is_cached"](name, saltenv=saltenv)
+    if not path:
+        ret["comment"] = "%s is not cached" % name
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = "%s is set for removal" % path
+        ret["changes"]["deleted"] = True
+        return ret
+    try:
+        os.unlink(path)
+    except OSError as exc:
+        return failed(ret, "Failed to delete %s: %s" % (path, exc))
+    ret["changes"]["deleted"] = True
+    ret["comment"] = "%s was deleted" % path
+    return ret
+
+
+# -- old files ----------------------------------------------------------------------------------------------------
+
+
+def tidied(
+    name, age=0, matches=None, rmdirs=False, size=0, exclude=None, full_path_match=False, followlinks=False,
+    time_comparison="atime", age_size_logical_operator="OR", age_size_only=None, rmlinks=True, **kwargs
+):
+    """No files below a directory that are so old (days) or so big and whose names match. changes: {"removed": [paths]}."""
+    from thin.utils.files import tidying, walk
+
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    if not os.path.isabs(name):
+        return failed(ret, "Specified file %s is not an absolute path" % name)
+    if not os.path.isdir(name):
+        return failed(ret, "%s does not exist or is not a directory." % name)
+    try:
+        found = tidying.old(
+            name, age, matches, rmdirs, size, exclude, full_path_match, followlinks, time_comparison,
+            age_size_logical_operator, age_size_only, rmlinks
+        )
+    except CommandExecutionError as exc:
+        return failed(ret, str(exc))
+    if not found:
+        ret["comment"] = "Nothing to remove from directory %s" % name
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = "%s is set for tidy" % name
+        ret["changes"]["removed"] = found
+        return ret
+    removed = ret["changes"]["removed"] = []
+    for path in found:
+        try:
+            walk.remove(path)
+            removed.append(path)
+        except OSError as exc:
+            return failed(ret, "Could not remove '%s': %s" % (path, exc))
+    ret["comment"] = "Removed %d files or directories from directory %s" % (len(removed), name)
+    return ret
+
+
+def pruned(name, recurse=False, ignore_errors=False, older_than=None):
+    """No empty directory at ``name``, with ``recurse`` none below it either. changes: {"deleted": path or paths}."""
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    recurse = recurse or ignore_errors
+    if not os.path.isdir(name):
+        ret["comment"] = "Directory %s is not present" % name
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["changes"]["deleted"] = name
+        ret["comment"] = "Directory %s is set for removal" % name
+        return ret
+    done = __salt__["file.rmdir"](name, recurse=recurse, verbose=True, older_than=older_than)
+    result = done.pop("result")
+    if result and not recurse:
+        ret["comment"] = "Removed directory %s" % name
+        ret["changes"]["deleted"] = name
+    elif result or (ignore_errors and done["deleted"]):
+        if done["deleted"]:
+            ret["comment"] = "Recursively removed empty directories under %s" % name
+            ret["changes"]["deleted"] = sorted(done["deleted"])
+    else:
+        ret["changes"] = done
+        return failed(ret, "Failed to remove directory %s" % name)
+    return ret
+
+
+def retention_schedule(name, retain, strptime_format=None, timezone=None):
+    """Backups in a directory thinned out: ``retain`` says how many of most_recent, first_of_hour, _day, _week, _month, _year
+    stay. changes: {"retained", "deleted", "ignored"}."""
+    from thin.utils.files import tidying, walk
+
+    name = os.path.expanduser(name)
+    ret = state_return(name)
+    if not name:
+        return failed(ret, "Must provide name to file.retention_schedule")
+    if not os.path.isdir(name):
+        return failed(ret, "Name provided to file.retention must be a directory")
+    try:
+        schedule = tidying.schedule(name, retain, strptime_format)
+    except CommandExecutionError as exc:
+        return failed(ret, str(exc))
+    deleted = schedule["deleted"]
+    if deleted:
+        ret["changes"] = schedule
+    if __opts__["test"]:
+        ret["comment"] = "%d backups would have been removed from %s.\n" % (len(deleted), name)
+        ret["result"] = None if deleted else True
+        return ret
+    for entry in deleted:
+        try:
+            walk.remove(os.path.join(name, entry))
+        except OSError as exc:
+            return failed(ret, "Could not remove '%s': %s" % (os.path.join(name, entry), exc))
+    ret["comment"] = "%d backups were removed from %s.\n" % (len(deleted), name)
+    return ret

@@ -1,0 +1,78 @@
+"""Applying a patch with patch(1), whose dry runs tell whether it is applied already."""
+
+import os
+import subprocess
+
+from thin.exceptions import CommandExecutionError
+
+FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
+
+
+def options(text, strip=None):
+    """(the options that may be passed on, how many leading parts of names to strip or None). Raises CommandExecutionError."""
+    import shlex
+
+    words, kept, refused = shlex.split(text or ""), [], []
+    while words:
+        word = words.pop(0)
+        refused += [bad for bad in FORBIDDEN if word.startswith(bad)][:1]
+        if word.startswith(("-p", "--strip")):
+            flag = "-p" if word.startswith("-p") else "-strip"
+            number = word[2:] if flag == "-p" else word.partition("=")[2] or (words.pop(0) if words else "")
+            if not number.isdigit():
+                raise CommandExecutionError(
+                    "Invalid format for '%s' CLI option. Consider using the 'strip' option for this state." % flag
+                )
+            strip = int(number)
+        else:
+            kept.append(word)
+    if refused:
+        raise CommandExecutionError("The following CLI options are not allowed: %s" % ", ".join(refused))
+    return kept, strip
+
+
+def run(name, patch, words):
+    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError when there is none."""
+    place = ["-d", name] if os.path.isdir(name) else [name]
+    try:
+        process = subprocess.Popen(
+            ["patch"] + words + place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, LC_ALL="C")
+        )
+    except OSError:
+        raise CommandExecutionError("patch executable not found on minion")
+    out, err = (text.decode("utf-8", "replace").rstrip("\n") for text in process.communicate(patch))
+    return {"pid": process.pid, "retcode": process.returncode, "stdout": out, "stderr": err}
+
+
+def apply(ret, name, patch, words, strip, reject_file, test):
+    """Fill the return of ``file.patch``: apply the patch unless its reverse shows that it is applied already."""
+    if strip is None and os.path.isdir(name):
+        strip = 0
+    words = words + ([] if strip is None else ["-p%d" % strip])
+    trial = run(name, patch, words + ["--forward", "--reject-file=-", "--dry-run"])
+    if trial["retcode"] == 0:
+        if test:
+            ret["result"] = None
+            ret["comment"] = "The patch would be applied"
+            ret["changes"] = trial
+            return ret
+        ret["changes"] = run(name, patch, words + ["--forward", "--reject-file=-"])
+        ret["result"] = ret["changes"]["retcode"] == 0
+        ret["comment"] = "Patch successfully applied" if ret["result"] else "Failed to apply patch"
+        return ret
+    if run(name, patch, words + ["-R", "-f", "--reject-file=-", "--dry-run"])["retcode"] == 0:
+        ret["comment"] = "Patch was already applied"
+        return ret
+    ret["result"] = False
+    if trial["retcode"] == 2 and trial["stderr"]:
+        ret["comment"] = trial["stderr"]
+        return ret
+    ret["comment"] = "Patch would not apply cleanly, no changes made. Results of dry-run are below."
+    if reject_file is None:
+        ret["comment"] += " Run state again using the reject_file option to save rejects to a persistent file."
+    elif not test and not os.path.isdir(name):
+        # Into the void: patch keeps what it rejects only when it writes what it accepts.
+        run(name, patch, words + ["--forward", "--reject-file=" + reject_file, "--output=" + os.devnull])
+    ret["comment"] += "\n\n" + "\n".join(text for text in (trial["stdout"], trial["stderr"]) if text)
+    return ret
