@@ -1,0 +1,120 @@
+"""Reads grains. Salt: ``salt/modules/grains.py``."""
+
+from thin.utils import data
+
+__controller__ = ("get", "has_value", "items", "item", "ls", "filter_by", "equals", "fetch")
+
+DELIMITER = data.DELIMITER
+
+#: Grains that ``sanitize`` hides, and how.
+_SANITIZERS = {
+    "serialnumber": lambda value: "FILTERED" + "X" * max(0, len(str(value)) - 8) if value else value,
+    "domain": lambda value: "domain",
+    "fqdn": lambda value: "MINION.domain",
+    "id": lambda value: "MINION",
+    "host": lambda value: "MINION",
+    "localhost": lambda value: "MINION",
+    "nodename": lambda value: "MINION",
+}
+
+
+def get(key, default="", delimiter=DELIMITER, ordered=True):
+    """
+    Return the grain at a path (``pkg:apache``), or the default
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.get ip4_interfaces:eth0
+    """
+    return data.traverse_dict_and_list(__grains__, key, default, delimiter)
+
+
+fetch = get
+
+
+def has_value(key):
+    """
+    Whether there is a grain at a path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.has_value pkg:apache
+    """
+    return data.traverse_dict_and_list(__grains__, key, KeyError) is not KeyError
+
+
+def items(sanitize=False):
+    """
+    Return all grains; ``sanitize`` hides what tells machines apart
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.items
+    """
+    return _sanitized(dict(__grains__), sanitize)
+
+
+def item(*args, **kwargs):
+    """
+    Return ``{path: value}`` of these grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.item os osrelease ip_interfaces:eth0
+    """
+    default, delimiter = kwargs.get("default", ""), kwargs.get("delimiter", DELIMITER)
+    ret = {arg: data.traverse_dict_and_list(__grains__, arg, default, delimiter) for arg in args}
+    return _sanitized(ret, kwargs.get("sanitize"))
+
+
+def ls():
+    """
+    Return the names of all grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.ls
+    """
+    return sorted(__grains__)
+
+
+def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
+    """
+    Return the value of the key (a glob) that fits a grain, of ``default`` if none does; over ``base``, below ``merge``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.filter_by '{Debian: Debian rules, RedHat: RedHat rules}'
+    """
+    return data.filter_by(lookup_dict, grain, __grains__, merge, default, base)
+
+
+def equals(key, value):
+    """
+    Whether a grain has this value, compared as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.equals fqdn host.example.org
+    """
+    return str(value) == str(get(key))
+
+
+def _sanitized(found, sanitize):
+    if data.is_true(sanitize):
+        found.update((name, hide(found[name])) for name, hide in _SANITIZERS.items() if name in found)
+    return found

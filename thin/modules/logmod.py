@@ -1,0 +1,60 @@
+"""Log lines, from templates mostly. Salt: ``salt/modules/logmod.py``."""
+
+from thin.log import getLogger
+
+__virtualname__ = "log"
+__controller__ = True
+
+log = getLogger(__name__)
+
+
+def __virtual__():
+    return __virtualname__
+
+
+def debug(message):
+    """
+    Log a line at the level debug
+    """
+    log.debug("%s", message)
+    return True
+
+
+def info(message):
+    """
+    Log a line at the level info
+    """
+    log.info("%s", message)
+    return True
+
+
+def warning(message):
+    """
+    Log a line at the level warning
+    """
+    log.warning("%s", message)
+    return True
+
+
+def error(message):
+    """
+    Log a line at the level error
+    """
+    log.error("%s", message)
+    return True
+
+
+def critical(message):
+    """
+    Log a line at the level critical
+    """
+    log.critical("%s", message)
+    return True
+
+
+def exception(message):
+    """
+    Log a line at the level error, with the exception at hand
+    """
+    log.exception("%s", message)
+    return True
