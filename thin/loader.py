@@ -390,8 +390,8 @@ def marked(source):
             name = node.targets[0].id
             if name in ("__controller__", "__func_alias__"):
                 literals[name] = ast.literal_eval(node.value)
-            elif isinstance(node.value, (ast.Name, ast.Call)) and not name.startswith("_"):
-                functions.add(name)  # an alias of a function
+            elif isinstance(node.value, ast.Name) and node.value.id in functions and not name.startswith("_"):
+                functions.add(name)  # an alias
     alias = literals.get("__func_alias__", {})
     public = {alias.get(name, name) for name in functions}
     mark = literals.get("__controller__")

@@ -47,7 +47,7 @@ def pcre(tgt, minion_id=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' match.pcre 'web\[0-9]+'
+        pushsalt run '*' match.pcre 'web[0-9]+'
     """
     import re
 
