@@ -81,12 +81,13 @@ def stanzas(text):
 
 def versions(text):
     """``{name: [versions]}`` of ``apt-cache show`` and ``apt-cache dump``, in their order."""
+    field = " Version" if text.startswith("Using Versioning System") else "Version"
     found, name = {}, None
     for line in text.splitlines():
         key, _, value = line.partition(": ")
         if key == "Package":
             name = value.strip()
-        elif key.strip() == "Version" and name and value.strip() != "(null)":
+        elif key == field and name and value.strip() != "(null)":
             known = found.setdefault(name, [])
             if value.strip() not in known:
                 known.append(value.strip())

@@ -36,10 +36,7 @@ def without_epoch(version):
 
 def _part_key(text):
     runs = [(_weights(letters), int(digits or 0)) for letters, digits in _RUNS.findall(text) if letters or digits]
-    while runs and runs[-1] == _END:
-        runs.pop()
-    runs.append(_END)
-    return runs
+    return (runs or [_END]) + [_END]
 
 
 def _weights(letters):

@@ -1,0 +1,63 @@
+"""Users and groups on a Debian machine, as recorded: test mode, first run, second run, after drift."""
+
+import pytest
+
+from tests.beds import machines, steps
+
+pytestmark = [pytest.mark.machines, pytest.mark.slow]
+
+HASH = "$6$canary$" + "c" * 86
+
+
+@pytest.fixture(scope="module")
+def machine():
+    if machines.missing():
+        pytest.skip(machines.missing())
+    with steps.machine_with_thin() as found:
+        yield found
+
+
+def test_recorded_steps(machine):
+    steps.check(machine, "user")
+
+
+def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
+    """Every program that the state starts has its words written down by a wrapper in front of it."""
+    machine.shell(
+        "mkdir -p /opt/watch; for p in useradd usermod chpasswd chage passwd; do "
+        """printf '#!/bin/sh\\necho "$0 $*" >> /run/argv\\nexec %s "$@"\\n' "$(command -v $p)" > /opt/watch/$p; """
+        "chmod +x /opt/watch/$p; done; "
+        """sed -i '1i import os; os.environ["PATH"] = "/opt/watch:" + os.environ["PATH"]' /opt/steps/run_steps.py"""
+    )
+    came = steps.take(
+        machine,
+        [
+            {"state": "user.present", "args": {"name": "canary", "password": HASH}},
+            {"state": "user.present", "args": {"name": "canary", "password": HASH + "x"}, "test": True},
+            {"state": "user.present", "args": {"name": "canary", "password": HASH + "x"}},
+            {"state": "user.present", "args": {"name": "canary", "password": HASH + "x", "maxdays": 9}},
+            {"call": "shadow.info", "args": ["canary"]},
+            {"call": "shadow.set_password", "args": ["canary", "x\nroot:y"]},
+            {"sh": "cat /run/argv"},
+        ],
+    )
+    assert [ret["result"] for ret in came[:4]] == [True, None, True, True]
+    assert came[4]["passwd"] == HASH + "x"
+    assert came[5].startswith("SaltInvocationError")
+    assert "chpasswd" in came[6]
+    assert "canary$" not in repr(came[:4]) + came[6]
+
+
+def test_a_clear_password_is_hashed_once(machine):
+    """With hash_password the salt of the password that is set is used again: the second run has nothing to change."""
+    chunk = {"state": "user.present", "args": {"name": "hashed", "password": "geheim", "hash_password": True}}
+    came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["hashed"]}])
+    assert [bool(ret["changes"]) for ret in came[:2]] == [True, False]
+    assert came[2]["passwd"].startswith("$6$")
+
+
+def test_dates_are_days(machine):
+    chunk = {"state": "user.present", "args": {"name": "dated", "expire": "2030-01-01", "date": "2020-02-29"}}
+    came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["dated"]}])
+    assert [ret["result"] for ret in came[:2]] == [True, True]
+    assert (came[1]["changes"], came[2]["expire"], came[2]["lstchg"]) == ({}, 21915, 18321)
