@@ -72,7 +72,9 @@ class Handler(logging.Handler):
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         if self.redactor is not None:
             text = self.redactor.text(text)
-        return f"[{record.levelname:<8}] {escape(text)}\n"
+        # Further lines are indented: no text can look like a log line of its own.
+        shown = escape(text).rstrip("\n").replace("\n", "\n    ")
+        return f"[{record.levelname:<8}] {shown}\n"
 
 
 def _to_stderr(text: str) -> None:

@@ -1,0 +1,42 @@
+"""The whole way with nothing in place of anything: this machine as the target."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = str(Path(__file__).parent.parent.parent)
+
+
+@pytest.fixture
+def pushsalt(tmp_path):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PUSHSALT", "XDG"))}
+    env |= {"PYTHONPATH": ROOT, "HOME": str(tmp_path / "home"), "PUSHSALT_CACHE": str(tmp_path / "cache")}
+    (tmp_path / "home").mkdir(mode=0o700)
+
+    def run(*words):
+        command = [sys.executable, "-m", "pushsalt", *words]
+        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+def test_ping(pushsalt):
+    done = pushsalt("run", "--out", "json", "localhost", "test.ping")
+    assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, {"localhost": True}, "")
+    assert pushsalt("run", "localhost", "test.ping").stdout == "localhost: True\n"
+
+
+def test_a_function_that_is_not_there(pushsalt):
+    done = pushsalt("run", "--out", "json", "localhost", "test.pong")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["localhost"]["error"]["kind"] == "unknown_function"
+
+
+def test_a_pattern_that_matches_nothing(pushsalt):
+    done = pushsalt("apply", "localhorst", "x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "localhost" in done.stderr
