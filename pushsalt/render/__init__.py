@@ -1,6 +1,21 @@
 """Rendering: a source text and what one target is, in; data or text, out. ``pipeline`` has the entry points."""
 
 from pushsalt.render.context import RenderContext
-from pushsalt.render.pipeline import RenderedSource, compile_source, compile_template, read_source, render_text
+from pushsalt.render.pipeline import (
+    RenderedSource,
+    compile_source,
+    compile_template,
+    read_source,
+    render_any,
+    render_text,
+)
 
-__all__ = ["RenderContext", "RenderedSource", "compile_source", "compile_template", "read_source", "render_text"]
+__all__ = [
+    "RenderContext",
+    "RenderedSource",
+    "compile_source",
+    "compile_template",
+    "read_source",
+    "render_any",
+    "render_text",
+]

@@ -139,7 +139,7 @@ class Sources:
         """Where a piece of output was written in a template."""
         if not isinstance(written, _Written):
             return None
-        return self.origin(written.template.name, written.template.get_corresponding_lineno(written.lineno))
+        return self.origin(written.name, _source_line(written.debug_info, written.lineno))
 
 
 class LineKeepingGenerator(CodeGenerator):
@@ -272,18 +272,18 @@ def render_jinja(
     Raises SourceError with the place; TargetError when a call could not reach the target.
     """
     body, header = split_header(text)
-    options = environment_options(context.opts, sls=sls) | (header or {})
-    key = (tuple(sorted((option, _hashable(value)) for option, value in options.items())), _lenient(context.opts))
-    base = _base_environment(*key)
     names = context.names(saltenv) | ({"sls": sls} if sls else {}) | dict(variables or {})
     if "sls" in names:
         names = sls_names(path, str(names["sls"])) | names
     name = str(names.get("tplfile") or path)
     sources = Sources(name, path, text, 0 if header is None else 1)
-    env = base.overlay()
-    env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key)
-    env.globals = {**base.globals, **names}
     try:
+        options = environment_options(context.opts, sls=sls) | (header or {})
+        key = (_hashable(options), bool(context.opts.get("allow_undefined")))
+        base = _base_environment(*key)
+        env = base.overlay()
+        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key)
+        env.globals = {**base.globals, **names}
         code = _compile(base, key, body, name, path)
         template = _line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
         written = list(template.root_render_func(template.new_context(names)))
@@ -294,12 +294,8 @@ def render_jinja(
     return StageText("".join(written) + newline, OutputMap(written, sources.origin_of))
 
 
-def _lenient(opts: Mapping[str, Any]) -> bool:
-    return bool(opts.get("allow_undefined"))
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _hashable(options: Mapping[str, Any]) -> EnvOptions:
+    return tuple(sorted((name, tuple(value) if isinstance(value, list) else value) for name, value in options.items()))
 
 
 class _Directory:
@@ -329,12 +325,27 @@ def _beside(path: str) -> FileSource | None:
 
 
 class _Written(str):
-    """A piece of output, and the line of compiled template code that wrote it."""
+    """A piece of output, and the line of compiled template code that wrote it.
 
-    __slots__ = ("lineno", "template")
+    It has the template's ``debug_info`` and not the template, which would keep a whole environment in memory.
+    """
 
-    template: jinja2.Template
+    __slots__ = ("debug_info", "lineno", "name")
+
+    name: str | None
+    debug_info: str
     lineno: int
+
+
+def _source_line(debug_info: str, lineno: int) -> int:
+    """The template's line for a line of its compiled code. ``debug_info`` is Jinja's: ``1=12&3=14``."""
+    line = 1
+    for entry in debug_info.split("&"):
+        source, _, compiled = entry.partition("=")
+        if not compiled or int(compiled) > lineno:
+            break
+        line = int(source)
+    return line
 
 
 def _line_keeping(template: jinja2.Template) -> jinja2.Template:
@@ -350,7 +361,8 @@ def _line_keeping(template: jinja2.Template) -> jinja2.Template:
                     running = running.gi_yieldfrom
                 frame = running.gi_frame
                 text = _Written(text)
-                text.template = frame.f_globals["__jinja_template__"]
+                text.name = frame.f_globals["name"]
+                text.debug_info = frame.f_globals["debug_info"]
                 text.lineno = frame.f_lineno
             yield text
 

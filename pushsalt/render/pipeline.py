@@ -79,6 +79,32 @@ def compile_source(
     variables: Mapping[str, Any] | None = None,
 ) -> RenderedSource:
     """As ``compile_template``, and where each top key of the data was written."""
+    source = render_any(
+        text,
+        path=path,
+        sls=sls,
+        saltenv=saltenv,
+        context=context,
+        default_renderer=default_renderer,
+        variables=variables,
+    )
+    if isinstance(source.data, str):
+        problem = "the last renderer gives text: one that gives data must follow, such as '| yaml'"
+        raise render_error(SourceError(problem), path=path, sls=sls, saltenv=saltenv)
+    return source
+
+
+def render_any(
+    text: str,
+    *,
+    path: str,
+    sls: str,
+    saltenv: str,
+    context: RenderContext,
+    default_renderer: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+) -> RenderedSource:
+    """As ``compile_source``, but a pipe may end in text, which is the data then. Salt: slsutil.renderer."""
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {})
@@ -235,8 +261,7 @@ class _Call:
         for stage in stages:
             before, data = data, self.stage(stage, data)
         if isinstance(data, str):
-            last = f"the renderer {stages[-1].name!r} ends the pipe and" if stages else "no renderer is left, which"
-            raise SourceError(f"{last} gives text: one that gives data must follow, such as '| yaml'")
+            return RenderedSource(str(data), Lines(None, self.path))
         yaml_text = before if stages[-1].name == "yaml" and isinstance(before, StageText) else None
         return RenderedSource(data, Lines(yaml_text, self.path))
 

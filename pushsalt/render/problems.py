@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Final
 
 from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError, TargetError
 from pushsalt.excerpt import excerpt
 from pushsalt.render.context import FoundFile
 from pushsalt.render.source import Origin
+
+MAX_CALLERS: Final = 10
 
 
 class SourceError(Exception):
@@ -33,6 +36,8 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
     if exc.chain:
         place, *callers = exc.chain
         lines.append(f"  in {place.position}")
+        if len(callers) > MAX_CALLERS:  # macros that call each other without end
+            callers[MAX_CALLERS // 2 : -MAX_CALLERS // 2] = []
         lines += [f"  from {caller.position}" for caller in callers]
         shown = excerpt(place.text, place.line)
         if shown:

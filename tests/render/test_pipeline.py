@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pushsalt.errors import RenderError
-from pushsalt.render import compile_source, compile_template, render_text
+from pushsalt.render import compile_source, compile_template, render_any, render_text
 from pushsalt.render.pipeline import Stage, parse_pipe, pipe_of
 
 
@@ -118,6 +118,12 @@ def test_lines_of_data_from_no_yaml(tree):
 )
 def test_render_text(tree, engine, text, want):
     assert render_text(text, engine, path="f", saltenv="base", context=tree.context, variables={"port": 8080}) == want
+
+
+@pytest.mark.parametrize("pipe, want", [("jinja", "a: 80\n"), ("jinja|yaml", {"a": 80})])
+def test_render_any_gives_text_or_data(tree, pipe, want):
+    options = {"path": ":string:", "sls": "", "saltenv": "base", "context": tree.context, "default_renderer": pipe}
+    assert render_any("a: {{ pillar.port }}\n", **options).data == want
 
 
 def test_render_text_errors_name_the_file(tree):

@@ -103,7 +103,7 @@ def test_rendered_line_is_shown_where_it_differs(tree):
     [
         ("#!jinja|nope", "The renderer 'nope' is not available"),
         ("#!../evil", "is not available"),
-        ("#!jinja", "the renderer 'jinja' ends the pipe and gives text"),
+        ("#!jinja", "the last renderer gives text"),
         ("#!yaml|jinja", "the renderer 'jinja' cannot take what came before it"),
         ("#!jinja -x | yaml", "Unknown renderer option: -x"),
     ],
@@ -111,6 +111,19 @@ def test_rendered_line_is_shown_where_it_differs(tree):
 def test_bad_pipes(tree, shebang, words):
     tree.write("web.sls", f"{shebang}\na: 1\n")
     assert words in error(tree).errors[0]
+
+
+def test_endless_macros_give_a_short_error(tree):
+    tree.write(
+        "web.sls", "{% macro a() %}\n{{ b() }}{% endmacro %}\n{% macro b() %}\n{{ a() }}{% endmacro %}\n{{ a() }}"
+    )
+    assert len(error(tree).errors[0].splitlines()) < 25
+
+
+def test_bad_environment_option(tree):
+    tree.opts["jinja_sls_env"] = {"block_start_string": 5}
+    tree.write("web.sls", "a: 1")
+    assert "Jinja error: " in error(tree).errors[0]
 
 
 def test_file_that_is_not_utf8(tree):
