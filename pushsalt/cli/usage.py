@@ -35,7 +35,9 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
         known = [flag for item in context.command.params for flag in item.opts] if context else []
         near = get_close_matches(option, [flag for flag in [*known, "--help"] if len(flag) > 2], 3)
-        if near:
+        if context and context.parent is None and option in _command_flags():
+            hint = f"{option} stands behind the command: pushsalt run {option} ..."
+        elif near:
             hint = f"did you mean {' or '.join(near)}?"
     elif option:
         text = f"option {option}: {text.removeprefix('Option ').removeprefix(repr(option)).strip()}"
@@ -44,6 +46,12 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         hint = context.get_usage().replace("Usage:", "usage:") if context else hint
     _say(handler, text, hint)
     return EXIT_COMMAND
+
+
+def _command_flags() -> set[str]:
+    from pushsalt.cli.options import JOB, MATCHERS, STATES
+
+    return {flag for group in (JOB, MATCHERS, STATES) for opt in group for flag in opt.flags}
 
 
 def explain_defect(exc: BaseException, handler: Handler) -> int:

@@ -134,6 +134,7 @@ def test_where_options_end(words, want):
         (["aply"], "there is no command 'aply'", "apply"),
         (["apply", "*", "--tset"], "there is no option --tset of pushsalt apply", "--test"),
         (["--inventry", "x", "apply", "*"], "there is no option --inventry", "--inventory"),
+        (["--out", "json", "apply", "*"], "there is no option --out", "behind the command"),
         (["apply"], "TARGET is missing", "usage: pushsalt apply"),
         (["run", "*"], "MODULE.FUNCTION is missing", "usage: pushsalt run"),
         (["run", "*", "ping"], "'ping' is no function", "test.ping"),
