@@ -80,8 +80,8 @@ def _no_event(event: Message) -> None:
 class Session:
     """Open it with ``open``; then ``call``, ``grains`` and ``run``; ``close`` in any case.
 
-    ``info``: what is known of the target's side: python, exe, uid, pid, dir (its private directory, "" for none), and
-    what ``ready`` said (user, grains …). ``round_trips``: how often something had to be written after something was
+    ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
+    "" for none), warm, and what ``ready`` said (user, grains …). ``round_trips``: how often something had to be written after something was
     read, the first time included. ``warnings``: texts for people. ``first``: a future for each message of ``first``.
     """
 
@@ -354,7 +354,7 @@ class Session:
     def _message(self, message: Message) -> None:
         kind, number = message.get("k"), message.get("re")
         if kind == "ready":
-            self.info.update({key: value for key, value in message.items() if key not in ("k", "warnings")})
+            self.info.update({key: value for key, value in message.items() if key not in ("k", "pid", "warnings")})
             self._warn("\n".join(str(text) for text in message.get("warnings") or ()))
             _resolve(self._ready)
         elif kind == "error":

@@ -1,0 +1,57 @@
+"""The runtime archive: the same bytes for the same inputs, readable by any tar, with the index of virtual names."""
+
+import io
+import os
+import shutil
+import tarfile
+
+from pushsalt.bundle import pack
+from thin import runtime
+
+
+def test_equal_inputs_give_equal_bytes_whatever_their_times_and_modes(tmp_path):
+    for name, umask in (("one", 0o022), ("two", 0o077)):
+        os.umask(umask)
+        shutil.copytree(pack.THIN, tmp_path / name / "thin", copy_function=shutil.copyfile)
+    os.utime(tmp_path / "two" / "thin" / "wire.py", (1, 1))
+    os.umask(0o022)
+    assert pack.build(tmp_path / "one" / "thin") == pack.build(tmp_path / "two" / "thin") == pack.build()
+
+
+def test_any_tar_reads_it_and_it_holds_plain_files_only():
+    with tarfile.open(fileobj=io.BytesIO(pack.build())) as tar:
+        found = tar.getmembers()
+        source = tar.extractfile("thin/wire.py").read()
+    assert all(member.isreg() and member.mode == 0o644 and not member.mtime for member in found)
+    names = [member.name for member in found]
+    assert names[0] == pack.FIRST
+    assert {"thin/vendor/msgpack/COPYING", "thin/_index.py", "thin/__main__.py"} <= set(names)
+    assert not {"thin/boot.py", "thin/cold.py"} & set(names)
+    assert not [name for name in names if "__pycache__" in name or name.endswith(".md")]
+    assert source == (pack.THIN / "wire.py").read_bytes()
+
+
+def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
+    root = tmp_path / "thin"
+    (root / "modules").mkdir(parents=True)
+    (root / "store.py").write_text("")
+    (root / "modules" / "aptpkg.py").write_text('X = 1\n__virtualname__ = "pkg"\n')
+    (root / "modules" / "yumpkg.py").write_text("__virtualname__ = 'pkg'\n__virtual_aliases__ = ('rpmpkg', \"dnf\")\n")
+    (root / "modules" / "test.py").write_text("def ping():\n    return True\n")
+    space = {}
+    with tarfile.open(fileobj=io.BytesIO(pack.build(root))) as tar:
+        exec(tar.extractfile("thin/_index.py").read(), space)
+    want = {"dnf": ["yumpkg"], "pkg": ["aptpkg", "yumpkg"], "rpmpkg": ["yumpkg"], "test": ["test"]}
+    assert space["INDEX"] == {"modules": want}
+    assert runtime.Folder(str(tmp_path)).virtual_index("modules") == want
+
+
+def test_the_fingerprint_changes_with_a_file_and_with_the_first_stage(tmp_path):
+    root = tmp_path / "thin"
+    shutil.copytree(pack.THIN, root)
+    before = pack.fingerprint(root)
+    assert pack.fingerprint(root) == before
+    for name in ("wire.py", "boot.py"):
+        (root / name).write_text((root / name).read_text() + "\n# changed\n")
+        assert pack.fingerprint(root) != before
+        before = pack.fingerprint(root)
