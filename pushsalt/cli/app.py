@@ -69,7 +69,7 @@ class _Help:
             if param.param_type_name == "option" and not param.hidden:
                 panels.setdefault(param.rich_help_panel or "Options", []).append(_help_row(param))
         others = panels.pop("Options", [])
-        if ctx.parent is not None and panels.pop(GLOBAL[0].panel, None):
+        if ctx.parent is not None and panels.pop(GLOBAL[0].panel, []):
             others.append((" ".join(opt.flags[0] for opt in GLOBAL), "As before the command."))
         others.append(("-h, --help", "Show this and exit."))
         for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
