@@ -52,7 +52,7 @@ def _excluded(exclude: Any) -> list[Any]:
 
 def apply_(minion: Minion, mods: Any = None, *more: Any, **kwargs: Any) -> Any:
     """Run these SLS, or the highstate when none is named."""
-    return sls(minion, [mods, *more], **kwargs) if mods else highstate(minion, **kwargs)
+    return sls(minion, [*_split(mods), *more], **kwargs) if mods else highstate(minion, **kwargs)
 
 
 def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
