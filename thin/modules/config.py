@@ -1,140 +1,194 @@
-"""Options, grains and pillar searched as one. Salt: salt.modules.config."""
+"""Options, looked up in the minion's options, the grains and the pillar, in this order.
 
-import copy
-import fnmatch
+Salt: ``salt/modules/config.py``.
+"""
 
-from thin import log
+from thin.log import getLogger
 from thin.utils import data, dictupdate
-
-__grains__ = {}
-__opts__ = {}
-__pillar__ = {}
 
 __controller__ = True
 
-_log = log.getLogger(__name__)
-_NOTHING = object()
+log = getLogger(__name__)
 
-#: What modules fall back to. Salt: salt.modules.config.DEFAULTS
+#: What holds where nobody set it.
 DEFAULTS = {
-    "mongo.db": "salt", "mongo.password": "", "mongo.port": 27017, "mongo.user": "", "redis.db": "0", "redis.host": "salt",
-    "redis.port": 6379, "test.foo": "unconfigured", "ca.cert_base_path": "/etc/pki", "hosts.file": "/etc/hosts",
+    "mongo.db": "salt", "mongo.password": "", "mongo.port": 27017, "mongo.user": "",
+    "redis.db": "0", "redis.host": "salt", "redis.port": 6379, "test.foo": "unconfigured",
+    "ca.cert_base_path": "/etc/pki", "solr.cores": [], "solr.host": "localhost", "solr.port": "8983",
+    "solr.baseurl": "/solr", "solr.type": "master", "solr.request_timeout": None, "solr.init_script": "/etc/rc.d/solr",
+    "solr.dih.import_options": {"clean": False, "optimize": True, "commit": True, "verbose": False},
+    "solr.backup_path": None, "solr.num_backups": 1, "poudriere.config": "/usr/local/etc/poudriere.conf",
+    "poudriere.config_dir": "/usr/local/etc/poudriere.d", "ldap.uri": "", "ldap.server": "localhost",
+    "ldap.port": "389", "ldap.tls": False, "ldap.no_verify": False, "ldap.anonymous": True, "ldap.scope": 2,
+    "ldap.attrs": None, "ldap.binddn": "", "ldap.bindpw": "", "hosts.file": "/etc/hosts",
     "aliases.file": "/etc/aliases", "virt": {"tunnel": False, "images": "/srv/salt-images"},
-    "docker.exec_driver": "docker-exec",
+    "docker.exec_driver": "docker-exec", "docker.compare_container_networks": {
+        "static": ["Aliases", "Links", "IPAMConfig"],
+        "automatic": ["IPAddress", "Gateway", "GlobalIPv6Address", "IPv6Gateway"],
+    },
 }
 
-
-def backup_mode(backup=""):
-    """The backup mode: the one given, else the option's. Salt: config.backup_mode."""
-    return backup or option("backup_mode")
+_PROTOCOLS = ("salt", "http", "https", "ftp", "file", "s3", "swift")
+_NOTHING = object()
 
 
-def manage_mode(mode):
-    """A mode as text of at least four digits, leading zero included. Salt: config.manage_mode."""
-    if mode is None:
-        return None
-    text = str(mode).lower().lstrip("0o").strip('"').strip("'").lstrip("0") or "0"
-    return text if text == "keep" else text.zfill(4)
+def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, omit_pillar=False, omit_master=False,
+        omit_grains=False):
+    """
+    Return the value at a path of the options, else of the grains, else of the pillar, else the default
 
+    With ``merge`` (``recurse`` or ``overwrite``) it is looked up in all of them merged, in which the options win.
 
-def valid_fileproto(uri):
-    """Whether a source is of a kind that files can come from. Salt: config.valid_fileproto."""
-    return str(uri).split("://", 1)[0] in ("salt", "http", "https", "swift", "s3", "ftp", "file") and "://" in str(uri)
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.get pkg:apache
+    """
+    if merge is None:
+        places = (
+            (omit_opts, __opts__), (omit_grains, __grains__), (omit_pillar, __pillar__),
+            (omit_master, None), (False, DEFAULTS))
+        for omit, place in places:
+            if omit:
+                continue
+            place = _master() if place is None else place
+            found = data.traverse_dict_and_list(place, key, _NOTHING, delimiter)
+            if found is not _NOTHING:
+                return found
+        return default
+    if merge not in ("recurse", "overwrite"):
+        log.warning("Unsupported merge strategy '%s'. Falling back to 'recurse'.", merge)
+        merge = "recurse"
+    merged = dict(DEFAULTS)
+    for place in (_master(), __pillar__, __grains__, __opts__):
+        merged = dictupdate.merge(merged, place, merge, merge_lists=__opts__.get("pillar_merge_lists", False))
+    found = data.traverse_dict_and_list(merged, key, _NOTHING, delimiter)
+    return default if found is _NOTHING else found
 
 
 def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=False, omit_master=False,
            omit_all=False, wildcard=False):
-    """The value of a top-level key in options, grains, pillar, master options or defaults, in this order.
-
-    With ``wildcard`` a dict of all keys that fit. Salt: config.option.
     """
-    stores = [] if omit_all else _stores(omit_opts, omit_grains, omit_pillar, omit_master)
-    if wildcard:
-        found = {}
-        for store in [DEFAULTS] + stores[::-1]:
-            found.update((key, store[key]) for key in fnmatch.filter(store, value))
-        return found or ({} if default is None else default)
-    for store in stores + [DEFAULTS]:
-        if value in store:
-            return store[value]
-    return "" if default is None else default
+    Return an option by its exact name, or ``{name: value}`` of those that fit a glob (``wildcard``)
 
+    CLI Example:
 
-def get(key, default="", delimiter=":", merge=None, omit_opts=False, omit_pillar=False, omit_master=False,
-        omit_grains=False):
-    """The value of a key (``a:b`` descends) in the first store that has it; with ``merge`` in all of them merged.
+    .. code-block:: bash
 
-    ``merge`` is ``recurse`` or ``overwrite``; options win over grains, those over pillar. Salt: config.get.
+        pushsalt run '*' config.option redis.host
     """
-    if merge is None:
-        stores = _stores(omit_opts, omit_grains, omit_pillar, omit_master) + [DEFAULTS]
-    else:
-        if merge not in ("recurse", "overwrite"):
-            _log.warning("Unsupported merge strategy '%s'. Falling back to 'recurse'.", merge)
-            merge = "recurse"
-        merged = copy.deepcopy(DEFAULTS)
-        for store in _stores(False, False, False, False)[::-1]:
-            merged = dictupdate.merge(merged, store, strategy=merge, merge_lists=False)
-        stores = [merged]
-    for store in stores:
-        found = data.traverse_dict_and_list(store, key, _NOTHING, delimiter)
-        if found is not _NOTHING:
-            return found
-    return default
+    omit = [omit_all or one for one in (omit_opts, omit_grains, omit_pillar, omit_master)]
+    places = [place for skip, place in zip(omit, (lambda: __opts__, lambda: __grains__, lambda: __pillar__, _master))
+              if not skip] + [lambda: DEFAULTS]
+    if not wildcard:
+        for place in places:
+            if value in place():
+                return place()[value]
+        return "" if default is None else default
+    import fnmatch
 
-
-def _stores(omit_opts, omit_grains, omit_pillar, omit_master):
-    """The stores to look in, the strongest first; each is asked for only when it counts."""
-    stores = []
-    if not omit_opts:
-        stores.append(__opts__)
-    if not omit_grains:
-        stores.append(__grains__)
-    if not omit_pillar:
-        stores.append(__pillar__)
-    if not omit_master:
-        stores.append(_Master())
-    return stores
-
-
-class _Master(dict):
-    """Pillar's ``master`` entry (``pillar_opts``), looked up when it is read."""
-
-    def __init__(self):
-        super(_Master, self).__init__(__pillar__.get("master") or {})
+    ret = {}
+    for place in reversed(places):
+        ret.update((name, place()[name]) for name in fnmatch.filter(place(), value))
+    return ret or ({} if default is None else default)
 
 
 def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=False):
-    """The value of a top-level key, put together from options, master options and pillar. Salt: config.merge."""
-    found = None
-    for store in _stores(omit_opts, True, True, True) + ([] if omit_master else [_Master()]):
-        found = _joined(found, store.get(value))
-    if not omit_pillar:
-        found = _joined(found, __pillar__.get(value))
-    return found or default or ""
+    """
+    Return an option out of options, ``master`` and pillar together: dicts and lists of all, of texts the first
 
+    CLI Example:
 
-def _joined(found, more):
-    """A dict with another's missing keys, a list with another's items; else the first that is there."""
-    if not more:
-        return found
-    if not found:
-        return copy.deepcopy(more)
-    if isinstance(found, dict) and isinstance(more, dict):
-        return dict(copy.deepcopy(more), **found)
-    if isinstance(found, (list, tuple)) and isinstance(more, (list, tuple)):
-        return list(found) + list(more)
-    return found
+    .. code-block:: bash
+
+        pushsalt run '*' config.merge schedule
+    """
+    ret = None
+    for omit, place in ((omit_opts, __opts__), (omit_master, None), (omit_pillar, __pillar__)):
+        place = {} if omit else _master() if place is None else place
+        if value not in place:
+            continue
+        found = place[value]
+        if ret is None:
+            ret = found
+            if isinstance(ret, str):
+                return ret
+        elif isinstance(ret, dict) and isinstance(found, dict):
+            ret = dict(found, **ret)
+        elif isinstance(ret, (list, tuple)) and isinstance(found, (list, tuple)):
+            ret = list(ret) + list(found)
+    return DEFAULTS.get(value, default) if ret is None else ret
 
 
 def dot_vals(value):
-    """All options and pillar keys that begin with ``value.``. Salt: config.dot_vals."""
-    found = {}
-    for store in (__pillar__.get("master", {}), __pillar__, __opts__):
-        found.update((key, store[key]) for key in store if str(key).startswith(value + "."))
-    return found
+    """
+    Return the options whose names begin with this and a dot
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.dot_vals redis
+    """
+    return {key: place[key] for place in (_master(), __opts__) for key in place if key.startswith(value + ".")}
 
 
 def items():
-    """All options. Salt: config.items."""
-    return {key: value for key, value in __opts__.items() if key not in ("grains", "pillar")}
+    """
+    Return all options
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.items
+    """
+    return __opts__
+
+
+def backup_mode(backup=""):
+    """
+    Return the mode of backups of changed files
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.backup_mode
+    """
+    return backup or option("backup_mode")
+
+
+def manage_mode(mode):
+    """
+    Return a file mode as text of four digits at least, without quotes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.manage_mode 644
+    """
+    if mode is None:
+        return None
+    return str(mode).strip("\"'").lstrip("0Oo").zfill(4)
+
+
+def valid_fileproto(uri):
+    """
+    Whether files can be fetched by this kind of URL
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' config.valid_fileproto salt://path/to/file
+    """
+    scheme, colon, _ = str(uri).partition(":")
+    return bool(colon) and scheme.lower() in _PROTOCOLS
+
+
+def _master():
+    found = __pillar__.get("master", {})
+    return found if isinstance(found, dict) else {}

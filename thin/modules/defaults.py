@@ -1,33 +1,61 @@
-"""Merging for formulas' defaults. Salt: salt.modules.defaults."""
+"""Merges of default values with others. ``defaults.get``, which reads a file, is the controller's.
+
+Salt: ``salt/modules/defaults.py``.
+"""
 
 import copy
 
 from thin.utils import dictupdate
 
-__controller__ = ("merge", "update", "deepcopy")
+__controller__ = True
 
 
 def merge(dest, src, merge_lists=False, in_place=True, convert_none=True):
-    """``src`` merged into ``dest`` (or a copy of it). Salt: defaults.merge."""
-    if convert_none:
-        dest = {} if dest is None else dest
-        src = {} if src is None else src
-    if not in_place:
-        dest = copy.deepcopy(dest)
-    return dictupdate.update(dest, src, merge_lists=merge_lists)
+    """
+    Merge ``src`` into ``dest``, or into a copy of it, and return that; None counts as empty
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' defaults.merge '{a: b}' '{d: e}'
+    """
+    if dest is None and convert_none:
+        if in_place:
+            raise TypeError("Can't perform in-place merge into NoneType")
+        dest = {}
+    src = {} if src is None and convert_none else src
+    return dictupdate.update(dest if in_place else copy.deepcopy(dest), src, merge_lists=merge_lists)
 
 
 def update(dest, defaults, merge_lists=True, in_place=True, convert_none=True):
-    """Each entry of ``dest`` over a copy of ``defaults``. Salt: defaults.update."""
+    """
+    Put the defaults below each of the dicts that ``dest`` holds
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' defaults.update '{n1: {a: 1}, n2: {a: 2}}' '{b: 3}'
+    """
+    if in_place and dest is None:
+        raise TypeError("Can't perform in-place update into NoneType")
     if not in_place:
-        dest = copy.deepcopy(dest)
-    for key in list(dest or {}):
-        below = copy.deepcopy(defaults)
-        own = {} if dest[key] is None and convert_none else dest[key]
-        dest[key] = dictupdate.update(below, own, merge_lists=merge_lists)
+        dest = {} if dest is None and convert_none else copy.deepcopy(dest)
+    defaults = {} if defaults is None and convert_none else defaults
+    for name in dest:
+        dest[name] = merge(copy.deepcopy(defaults), dest[name], merge_lists, convert_none=convert_none)
     return dest
 
 
 def deepcopy(source):
-    """A copy that shares nothing. Salt: defaults.deepcopy."""
+    """
+    Return a copy of everything in a value
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' defaults.deepcopy '{a: {b: 1}}'
+    """
     return copy.deepcopy(source)

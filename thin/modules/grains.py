@@ -1,17 +1,32 @@
-"""Grains as functions. Salt: salt.modules.grains (those that only read; writing ones come with the grains state)."""
+"""Reads grains. Salt: ``salt/modules/grains.py``."""
 
-from thin.exceptions import SaltException
 from thin.utils import data
-
-__grains__ = {}
 
 __controller__ = ("get", "has_value", "items", "item", "ls", "filter_by", "equals", "fetch")
 
+DELIMITER = data.DELIMITER
 
-def get(key, default="", delimiter=data.DELIMITER, ordered=True):
-    """The value of a grain; ``a:b`` descends into dicts and lists.
+#: Grains that ``sanitize`` hides, and what it shows instead.
+_SANITIZERS = {
+    "serialnumber": lambda value: str(value)[:-3] + "XXX",
+    "domain": lambda value: "DOMAINNAME",
+    "fqdn": lambda value: "MINION.DOMAINNAME",
+    "id": lambda value: "MINION.DOMAINNAME",
+    "host": lambda value: "MINION",
+    "localhost": lambda value: "MINION",
+    "nodename": lambda value: "MINION",
+}
 
-    Salt: grains.get.
+
+def get(key, default="", delimiter=DELIMITER, ordered=True):
+    """
+    Return the grain at a path (``pkg:apache``), or the default
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.get ip4_interfaces:eth0
     """
     return data.traverse_dict_and_list(__grains__, key, default, delimiter)
 
@@ -20,42 +35,86 @@ fetch = get
 
 
 def has_value(key):
-    """Whether the grain is there and not empty. Salt: grains.has_value."""
+    """
+    Whether there is a grain at a path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.has_value pkg:apache
+    """
     return data.traverse_dict_and_list(__grains__, key, KeyError) is not KeyError
 
 
 def items(sanitize=False):
-    """All grains; with ``sanitize`` those that identify the machine are blanked. Salt: grains.items."""
-    found = dict(__grains__)
-    if sanitize:
-        for key in ("serialnumber", "domain", "fqdn", "id", "host", "localhost", "nodename", "uuid"):
-            if key in found:
-                found[key] = "X" * 8
-    return found
+    """
+    Return all grains; ``sanitize`` hides what tells machines apart
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.items
+    """
+    return _sanitized(dict(__grains__), sanitize)
 
 
 def item(*args, **kwargs):
-    """These grains, as a dict; ``default`` and ``delimiter`` as in ``get``. Salt: grains.item."""
-    default = kwargs.get("default", "")
-    delimiter = kwargs.get("delimiter", data.DELIMITER)
-    return {key: data.traverse_dict_and_list(__grains__, key, default, delimiter) for key in args}
+    """
+    Return ``{path: value}`` of these grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.item os osrelease ip_interfaces:eth0
+    """
+    default, delimiter = kwargs.get("default", ""), kwargs.get("delimiter", DELIMITER)
+    ret = {arg: data.traverse_dict_and_list(__grains__, arg, default, delimiter) for arg in args}
+    return _sanitized(ret, kwargs.get("sanitize"))
 
 
 def ls():
-    """The names of all grains, sorted. Salt: grains.ls."""
+    """
+    Return the names of all grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.ls
+    """
     return sorted(__grains__)
 
 
+def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
+    """
+    Return the value of the key (a glob) that fits a grain, of ``default`` if none does; over ``base``, below ``merge``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.filter_by '{Debian: Debian rules, RedHat: RedHat rules}'
+    """
+    return data.filter_by(lookup_dict, grain, __grains__, merge, default, base)
+
+
 def equals(key, value):
-    """Whether the grain's value, as text, is this one. Salt: grains.equals."""
+    """
+    Whether a grain has this value, compared as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' grains.equals fqdn host.example.org
+    """
     return str(value) == str(get(key))
 
 
-def filter_by(lookup_dict, grain="os_family", merge=None, default="default", base=None):
-    """The entry of ``lookup_dict`` whose key (a glob) fits the grain, else ``default``'s.
-
-    ``base`` names an entry below it, ``merge`` is a dict over it. Salt: grains.filter_by.
-    """
-    if not isinstance(lookup_dict, dict) and not hasattr(lookup_dict, "keys"):
-        raise SaltException("filter_by needs a dictionary to look in, not %s" % type(lookup_dict).__name__)
-    return data.filter_by(lookup_dict, grain, __grains__, merge, default, base)
+def _sanitized(found, sanitize):
+    if data.is_true(sanitize):
+        found.update((name, hide(found[name])) for name, hide in _SANITIZERS.items() if name in found)
+    return found

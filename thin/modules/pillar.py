@@ -1,28 +1,40 @@
-"""Pillar as states and templates see it: real values. Salt: salt.modules.pillar; a command line's view, masked, is the controller's."""
+"""Pillar: reads it, for states and templates, which see real values. Salt: ``salt/modules/pillar.py``.
+
+What a person sees of it is masked by the controller, which compiles it anew for ``pillar.items`` on a command line.
+"""
 
 import copy
+from collections.abc import Mapping
 
-from thin import log
+from thin.log import getLogger
 from thin.utils import data, dictupdate
 
-__opts__ = {}
-__pillar__ = {}
-
 __controller__ = True
+__func_alias__ = {"data_": "data"}
 
-_log = log.getLogger(__name__)
+log = getLogger(__name__)
+
+DELIMITER = data.DELIMITER
+_NOT_SET = "__unset__"
 
 
-def get(key, default=KeyError, merge=False, merge_nested_lists=None, delimiter=data.DELIMITER, pillarenv=None,
-        saltenv=None, unmask=None):
-    """The value of a key (``a:b`` descends), or ``default``, merged into it with ``merge``.
-
-    Raises KeyError for a missing key without default when ``pillar_raise_on_missing`` is set. Salt: pillar.get.
+def get(key, default=_NOT_SET, merge=False, merge_nested_lists=None, delimiter=DELIMITER, pillarenv=None, saltenv=None,
+        unmask=None):
     """
-    if default is KeyError and not __opts__.get("pillar_raise_on_missing"):
-        default = ""
+    Return the pillar at a path (``pkg:apache``), or the default; ``merge`` puts the pillar over a default dict or list
+
+    Raises KeyError when there is nothing, no default is given and ``pillar_raise_on_missing`` is set.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.get pkg:apache
+    """
+    if isinstance(default, str) and default == _NOT_SET:
+        default = KeyError if __opts__.get("pillar_raise_on_missing") else ""
     if merge:
-        merged = _merged(key, default, merge_nested_lists, delimiter)
+        merged = _merged(key, default, delimiter, merge_nested_lists)
         if merged is not None:
             return merged
     found = data.traverse_dict_and_list(__pillar__, key, default, delimiter)
@@ -31,59 +43,131 @@ def get(key, default=KeyError, merge=False, merge_nested_lists=None, delimiter=d
     return found
 
 
-def _merged(key, default, merge_lists, delimiter):
-    """The value over a copy of the default, or None where they don't go together (which is said)."""
-    if isinstance(default, dict):
-        found = data.traverse_dict_and_list(__pillar__, key, {}, delimiter)
-        if isinstance(found, dict):
-            if merge_lists is None:
-                merge_lists = __opts__.get("pillar_merge_lists", False)
-            return dictupdate.update(copy.deepcopy(default), found, merge_lists=merge_lists)
-    elif isinstance(default, list):
-        found = data.traverse_dict_and_list(__pillar__, key, [], delimiter)
-        if isinstance(found, list):
-            return copy.deepcopy(default) + [item for item in found if item not in default]
-    else:
-        _log.error("pillar.get: Default (of type '%s') must be a dict or list to merge. Merge will be skipped.",
-                   type(default).__name__)
+def _merged(key, default, delimiter, merge_nested_lists):
+    """The pillar over its default, or None when the two do not fit together."""
+    if not isinstance(default, (dict, list)):
+        # Types only: values of pillar and what stands in for them do not go into logs.
+        log.error("pillar.get: Default is of type '%s', must be a dict or list to merge. Merge will be skipped.",
+                  type(default).__name__)
         return None
-    _log.error("pillar.get: Default is a %s, but the returned pillar value is of type '%s'. Merge will be skipped.",
-               type(default).__name__, type(found).__name__)
-    return None
+    kind = Mapping if isinstance(default, dict) else list
+    found = data.traverse_dict_and_list(__pillar__, key, type(default)(), delimiter)
+    if not isinstance(found, kind):
+        log.error("pillar.get: Default is a %s, but the returned pillar value is of type '%s'. Merge will be skipped.",
+                  type(default).__name__, type(found).__name__)
+        return None
+    default = copy.deepcopy(default)
+    if isinstance(default, list):
+        return default + [item for item in found if item not in default]
+    lists = __opts__.get("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
+    return dictupdate.update(default, found, merge_lists=lists)
 
 
 def items(*args, **kwargs):
-    """The compiled pillar. Salt: pillar.items."""
-    return dict(__pillar__)
+    """
+    Return the pillar, or ``{path: value}`` of some of it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.items
+    """
+    return item(*args) if args else dict(__pillar__)
 
 
-def raw(key=None, unmask=None):
-    """The compiled pillar, or one top-level key of it. Salt: pillar.raw."""
-    return __pillar__.get(key, {}) if key else dict(__pillar__)
+data_ = items
 
 
 def item(*args, **kwargs):
-    """These keys, as a dict. Salt: pillar.item."""
-    default = kwargs.get("default", "")
-    delimiter = kwargs.get("delimiter") or data.DELIMITER
-    return {key: data.traverse_dict_and_list(__pillar__, key, default, delimiter) for key in args}
+    """
+    Return ``{path: value}`` of these
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.item foo bar:baz
+    """
+    default, delimiter = kwargs.get("default"), kwargs.get("delimiter") or DELIMITER
+    default = "" if default is None else default
+    return {arg: data.traverse_dict_and_list(__pillar__, arg, default, delimiter) for arg in args}
+
+
+def raw(key=None, unmask=None):
+    """
+    Return the pillar as the modules have it, or what one of its keys holds
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.raw
+    """
+    return __pillar__.get(key, {}) if key else dict(__pillar__)
 
 
 def ls(*args, **kwargs):
-    """The top-level keys. Salt: pillar.ls."""
-    return list(__pillar__)
+    """
+    Return the names of the pillar's keys
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.ls
+    """
+    return list(items(*args))
 
 
-def keys(key, delimiter=data.DELIMITER, unmask=None):
-    """The keys below a key. Raises KeyError, and ValueError where no dict is. Salt: pillar.keys."""
+def keys(key, delimiter=DELIMITER, unmask=None):
+    """
+    Return the names of the keys at a path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.keys web:sites
+    """
     found = data.traverse_dict_and_list(__pillar__, key, KeyError, delimiter)
     if found is KeyError:
         raise KeyError("Pillar key not found: %s" % key)
-    if not isinstance(found, dict):
+    if not isinstance(found, Mapping):
         raise ValueError("Pillar value in key %s is not a dict" % key)
     return list(found)
 
 
 def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):
-    """The entry of ``lookup_dict`` whose key (a glob) fits the pillar value. Salt: pillar.filter_by."""
+    """
+    Return the value of the key (a glob) that fits a value of the pillar, as ``grains.filter_by`` does for grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.filter_by '{web: Serve it up, db: I query}' role
+    """
     return data.filter_by(lookup_dict, pillar, __pillar__, merge, default, base)
+
+
+def obfuscate(*args, **kwargs):
+    """
+    Return the pillar with the type of each value in its place
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pillar.obfuscate
+    """
+    return _types(items(*args))
+
+
+def _types(value):
+    if isinstance(value, dict):
+        return {key: _types(value[key]) for key in value}
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(_types(item) for item in value)
+    return "<%s>" % type(value).__name__
+

@@ -1,4 +1,7 @@
-"""Helpers for SLS files that only compute. Salt: salt.modules.slsutil; what reads files or YAML is the controller's."""
+"""Helpers for SLS files which only compute. Those that read files or render are the controller's.
+
+Salt: ``salt/modules/slsutil.py``.
+"""
 
 from thin.utils import dictupdate
 
@@ -6,48 +9,81 @@ __controller__ = True
 
 
 def update(dest, upd, recursive_update=True, merge_lists=False):
-    """``dest`` with ``upd`` merged into it. Salt: slsutil.update."""
+    """
+    Merge ``upd`` into ``dest``, in depth, and return it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' slsutil.update '{foo: Foo}' '{bar: Bar}'
+    """
     return dictupdate.update(dest, upd, recursive_update, merge_lists)
 
 
 def merge(obj_a, obj_b, strategy="smart", renderer="yaml", merge_lists=False):
-    """Both merged by a strategy: smart, recurse, aggregate, overwrite, list. Salt: slsutil.merge."""
+    """
+    Return both merged: ``aggregate``, ``list``, ``overwrite``, ``recurse`` or ``smart``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' slsutil.merge '{foo: Foo}' '{bar: Bar}'
+    """
     return dictupdate.merge(obj_a, obj_b, strategy, renderer, merge_lists)
 
 
 def merge_all(lst, strategy="smart", renderer="yaml", merge_lists=False):
-    """All dicts of a list merged, in order. Salt: slsutil.merge_all."""
-    merged = {}
+    """
+    Return all of a list merged, in order
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' slsutil.merge_all '[{foo: Foo}, {foo: Bar}]'
+    """
+    ret = {}
     for item in lst:
-        merged = dictupdate.merge(merged, item, strategy, renderer, merge_lists)
-    return merged
+        ret = dictupdate.merge(ret, item, strategy, renderer, merge_lists)
+    return ret
 
 
 def boolstr(value, true="true", false="false"):
-    """One of two texts, by whether the value is true. Salt: slsutil.boolstr."""
-    from thin.utils import data
+    """
+    Return one text for a true value, another for a false one
 
-    return true if data.is_true(value) else false
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' slsutil.boolstr True yes no
+    """
+    return true if value else false
 
 
 def banner(width=72, commentchar="#", borderchar="#", blockstart=None, blockend=None, title=None, text=None,
            newline=False):
-    """A comment block for the top of a managed file. Salt: slsutil.banner."""
+    """
+    Return a framed comment for the top of a managed file
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' slsutil.banner width=40 commentchar=//
+    """
     import textwrap
 
-    if title is None:
-        title = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT"
+    inner = width - 2 * len(commentchar) - 2
+    title = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT" if title is None else title
     if text is None:
-        text = ("The contents of this file are managed by Salt. Any changes to this file may be overwritten automatically "
-                "and without warning.")
-    # the comment character may be a word or a letter; Salt repeats the border to the full width
-    border = (commentchar + (borderchar * width))[:width].rstrip() + "\n"
-    inner = width - len(commentchar) - 1
-    lines = [title.center(inner).rstrip()] if title else []
-    if text:
-        lines += ([""] if lines else []) + textwrap.wrap(text, inner)
-    block = [blockstart + "\n" if blockstart else "", border]
-    block += [(commentchar + " " + line).rstrip() + "\n" for line in lines]
-    block += [border, blockend + "\n" if blockend else ""]
-    result = "".join(block)
-    return result if newline else result.rstrip("\n")
+        text = ("The contents of this file are managed by Salt. Any changes to this file may be overwritten "
+                "automatically and without warning.")
+    border = commentchar + borderchar * (width - 2 * len(commentchar)) + commentchar
+    words = [line.center(inner) for line in textwrap.wrap(title, inner)] + [""] + textwrap.wrap(text, inner)
+    lines = [blockstart] if blockstart else []
+    lines += [border] + ["%s %s %s" % (commentchar, line.ljust(inner), commentchar) for line in [""] + words] + [border]
+    lines += [blockend] if blockend else []
+    return "\n".join(lines) + ("\n" if newline else "")
