@@ -168,7 +168,7 @@ class _Problem(Exception):
 
 class _Builder:
     def __init__(self, text: str, path: str, *, libyaml: bool) -> None:
-        self.text = text
+        self.text = str(text)  # PyYAML would read from a str that can be read from
         self.path = path
         self.libyaml = libyaml
         #: id of a dict or list -> key or index -> line
