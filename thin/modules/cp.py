@@ -1,7 +1,7 @@
 """Files of the file server on the target. Salt: salt.modules.cp.
 
-What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. There is no cache that
-outlives a run but that of sources from the web, so "caching" gives the path of a private copy.
+What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. No copy
+outlives a run but those of sources from the web, so "caching" gives the path of a private copy.
 """
 
 import os
@@ -138,7 +138,8 @@ def hash_file(path, saltenv=None):
 
 
 def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None, **kwargs):
-    """Put a file of the file server at ``dest``: its path, "" when there is no such file. ``template`` renders both names."""
+    """Put a file of the file server at ``dest``: its path, "" when there is no such file. ``template`` renders both
+    names."""
     from thin.utils.files import atomic
 
     saltenv = _env(saltenv)
@@ -154,7 +155,8 @@ def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None,
 
 
 def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **kwargs):
-    """Render a file of the file server to ``dest`` (a temporary file without one): its path, "" when it is not there."""
+    """Render a file of the file server to ``dest`` (a temporary file without one): its path, "" when it is not
+    there."""
     from thin import link
     from thin.utils.files import atomic
 

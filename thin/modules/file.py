@@ -1,7 +1,7 @@
 """Files, directories and links: reading, comparing, editing, owning. Salt: salt.modules.file.
 
-Arguments, values and errors are Salt's. What files are compared and written with is in thin/utils/files/, shared with the
-states of the same name.
+Arguments, values and errors are Salt's. What files are compared and written with is in thin/utils/files/, shared with
+the states of the same name.
 """
 
 import os
@@ -415,7 +415,8 @@ def source_list(source, source_hash, saltenv):
 
 
 def apply_template_on_contents(contents, template, context, defaults, saltenv):
-    """The text that a template given as text makes; a dict with ``result`` and ``comment`` when it cannot be rendered."""
+    """The text that a template given as text makes; a dict with ``result`` and ``comment`` when it cannot be
+    rendered."""
     from thin import link
     from thin.utils.files import sources
 
@@ -438,8 +439,9 @@ def get_managed(
     if not source:
         return "", {}, ""
     try:
-        content = _content(name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify,
-                           verify_ssl)
+        content = _content(
+            name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+        )
         if template:
             return _spooled(content), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
         kept = sources.scheme(source) == "salt"
@@ -448,7 +450,9 @@ def get_managed(
         return "", {}, str(exc)
 
 
-def _content(name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl):
+def _content(
+    name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+):
     from thin.utils.files import sources, web
 
     cache = web.cache_path(source, _cachedir(), saltenv) if sources.scheme(source) in sources.REMOTE else None
@@ -710,8 +714,8 @@ def grep(path, pattern, *opts):
         words = shlex.split(option)
         if len(words) > 1:
             raise SaltInvocationError(
-                "Passing multiple command line arguments in a single string is not supported, please pass the following "
-                "arguments separately: %s" % option
+                "Passing multiple command line arguments in a single string is not supported, please pass the "
+                "following arguments separately: %s" % option
             )
         options += words
     paths = sorted(glob.glob(_path(path))) or [_path(path)]
@@ -797,8 +801,8 @@ def replace(
             raise SaltInvocationError("search_only cannot be used with append/prepend_if_not_found")
         return edit.search_file(path, pattern, flags, ignore_if_missing, encoding)
     return edit.replace_in_file(
-        path, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup, dry_run,
-        show_changes, ignore_if_missing, preserve_inode, backslash_literal, encoding
+        path, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
+        dry_run, show_changes, ignore_if_missing, preserve_inode, backslash_literal, encoding
     )
 
 
@@ -823,8 +827,8 @@ def blockreplace(
     from thin.utils.files import blocks
 
     return blocks.replace_in_file(
-        path, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup, dry_run, show_changes,
-        append_newline, insert_before_match, insert_after_match
+        path, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup, dry_run,
+        show_changes, append_newline, insert_before_match, insert_after_match
     )
 
 
@@ -947,7 +951,8 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
     limit = time.time() - int(older_than) * 86400 if older_than else None
     folders = [path]
     if recurse:
-        folders = [os.path.join(root, name) for root, dirs, _ in os.walk(path, topdown=False) for name in dirs] + folders
+        below = os.walk(path, topdown=False)
+        folders = [os.path.join(root, name) for root, dirs, _ in below for name in dirs] + folders
     deleted, errors = [], []
     for folder in folders:
         if limit is not None and os.path.getmtime(folder) >= limit:
@@ -1086,7 +1091,8 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     makers = {"c": mknod_chrdev, "b": mknod_blkdev}
     if ntype not in ("c", "b", "p"):
         raise SaltInvocationError(
-            "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe ('p')." % ntype
+            "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe ('p')."
+            % ntype
         )
     makedirs_(name, user, group)
     if ntype == "p":

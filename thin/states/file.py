@@ -1,8 +1,8 @@
 """Files, directories and links of the target. Salt: salt.states.file.
 
-The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each purpose,
-imported when a state first needs it; file_edit.py and file_more.py have the other functions of the same Salt module.
-A file that is as it should be costs a stat and a digest of its bytes.
+The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
+purpose, imported when a state first needs it. file_edit.py and file_more.py have the other functions of the same Salt
+module. A file that is as it should be costs a stat and a digest of its bytes.
 """
 
 import os
@@ -10,7 +10,16 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils.files import owner
-from thin.utils.files.states import accumulated, chunk_tag, failed, link_owner, make_way_to, state_return, texts, user_of
+from thin.utils.files.states import (
+    accumulated,
+    chunk_tag,
+    failed,
+    link_owner,
+    make_way_to,
+    state_return,
+    texts,
+    user_of,
+)
 
 log = getLogger(__name__)
 
@@ -67,8 +76,9 @@ def managed(
 ):
     """A file with the content of a source, a template or ``contents``, with owner and mode.
 
-    changes: ``diff`` (a unified diff, ``New file`` or a sentence), ``user``, ``group``, ``mode``, ``attrs``, ``selinux``;
-    in a dry run ``newfile`` for one that is not there. A source on the controller travels only when its digest differs.
+    changes: ``diff`` (a unified diff, ``New file`` or a sentence), ``user``, ``group``, ``mode``, ``attrs``,
+    ``selinux``; in a dry run ``newfile`` for one that is not there. A source on the controller travels only when its
+    digest differs.
     """
     from thin.utils.files import sources
 
@@ -85,16 +95,17 @@ def managed(
         )
     if keep_mode and given:
         return failed(
-            ret, "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or 'contents_grains'"
+            ret, "Mode preservation cannot be used in combination with 'contents', 'contents_pillar', or "
+            "'contents_grains'"
         )
     if given > 1:
         return failed(ret, "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted")
     if not source and not given and replace:
         replace = False
         log.warning(
-            "State for file: %s - Neither 'source' nor 'contents' nor 'contents_pillar' nor 'contents_grains' was defined, "
-            "yet 'replace' was set to 'True'. As there is no source to replace the file with, 'replace' has been set to "
-            "'False' to avoid reading the file unnecessarily.", name
+            "State for file: %s - Neither 'source' nor 'contents' nor 'contents_pillar' nor 'contents_grains' was "
+            "defined, yet 'replace' was set to 'True'. As there is no source to replace the file with, 'replace' has "
+            "been set to 'False' to avoid reading the file unnecessarily.", name
         )
     if "file_mode" in kwargs:
         ret.setdefault("warnings", []).append(
@@ -161,7 +172,8 @@ def _wish(user, group, mode, backup="", **options):
 def _rendered(source, template, context, defaults, fetched=None):
     from thin.utils.files import sources
 
-    return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), __low__.get("__sls__", ""), fetched)
+    sls = __low__.get("__sls__", "")
+    return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), sls, fetched)
 
 
 def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
@@ -252,7 +264,8 @@ def _predicted(name, ret, changes, matters):
     if changes:
         ret["result"] = None
         ret["comment"] = (
-            "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
+            "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
+            "states."
             % name
         )
         if not matters:
@@ -281,28 +294,30 @@ def _contents(contents, contents_pillar, contents_grains, delimiter, newline, al
         return None
     if not value and not allow_empty:
         raise CommandExecutionError(
-            "%s value would result in empty contents. Set allow_empty to True to allow the managed file to be empty." % label
+            "%s value would result in empty contents. Set allow_empty to True to allow the managed file to be "
+            "empty." % label
         )
     try:
         parts = texts(value, encoding)
     except UnicodeDecodeError:
         if template:
             raise CommandExecutionError(
-                "Contents specified by contents/contents_pillar/contents_grains appears to be binary data, and as will not "
-                "be able to be treated as a Jinja template."
+                "Contents specified by contents/contents_pillar/contents_grains appears to be binary data, and as "
+                "will not be able to be treated as a Jinja template."
             )
         return content.Data(value)
     if not parts:
         raise CommandExecutionError(
-            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, and is not "
-            "binary data. SLS is likely malformed."
+            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, and "
+            "is not binary data. SLS is likely malformed."
         )
     text = "".join(line + "\n" for part in parts for line in part.splitlines())
     if not newline:
         text = text.rstrip("\n").rstrip("\r")
     if template:
         try:
-            text = sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), __low__.get("__sls__", "")).data
+            sls = __low__.get("__sls__", "")
+            text = sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), sls).data
         except link.LinkError as exc:
             raise CommandExecutionError(str(exc))
         if not encoding:
@@ -327,8 +342,9 @@ def _looked_up(word, keys, delimiter):
     return "\n".join(values) if isinstance(keys, list) else values[0]
 
 
-def _verify_signatures(content, source_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring, gnupghome,
-                       backend):
+def _verify_signatures(
+    content, source_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring, gnupghome, backend
+):
     """Check detached signatures of the source and of the list of its digests with ``<backend>.verify``."""
     from thin.utils.files import sources
 
@@ -354,10 +370,10 @@ def _verify_signatures(content, source_hash, source_hash_sig, signature, signed_
 
 
 def directory(
-    name, user=None, group=None, recurse=None, max_depth=None, dir_mode=None, file_mode=None, makedirs=False, clean=False,
-    require=None, exclude_pat=None, follow_symlinks=False, force=False, backupname=None, allow_symlink=True,
-    children_only=False, win_owner=None, win_perms=None, win_deny_perms=None, win_inheritance=True, win_perms_reset=False,
-    **kwargs
+    name, user=None, group=None, recurse=None, max_depth=None, dir_mode=None, file_mode=None, makedirs=False,
+    clean=False, require=None, exclude_pat=None, follow_symlinks=False, force=False, backupname=None,
+    allow_symlink=True, children_only=False, win_owner=None, win_perms=None, win_deny_perms=None, win_inheritance=True,
+    win_perms_reset=False, **kwargs
 ):
     """A directory with owner and mode, on request of all below it, on request clean of what no required state manages.
 
@@ -544,7 +560,9 @@ def _predicted_symlink(ret, name, target, force, user, group, exists, makedirs):
         ret["changes"]["new"] = name
         ret["comment"] = "Symlink %s to %s is set for creation" % (name, target)
     elif force:
-        ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (name, target)
+        ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (
+            name, target
+        )
     else:
         failed(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)
     parent = os.path.dirname(name)
@@ -654,7 +672,7 @@ def recurse(
     include_pat=None, exclude_pat=None, maxdepth=None, keep_symlinks=False, force_symlinks=False, win_owner=None,
     win_perms=None, win_deny_perms=None, win_inheritance=True, merge=False, **kwargs
 ):
-    """A directory of the file server below ``name``, file by file as file.managed would. changes: {path: its changes}."""
+    """A directory of the file server below ``name``, each file as by file.managed. changes: {path: its changes}."""
     from thin import link
     from thin.utils.files import atomic, sources, trees, walk
 

@@ -231,8 +231,8 @@ def blockreplace(
         if source or sources:
             content += "".join(_rendered_sources(source, sources, template, defaults, context))
         changes = blocks.replace_in_file(
-            name, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup, __opts__["test"],
-            show_changes, append_newline, insert_before_match, insert_after_match
+            name, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup,
+            __opts__["test"], show_changes, append_newline, insert_before_match, insert_after_match
         )
     except (CommandExecutionError, SaltInvocationError, OSError) as exc:
         return failed(ret, "Encountered error managing block: %s. See the log for details." % exc)

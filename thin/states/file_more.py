@@ -1,4 +1,4 @@
-"""States for times, copies, names, nodes, data and old files. The rest of Salt's ``file`` states is in file.py and file_edit.py."""
+"""States for times, copies, names, nodes, data and old files. The rest of Salt's ``file`` states is in file.py."""
 
 import os
 
@@ -239,7 +239,8 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     kinds = {"c": ("character device", "chrdev"), "b": ("block device", "blkdev"), "p": ("fifo pipe", "fifo")}
     if ntype not in kinds:
         return failed(
-            ret, "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe ('p')" % ntype
+            ret, "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe "
+            "('p')" % ntype
         )
     words, test = kinds[ntype]
     title = words.capitalize()
@@ -254,7 +255,8 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     found = __salt__["file.get_devmm"](name)
     if ntype != "p" and (major, minor) != tuple(found):
         return failed(
-            ret, "%s %s exists and has a different major/minor %s/%s. Refusing to continue" % ((title, name) + tuple(found))
+            ret, "%s %s exists and has a different major/minor %s/%s. Refusing to continue"
+            % ((title, name) + tuple(found))
         )
     ret = __salt__["file.check_perms"](name, None, user, group, mode)[0]
     if not ret["changes"]:
@@ -311,7 +313,8 @@ def serialize(
         return failed(ret, str(exc))
     contents = contents + "\n" if isinstance(contents, str) else contents
     managed = _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, {
-        "user": user, "group": group, "mode": mode, "backup": backup, "makedirs": makedirs, "show_changes": show_changes,
+        "user": user, "group": group, "mode": mode, "backup": backup, "makedirs": makedirs,
+        "show_changes": show_changes,
     })
     if isinstance(old, dict) and isinstance(dataset, dict) and "diff" in managed["changes"]:
         managed["changes"]["diff"] = data.difference(old, dataset)
@@ -338,7 +341,8 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
             ret["changes"] = managed.predict(name, wanted, wish)[0]
             ret["result"] = None if ret["changes"] else True
             ret["comment"] = (
-                "Dataset will be serialized and stored into %s" if ret["changes"] else "The file %s is in the correct state"
+                "Dataset will be serialized and stored into %s" if ret["changes"] else "The file %s is in the "
+                "correct state"
             ) % name
             return ret
         if check_cmd and not (os.path.isfile(name) and content.same(wanted, name)):
@@ -396,8 +400,8 @@ def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64"
 
 
 def cached(
-    name, source_hash="", source_hash_name=None, skip_verify=False, saltenv="base", use_etag=False, source_hash_sig=None,
-    signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
+    name, source_hash="", source_hash_name=None, skip_verify=False, saltenv="base", use_etag=False,
+    source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
 ):
     """A source fetched to this machine. changes: {"hash": {"old", "new"}}."""
     from thin import link
@@ -407,7 +411,8 @@ def cached(
     kind, shown = sources.scheme(name), sources.redact(name)
     if not (skip_verify or source_hash or use_etag) and kind in sources.REMOTE:
         return failed(
-            ret, "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or use_etag to "
+            ret, "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or "
+            "use_etag to "
             "True" % shown
         )
     try:
@@ -444,7 +449,8 @@ def cached(
         ret["comment"] = "File is already cached to %s with hash %s" % (path, after)
     else:
         return failed(
-            ret, "File is cached to %s, but the hash (%s) does not match the specified hash (%s)" % (path, after, check["hsum"])
+            ret, "File is cached to %s, but the hash (%s) does not match the specified hash (%s)"
+            % (path, after, check["hsum"])
         )
     return ret
 
@@ -460,7 +466,8 @@ def _present(ret, path, form, check):
         found = hashes.file_hash(path, form)
         if found != check["hsum"]:
             return failed(
-                ret, ret["comment"] + ", but the hash (%s) does not match the specified hash (%s)" % (found, check["hsum"])
+                ret, "%s, but the hash (%s) does not match the specified hash (%s)"
+                % (ret["comment"], found, check["hsum"])
             )
         ret["comment"] += " and has hash %s" % found
     return ret
@@ -500,7 +507,8 @@ def tidied(
     name, age=0, matches=None, rmdirs=False, size=0, exclude=None, full_path_match=False, followlinks=False,
     time_comparison="atime", age_size_logical_operator="OR", age_size_only=None, rmlinks=True, **kwargs
 ):
-    """No files below a directory that are so old (days) or so big and whose names match. changes: {"removed": [paths]}."""
+    """No files below a directory that are so old (days) or so big and whose names match. changes: {"removed":
+    [paths]}."""
     from thin.utils.files import tidying, walk
 
     name = os.path.expanduser(name)
@@ -564,8 +572,10 @@ def pruned(name, recurse=False, ignore_errors=False, older_than=None):
 
 
 def retention_schedule(name, retain, strptime_format=None, timezone=None):
-    """Backups in a directory thinned out: ``retain`` says how many of most_recent, first_of_hour, _day, _week, _month, _year
-    stay. changes: {"retained", "deleted", "ignored"}."""
+    """Backups in a directory thinned out. changes: {"retained", "deleted", "ignored"}.
+
+    ``retain`` says how many of most_recent, first_of_hour, _day, _week, _month and _year stay, or ``all``.
+    """
     from thin.utils.files import tidying, walk
 
     name = os.path.expanduser(name)

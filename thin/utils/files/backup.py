@@ -1,4 +1,5 @@
-"""Copies of a file as it was before a change: ``backup: minion`` under ``<cachedir>/file_backup``, named by time as Salt does."""
+"""Copies of a file as it was before a change: ``backup: minion`` under ``<cachedir>/file_backup``, named by time as
+Salt does."""
 
 import os
 import re

@@ -95,7 +95,8 @@ def _ask(what, kind, data, options):
         if "deserialize" == what:
             raise CommandExecutionError("Failed to deserialize existing data: %s" % exc)
         raise CommandExecutionError(
-            "The %s serializer could not be found. It either does not exist or its prerequisites are not installed. (%s)"
+            "The %s serializer could not be found. It either does not exist or its prerequisites are not installed. "
+            "(%s)"
             % (kind, exc)
         )
 

@@ -7,7 +7,8 @@ _HIGH = bytes(range(128, 255))
 
 
 def is_binary(data):
-    """Salt's guess: a zero byte, or more than 30 % of bytes that are no text; bytes above 127 are text in valid UTF-8."""
+    """Salt's guess: a zero byte, or more than 30 % of bytes that are no text; bytes above 127 are text in valid
+    UTF-8."""
     if not data or b"\0" in data:
         return bool(data)
     try:

@@ -1,4 +1,5 @@
-"""Editing what a file says: substitutions, text at its end or beginning. Pure on bytes; ``commit`` writes the result."""
+"""Editing what a file says: substitutions, text at its end or beginning. Pure on bytes; ``commit`` writes the
+result."""
 
 import os
 import re
@@ -38,8 +39,8 @@ def substitute(data, pattern, repl, count=0, flags=8, append=False, prepend=Fals
                backslash_literal=False):
     """``data`` with every match of ``pattern`` replaced; where none matched, with a line added if that is asked for.
 
-    ``data`` is bytes or text, and the others become the same. The line is ``not_found_content``, else ``repl``; it is not
-    added when ``data`` has it as a line already. Salt: ``file.replace``.
+    ``data`` is bytes or text, and the others become the same. The line is ``not_found_content``, else ``repl``;
+    it is not added when ``data`` has it as a line already. Salt: ``file.replace``.
     """
     kind = type(data)
 

@@ -34,7 +34,8 @@ def _hash(path, st):
 
 
 def find(path, options):
-    """Sorted matches below every directory that the glob ``path`` means. Raises ValueError for an unknown or bad option."""
+    """Sorted matches below every directory that the glob ``path`` means. Raises ValueError for an unknown or bad
+    option."""
     import glob
 
     finder = Finder(options)
@@ -131,7 +132,8 @@ def _test(word, value):
     if word in ("owner", "group"):
         wanted = set()
         for name in str(value).split(","):
-            number = int(name) if name.isdigit() else (owner.user_to_uid if word == "owner" else owner.group_to_gid)(name)
+            lookup = owner.user_to_uid if word == "owner" else owner.group_to_gid
+            number = int(name) if name.isdigit() else lookup(name)
             if number == "":
                 raise ValueError("no such %s: %s" % ("user" if word == "owner" else "group", name))
             wanted.add(number)

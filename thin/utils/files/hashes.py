@@ -57,14 +57,16 @@ def parse(text):
             raise bad_format(text)
     if kind not in LENGTHS:
         raise CommandExecutionError(
-            "Invalid hash type '%s'. Supported hash types are: %s. Either remove the hash type and simply use '%s' as the "
+            "Invalid hash type '%s'. Supported hash types are: %s. Either remove the hash type and simply use '%s' "
+            "as the "
             "source_hash, or change the hash type to a supported type." % (kind, ", ".join(LENGTHS), hsum)
         )
     if len(hsum) not in TYPES:
         raise bad_format(text)
     if len(hsum) != LENGTHS[kind]:
         raise CommandExecutionError(
-            "Invalid length (%d) for hash type '%s'. Either remove the hash type and simply use '%s' as the source_hash, "
+            "Invalid length (%d) for hash type '%s'. Either remove the hash type and simply use '%s' as the "
+            "source_hash, "
             "or change the hash type to '%s'" % (len(hsum), kind, hsum, TYPES[len(hsum)])
         )
     return {"hash_type": kind, "hsum": hsum.lower()}

@@ -39,7 +39,8 @@ def chattr(operator, letters, *paths):
 
 
 def missing_attributes(path, wanted):
-    """(letters to add, letters to remove, letters now), or None where they cannot be known. "e" is the file system's."""
+    """(letters to add, letters to remove, letters now), or None where they cannot be known. "e" is the file
+    system's."""
     found = lsattr(path)
     if found is None:
         return None

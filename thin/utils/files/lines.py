@@ -16,7 +16,8 @@ def end_of(line):
 
 
 def split(text):
-    """Lines with their ends; only \\n, \\r\\n and \\r end one. An empty one stands after a last line that has its end."""
+    """Lines with their ends; only \\n, \\r\\n and \\r end one. An empty one stands after a last line that has its
+    end."""
     lines = re.findall(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+", text)
     if lines and end_of(lines[-1]):
         lines.append("")

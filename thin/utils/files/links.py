@@ -48,7 +48,8 @@ def own(path, user, group):
 
 
 def make(target, path, force=False, atomic=False, follow_symlinks=True):
-    """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt: ``file.symlink``."""
+    """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt:
+    ``file.symlink``."""
     if not os.path.isabs(path):
         raise SaltInvocationError("Link path must be absolute: %s" % path)
     exists = os.path.exists(path) if follow_symlinks else os.path.lexists(path)

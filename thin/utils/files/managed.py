@@ -34,7 +34,8 @@ class Wish(object):
 
 
 def describe_change(old, content, wish):
-    """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from ``old``."""
+    """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from
+    ``old``."""
     from thin.utils.files import diff
 
     if not wish.ignore and wish.obfuscate:
@@ -53,7 +54,8 @@ def describe_change(old, content, wish):
 def predict(name, content, wish):
     """What ``manage`` would change: (changes, matters). ``matters`` is False when all of it is to be ignored.
 
-    A missing file is ``{"newfile": name}``, as Salt says it. Nothing is changed, nothing but a differing source is read.
+    A missing file is ``{"newfile": name}``, as Salt says it. Nothing is changed, nothing but a differing source is
+    read.
     """
     st = owner.look(name, wish.follow_symlinks)
     if st is None:
@@ -196,7 +198,8 @@ def _say(ret, words):
 
 
 def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
-    """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial return."""
+    """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial
+    return."""
     import tempfile
 
     directory = directory or tempfile.gettempdir()
@@ -216,6 +219,6 @@ def failed_check(result):
     """The partial state return that Salt gives for a check_cmd's ``cmd.run_all``, None when it went well."""
     if result["retcode"] == 0:
         return None
-    comment = "\n".join(["check_cmd execution failed"] + [text for text in (result.get("stdout"), result.get("stderr")) if text])
-    return {"comment": comment, "skip_watch": True, "result": False}
+    said = [result[key] for key in ("stdout", "stderr") if result.get(key)]
+    return {"comment": "\n".join(["check_cmd execution failed"] + said), "skip_watch": True, "result": False}
 

@@ -21,7 +21,8 @@ Born = namedtuple("Born", "st_uid st_gid st_mode")
 
 
 def normalize_mode(mode):
-    """The mode as four octal digits in text ("0644"), or None. Takes 644, "0644", "644", "0o644". Salt: salt.utils.files."""
+    """The mode as four octal digits in text ("0644"), or None. Takes 644, "0644", "644", "0o644". Salt:
+    salt.utils.files."""
     if mode is None:
         return None
     return str(mode).replace("0o", "0").strip("\"'").lstrip("0").zfill(4)
@@ -52,7 +53,8 @@ def default_mode():
 
 
 def parent_mode(dir_mode, mode):
-    """The mode of directories made on the way to a file: ``dir_mode``, else the file's with x wherever any bit is set."""
+    """The mode of directories made on the way to a file: ``dir_mode``, else the file's with x wherever any bit is
+    set."""
     if dir_mode is not None or mode is None:
         return dir_mode
     return "".join(digit if digit == "0" else str(int(digit) | 1) for digit in str(mode)[-3:])
@@ -143,11 +145,13 @@ def drift(st, user, group, mode):
 def born(directory, mode):
     """What a stat result would show of a file that we make in a directory with these bits."""
     parent = os.stat(directory)
-    return Born(os.geteuid(), parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid(), stat.S_IFREG | stat.S_IMODE(mode))
+    gid = parent.st_gid if parent.st_mode & stat.S_ISGID else os.getegid()
+    return Born(os.geteuid(), gid, stat.S_IFREG | stat.S_IMODE(mode))
 
 
 def look(path, follow_symlinks=True):
-    """The stat result of what is at ``path``; that of the link itself when it leads nowhere; None when nothing is there."""
+    """The stat result of what is at ``path``; that of the link itself when it leads nowhere; None when nothing is
+    there."""
     try:
         return os.stat(path) if follow_symlinks else os.lstat(path)
     except OSError:
@@ -192,7 +196,8 @@ def stats(path, hash_type=None, follow_symlinks=True):
 
 
 def chown(path, user, group, follow_symlinks=True):
-    """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises OSError."""
+    """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises
+    OSError."""
     uid, gid, errors = user_to_uid(user) if user is not None else "", group_to_gid(group), ""
     if uid == "" and user:
         errors += "User does not exist\n"

@@ -9,7 +9,8 @@ FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
 
 def options(text, strip=None):
-    """(the options that may be passed on, how many leading parts of names to strip or None). Raises CommandExecutionError."""
+    """(the options that may be passed on, how many leading parts of names to strip or None). Raises
+    CommandExecutionError."""
     import shlex
 
     words, kept, refused = shlex.split(text or ""), [], []

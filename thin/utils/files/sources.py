@@ -1,4 +1,5 @@
-"""Where a managed file's content comes from: ``salt://``, paths of the target, http(s) and ftp, in Salt's rules and words."""
+"""Where a managed file's content comes from: ``salt://``, paths of the target, http(s) and ftp, in Salt's rules and
+words."""
 
 import os
 
@@ -14,7 +15,8 @@ MISMATCH = (
 
 
 class NoContent(CommandExecutionError):
-    """The source cannot be had. Salt's dry run shows the bare text, its real run puts "Unable to manage file: " before."""
+    """The source cannot be had. Salt's dry run shows the bare text, its real run puts "Unable to manage file: "
+    before."""
 
 
 def scheme(source):
@@ -45,7 +47,8 @@ def redact(url):
 
 
 def choose(source, source_hash, saltenv):
-    """(source, source_hash) where ``source`` may be a list: the first entry that exists, with its own hash if it has one.
+    """(source, source_hash) where ``source`` may be a list: the first entry that exists, with its own hash if it has
+    one.
 
     Raises CommandExecutionError when none of them does. Salt: ``file.source_list``.
     """
@@ -77,7 +80,8 @@ def exists(source, saltenv):
 
 
 def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=True):
-    """``{"hash_type", "hsum"}`` from a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of them.
+    """``{"hash_type", "hsum"}`` from a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of
+    them.
 
     Raises CommandExecutionError. Salt: ``file.get_source_sum``.
     """
@@ -134,7 +138,8 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
     if not skip_verify:
         if not source_hash:
             raise NoContent(
-                "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify to True" % shown
+                "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify to "
+                "True" % shown
             )
         wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl)
 

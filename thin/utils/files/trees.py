@@ -69,7 +69,8 @@ def plan_of(low, saltenv):
 
 def plan(name, sources, saltenv, keep_symlinks=False, include_pat=None, exclude_pat=None, maxdepth=None,
          include_empty=False, merge=False):
-    """The Plan of copying the source directories to ``name``: the first of them, with ``merge`` all, the first winning."""
+    """The Plan of copying the source directories to ``name``: the first of them, with ``merge`` all, the first
+    winning."""
     made = Plan()
 
     def fits(relpath):

@@ -6,7 +6,8 @@ ASPECTS = ("user", "group", "mode", "ignore_files", "ignore_dirs", "silent")
 
 
 def check_include_exclude(path, include_pat=None, exclude_pat=None):
-    """True when ``path`` fits the patterns (globs, or regular expressions after ``E@``; one or a list). Salt: stringutils."""
+    """True when ``path`` fits the patterns (globs, or regular expressions after ``E@``; one or a list). Salt:
+    stringutils."""
     if include_pat and not _any(path, include_pat):
         return False
     return not (exclude_pat and _any(path, exclude_pat))
@@ -63,7 +64,8 @@ def with_parents(root, keep):
 
 
 def unwanted(root, keep, exclude_pat):
-    """What ``clean`` takes away below ``root``: all that is neither kept nor excluded, a directory before what it holds."""
+    """What ``clean`` takes away below ``root``: all that is neither kept nor excluded, a directory before what it
+    holds."""
     kept, found = with_parents(root, keep), []
     for folder, dirs, files in os.walk(root):
         for name in files + dirs:

@@ -20,7 +20,8 @@ def _open(url, verify_ssl=True, method=None):
         context.verify_mode = ssl.CERT_NONE
         handlers.append(urllib.request.HTTPSHandler(context=context))
     url, login = _split_login(url)
-    request = urllib.request.Request(url, method=method, headers={"User-Agent": "pushsalt"})
+    # The schemes are those of sources.REMOTE; file: never comes here.
+    request = urllib.request.Request(url, method=method, headers={"User-Agent": "pushsalt"})  # noqa: S310
     if login:
         import base64
 
