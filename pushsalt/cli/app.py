@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Annotated, Any
 
@@ -112,22 +113,21 @@ class Command(_Help, TyperCommand):
 
 
 class CallCommand(Command):
-    """``run``: the words after the function are the function's, also those that begin with ``-``."""
+    """``run``: words after the function that begin with ``-`` are its arguments, except for our long options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, end_options(args, self._value_flags()))
-
-    def _value_flags(self) -> set[str]:
-        options = (param for param in self.params if param.param_type_name == "option")
-        return {flag for param in options if not (param.is_flag or param.count) for flag in param.opts}
+        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        takes_value = {flag: not (param.is_flag or param.count) for param in options for flag in param.opts}
+        return super().parse_args(ctx, end_options(args, takes_value))
 
 
-def end_options(args: list[str], value_flags: set[str]) -> list[str]:
-    """``args`` with a ``--`` before the second plain word (MODULE.FUNCTION), unless one stands earlier.
+def end_options(args: list[str], takes_value: Mapping[str, bool]) -> list[str]:
+    """``args`` with a ``--`` before MODULE.FUNCTION, and before that the long options that stood behind it.
 
-    A ``--`` right behind the function is the user's own, and is dropped. ``value_flags`` are options that take the
-    next word.
+    ``takes_value``: every option of ours, and whether it takes the next word. A ``--`` ends the options: all behind it
+    are the function's arguments.
     """
+    value_flags = {flag for flag, takes in takes_value.items() if takes}
     at = plain = 0
     while at < len(args):
         word = args[at]
@@ -138,10 +138,29 @@ def end_options(args: list[str], value_flags: set[str]) -> list[str]:
             continue
         plain += 1
         if plain == 2:
-            rest = args[at + 1 :]
-            return [*args[:at], "--", word, *(rest[1:] if rest[:1] == ["--"] else rest)]
+            options, words = _split(args[at + 1 :], takes_value)
+            return [*args[:at], *options, "--", word, *words]
         at += 1
     return args
+
+
+def _split(words: list[str], takes_value: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """Our long options with their values, and the function's own words."""
+    options: list[str] = []
+    own: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return options, own + words[at + 1 :]
+        if word.startswith("--") and word.partition("=")[0] in takes_value:
+            count = 2 if takes_value.get(word) else 1
+            options += words[at : at + count]
+            at += count
+            continue
+        own.append(word)
+        at += 1
+    return options, own
 
 
 def _takes_next(word: str, value_flags: set[str]) -> bool:

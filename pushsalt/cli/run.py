@@ -8,7 +8,6 @@ import typer
 
 from pushsalt.cli.app import TERMINAL, CallCommand, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
-from pushsalt.cli.stdio import write_stderr
 from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -17,8 +16,9 @@ EXAMPLES = """
 pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
-pushsalt run web1 cmd.run 'ls -l'           options go before the function:
-pushsalt run web1 test.arg --x key=[1,2]    what follows it are its arguments
+pushsalt run web1 cmd.run 'ls -l'
+pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
+pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
 
 
@@ -40,27 +40,15 @@ def run(
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
     args, kwargs = parse_args(words or [])
-    code = run_job(
+    return run_job(
         given,
         TERMINAL.get(),
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(kwargs),
     )
-    if code:
-        _hint_at_options(function, words or [])
-    return code
 
 
 def asks_in_clear(kwargs: dict[str, Any]) -> bool:
     """Whether the call says ``unmask=True``: who asks for a secret by name gets it, in the output and nowhere else."""
     return kwargs.get("unmask") is True
-
-
-def _hint_at_options(function: str, words: list[str]) -> None:
-    """Options of ours that stood among the arguments, where they are arguments: likely the reason for the failure."""
-    ours = {flag for group in (STATES, MATCHERS, JOB, GLOBAL) for opt in group for flag in opt.flags if len(flag) > 2}
-    found = [word for word in words if word.partition("=")[0] in ours]
-    if found:
-        shown = " ".join(found)
-        write_stderr(f"note: {shown} went to {function} as an argument; options stand before the function\n")
