@@ -1,0 +1,1 @@
+"""Throw-away targets on this machine: what ``pushsalt demo`` shows and what the tests run against."""

@@ -1,0 +1,65 @@
+"""An SSH server of asyncssh's for one key, where no sshd is installed: runs commands as the current user in one home.
+
+    python -m pushsalt.demo.stand_in PORT HOST_KEY AUTHORIZED_KEYS HOME
+
+On loopback only. Sessions run ``/bin/sh -c COMMAND``; there are no terminals, no files, no forwarding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+
+import asyncssh
+
+#: Of the server's environment a session gets what sshd would give it.
+_PASSED = ("PATH", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL")
+
+
+async def _session(process: asyncssh.SSHServerProcess[bytes], home: str) -> None:
+    argv = ["/bin/sh", "-c", process.command] if process.command else ["/bin/sh"]
+    passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(
+        *argv, stdin=pipe, stdout=pipe, stderr=pipe, env={**passed, "HOME": home}, cwd=home, start_new_session=True
+    )
+    await process.redirect(child.stdin, child.stdout, child.stderr)
+    status = await child.wait()
+    process.exit(status if status >= 0 else 128 - status)
+
+
+async def serve(port: int, host_key: str, authorized_keys: str, home: str) -> None:
+    """Serves until it is killed."""
+
+    async def session(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        with contextlib.suppress(asyncssh.Error, OSError):
+            await _session(process, home)
+
+    server = await asyncssh.listen(
+        "127.0.0.1",
+        port,
+        server_host_keys=[host_key],
+        authorized_client_keys=authorized_keys,
+        process_factory=session,
+        encoding=None,
+        allow_scp=False,
+        agent_forwarding=False,
+        x11_forwarding=False,
+    )
+    await server.wait_closed()
+
+
+def main() -> None:
+    port, host_key, authorized_keys, home = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    try:
+        asyncio.run(serve(int(port), host_key, authorized_keys, home))
+    except OSError as exc:
+        sys.exit(f"{exc.strerror or exc}")
+
+
+if __name__ == "__main__":
+    main()
