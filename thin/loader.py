@@ -104,12 +104,14 @@ class Loader(object):
     ``pack`` maps dunder names to values; it is shared between loaders and read when a module is executed.
     ``overlays`` are runtimes searched before ``runtime``; a file there hides the file of the same name here.
     ``controller`` limits the loader to functions marked ``__controller__``.
+
+    A module's name is an attribute too, so that what belongs to the loader itself begins with an underscore.
     """
 
     def __init__(self, kind, pack, opts, runtime, overlays=(), controller=False):
-        self.kind = kind
-        self.pack = pack
-        self.opts = opts
+        self._kind = kind
+        self._pack = pack
+        self._opts = opts
         self._sources = list(overlays) + [runtime]
         self._controller = controller
         self.clear()
@@ -224,7 +226,7 @@ class Loader(object):
         if self._index is None:
             self._index, seen = {}, set()
             for source in self._sources:
-                index, here = source.virtual_index(self.kind), set()
+                index, here = source.virtual_index(self._kind), set()
                 for virtual in index:
                     for name in index[virtual]:
                         here.add(name)
@@ -243,7 +245,7 @@ class Loader(object):
                 return
 
     def _execute(self, source, name):
-        full = "thin.%s.%s" % (self.kind, name)
+        full = "thin.%s.%s" % (self._kind, name)
         try:
             module = self._namespace(source, full)
             virtual, reason = _virtual(module, name)
@@ -270,8 +272,8 @@ class Loader(object):
         space = module.__dict__
         for dunder in EMPTY:
             space[dunder] = EMPTY[dunder]() if callable(EMPTY[dunder]) else EMPTY[dunder]
-        space.update(self.pack)
-        space["__opts__"] = self.opts
+        space.update(self._pack)
+        space["__opts__"] = self._opts
         space["__file__"] = full.replace(".", "/") + ".py"
         space["__package__"] = full.rpartition(".")[0]
         space["__module_object__"] = module  # keeps the module alive as long as its functions
@@ -279,7 +281,7 @@ class Loader(object):
         log.adopt()
         init = space.get("__init__")
         if isinstance(init, types.FunctionType):
-            init(self.opts)
+            init(self._opts)
         return space
 
     def _note(self, text):

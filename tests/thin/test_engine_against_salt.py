@@ -1,0 +1,43 @@
+"""The engine gives, for the same lowstates, the returns that Salt gave: result, changes, comment, order of the run."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thin import engine
+
+CASES = sorted((Path(__file__).parent / "cases" / "engine").glob("*.json"))
+
+
+def comparable(comment: str) -> str:
+    """The comment without what differs from machine to machine."""
+    if "Traceback" in comment:
+        start = comment.split("Traceback")[0]
+        name = comment.strip().splitlines()[-1].split(":")[0].rpartition(".")[2]
+        return f"{start}...{'KeyError' if name == 'MissingFunction' else name}"
+    start = "One or more requisite failed: "
+    if comment.startswith(start):
+        return start + ", ".join(sorted(comment[len(start) :].split(", ")))
+    return comment
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_returns(path: Path, make_loaders: Callable[..., Any]) -> None:
+    case = json.loads(path.read_text())
+    reported: dict[str, Any] = {}
+    loaders = make_loaders(opts={**case["opts"], "test": case["test"]})
+    run = engine.Engine(loaders, on_done=lambda tag, ret: reported.update({tag: copy.deepcopy(ret)}))
+    got = run.run(case["low"])
+
+    assert set(got) == set(case["ret"])
+    for tag, want in case["ret"].items():
+        shown = {key: got[tag].get(key) for key in want} | {"comment": comparable(got[tag]["comment"])}
+        assert shown == want, tag
+        assert {"__id__", "__sls__", "__run_num__", "start_time", "duration"} <= set(got[tag]), tag
+    assert reported == got, "what was streamed is what was returned"

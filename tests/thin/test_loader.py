@@ -1,0 +1,186 @@
+"""Modules are found by their virtual names, lazily, with Salt's dunders; what is missing is said in Salt's words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from thin import loader, runtime
+
+SHAPES = {
+    "thin.modules.one": "__virtualname__ = 'pack'\ndef __virtual__(): return (False, 'no tool')\ndef f(): return 1\n",
+    "thin.modules.two": "__virtualname__ = 'pack'\ndef __virtual__(): return __virtualname__\ndef f(): return 2\n",
+    "thin.modules.refused": "def __virtual__(): return (False, 'not here')\ndef f(): return 1\n",
+    "thin.modules.broken": "import nothing_of_this_name\ndef f(): return 1\n",
+    "thin.modules.alias": (
+        "from os.path import join\n__func_alias__ = {'list_': 'list'}\n__virtual_aliases__ = ('other',)\n"
+        "def list_(): return 'listed'\ndef _private(): pass\nvalue = 5\nsame = list_\n"
+    ),
+    "thin.modules.dunders": (
+        "def grain(name): return __grains__[name]\ndef call(): return __salt__['pack.f']()\n"
+        "def attribute(): return __salt__.pack.f()\ndef keep(v): __context__['v'] = v\ndef kept(): return __context__['v']\n"
+        "def opt(): return __opts__['id']\n"
+    ),
+    "thin.modules.started": "def __init__(opts): opts['started'] = opts.get('started', 0) + 1\ndef f(): return 1\n",
+}
+
+
+@pytest.fixture
+def modules(make_loaders: Callable[..., loader.Loaders]) -> loader.Loader:
+    return make_loaders(SHAPES).modules
+
+
+@pytest.mark.parametrize(
+    "name, args, value",
+    [
+        ("pack.f", (), 2),
+        ("alias.list", (), "listed"),
+        ("alias.same", (), "listed"),
+        ("other.list", (), "listed"),
+        ("dunders.grain", ("os",), "Debian"),
+        ("dunders.call", (), 2),
+        ("dunders.attribute", (), 2),
+        ("dunders.opt", (), "minion"),
+    ],
+)
+def test_found(modules: loader.Loader, name: str, args: tuple[Any, ...], value: Any) -> None:
+    assert name in modules
+    assert modules[name](*args) == value
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("alias.list_", "'alias.list_' is not available."),
+        ("alias.join", "'alias.join' is not available."),
+        ("alias._private", "'alias._private' is not available."),
+        ("alias.value", "'alias.value' is not available."),
+        ("nowhere.f", "'nowhere.f' is not available."),
+        ("refused.f", "'refused' __virtual__ returned False: not here"),
+        ("broken.f", "'broken' __virtual__ returned False: ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+    ],
+)
+def test_missing(modules: loader.Loader, name: str, text: str) -> None:
+    assert name not in modules
+    assert modules.get(name) is None
+    with pytest.raises(KeyError) as caught:
+        modules[name]
+    assert str(caught.value) == text
+
+
+def test_context_is_shared_between_modules(modules: loader.Loader) -> None:
+    modules["dunders.keep"]("kept")
+    assert modules["dunders.kept"]() == "kept"
+
+
+def test_nearest_names(make_loaders: Callable[..., loader.Loaders]) -> None:
+    assert make_loaders().modules.nearest("test.pnig")[0] == "test.ping"
+    assert make_loaders().modules.nearest("tset.ping") == ["test.ping"]
+
+
+def test_only_candidates_are_executed(make_loaders: Callable[..., loader.Loaders]) -> None:
+    loaders = make_loaders(SHAPES)
+    loaders.modules["pack.f"]
+    assert "started" not in loaders.opts
+    loaders.modules["started.f"]
+    loaders.modules["started.f"]
+    assert loaders.opts["started"] == 1
+
+
+def test_two_targets_do_not_see_each_other(make_loaders: Callable[..., loader.Loaders]) -> None:
+    first, second = make_loaders(SHAPES, grains={"os": "A"}), make_loaders(SHAPES, grains={"os": "B"})
+    assert [one.modules["dunders.grain"]("os") for one in (first, second, first)] == ["A", "B", "A"]
+
+
+def test_a_users_file_hides_the_built_in_one(make_loaders: Callable[..., loader.Loaders]) -> None:
+    loaders = make_loaders({"thin.modules.test": "def ping(): return 'mine'\n"})
+    assert loaders.modules["test.ping"]() == "mine"
+    assert "test.echo" not in loaders.modules
+
+
+def test_refused_modules_get_another_chance(make_loaders: Callable[..., loader.Loaders]) -> None:
+    source = "def __virtual__(): return bool(__grains__.get('tool'))\ndef f(): return 1\n"
+    loaders = make_loaders({"thin.modules.late": source}, grains={})
+    assert "late.f" not in loaders.modules
+    loaders.grains["tool"] = True
+    assert "late.f" not in loaders.modules
+    loaders.reconsider()
+    assert loaders.modules["late.f"]() == 1
+
+
+def test_listing_has_every_module(make_loaders: Callable[..., loader.Loaders]) -> None:
+    names = make_loaders().modules.keys()
+    assert {"cmd.run", "test.ping", "grains.get", "pillar.get", "config.get", "sys.doc", "log.debug"} <= set(names)
+    assert names == sorted(names)
+
+
+def test_controller_functions_are_marked_without_executing_anything() -> None:
+    marked = loader.controller_functions(runtime)
+    answered = [name for name in ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug") if name in marked]
+    assert answered == ["grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug"]
+    assert not [name for name in ("cmd.run", "test.ping", "sys.doc", "nowhere.f", "log.log") if name in marked]
+
+
+def test_marked_names_are_those_that_load(make_loaders: Callable[..., loader.Loaders]) -> None:
+    """What `ast` reads and what the loader then lets through are the same set."""
+    allowed = loader.Loaders({"id": "x"}, runtime, {"kernel": "Linux", "os": "Debian"}, {}, controller=True).modules
+    marked = set(loader.controller_functions(runtime))
+    assert set(allowed) <= marked
+    assert {name for name in marked if name not in allowed} == set()
+
+
+class Asked:
+    """Counts how often it is asked for its dict."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self) -> dict[str, Any]:
+        self.times += 1
+        return {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    "use, value",
+    [
+        (lambda lazy: lazy["a"], {"b": 1}),
+        (lambda lazy: lazy.get("zz", 5), 5),
+        (lambda lazy: "a" in lazy, True),
+        (len, 1),
+        (bool, True),
+        (dict, {"a": {"b": 1}}),
+        (lambda lazy: {**lazy}, {"a": {"b": 1}}),
+        (json.dumps, '{"a": {"b": 1}}'),
+        (copy.deepcopy, {"a": {"b": 1}}),
+        (copy.copy, {"a": {"b": 1}}),
+        (list, ["a"]),
+        (lambda lazy: lazy == {"a": {"b": 1}}, True),
+        (lambda lazy: lazy.copy(), {"a": {"b": 1}}),
+    ],
+)
+def test_lazy_dict_is_fetched_once_at_first_use(use: Callable[[Any], Any], value: Any) -> None:
+    asked = Asked()
+    lazy = loader.LazyDict(asked)
+    assert asked.times == 0
+    assert use(lazy) == value
+    assert use(lazy) == value
+    assert asked.times == 1
+
+
+def test_lazy_dict_that_cannot_be_fetched_is_asked_again() -> None:
+    answers: list[Any] = [OSError("gone"), {"a": 1}]
+
+    def fetch() -> dict[str, Any]:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+    lazy = loader.LazyDict(fetch)
+    with pytest.raises(OSError, match="gone"):
+        lazy["a"]
+    assert lazy["a"] == 1
