@@ -48,6 +48,8 @@ MACS = (
     "hmac-sha2-512",
 )  # fmt: skip
 CLOSE_TIMEOUT = 3.0
+#: How a server that has enough to do sends us away.
+_BUSY = re.compile("Not allowed at this time|MaxStartups|[Tt]oo many connections")
 _RAW = dict.fromkeys((asyncssh.PTY_ECHO, asyncssh.PTY_ICANON, asyncssh.PTY_ISIG, asyncssh.PTY_IEXTEN, asyncssh.PTY_OPOST, asyncssh.PTY_ONLCR, asyncssh.PTY_ICRNL, asyncssh.PTY_INLCR, asyncssh.PTY_IGNCR, asyncssh.PTY_IXON, asyncssh.PTY_IXOFF, asyncssh.PTY_ISTRIP, asyncssh.PTY_PARMRK, asyncssh.PTY_INPCK, asyncssh.PTY_ECHOE, asyncssh.PTY_ECHOK, asyncssh.PTY_ECHONL), 0)  # fmt: skip
 
 
@@ -248,6 +250,8 @@ class _Login:
                 if not self._dropped(exc):
                     raise self._explain(exc) from exc
                 self.drops += 1
+                if self.drops == 2 and self.jump is None and not self.settings.get("ProxyCommand"):
+                    await self._probe()
                 log.debug("%s: dropped before the login (%s), trying again", self.target.id, exc)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
                 pause = min(2 * pause, 2.0)
@@ -374,8 +378,26 @@ class _Login:
             return False
         if isinstance(exc, (asyncssh.ConnectionLost, ConnectionResetError, BrokenPipeError)):
             return True
-        text = str(exc)
-        return bool(re.search(r"Not allowed at this time|MaxStartups|[Tt]oo many connections", text))
+        return bool(_BUSY.search(str(exc)))
+
+    async def _probe(self) -> None:
+        """Look at what answers there: a server that drops us may be no SSH server. Raises TargetError then."""
+        try:
+            reader, writer = await asyncio.open_connection(self.settings.host, self.settings.port)
+        except OSError:
+            return
+        try:
+            writer.write(b"SSH-2.0-pushsalt\r\n")
+            said = (await asyncio.wait_for(reader.read(256), 2)).decode("utf-8", "replace")
+        except (OSError, asyncio.TimeoutError):
+            return
+        finally:
+            writer.close()
+        if said and "SSH-" not in said and not _BUSY.search(said):
+            raise TargetError(
+                "ssh_protocol", f"{self.target.id}: {self.settings.host} port {self.settings.port} is no SSH server: "
+                f"it says {printable(said)[:80]!r}", "correct `port`",
+            )  # fmt: skip
 
     def too_late(self, bound: float) -> TargetError:
         where = f"{self.settings.host} port {self.settings.port}"

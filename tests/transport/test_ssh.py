@@ -1,0 +1,414 @@
+"""Logging in to real sshds: what works, and the kind of error of each thing that does not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.errors import TargetError
+from pushsalt.model import Secret, Target
+from pushsalt.transport import ConnectOptions, connect
+from tests.beds import sshd
+from tests.beds.sshd import SshdBed, free_port, keygen
+
+pytestmark = [
+    pytest.mark.sshd,
+    pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
+]
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
+    with sshd.sshd_bed(tmp_path_factory.mktemp("bed"), 2) as bed:
+        yield bed
+
+
+@pytest.fixture
+def options(bed: SshdBed) -> ConnectOptions:
+    return ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(), connect_timeout=8)
+
+
+def target(bed: SshdBed, id: str = "t1", **changes: Any) -> Target:
+    host = bed.targets[id].host()
+    values = {"host": host["host"], "port": host["port"], "user": host["user"], "priv": (host["priv"],), "agent": False}
+    return Target(id, **{**values, **changes})
+
+
+async def run(target: Target, options: ConnectOptions, *words: str) -> bytes:
+    connection = await connect(target, options)
+    try:
+        stream = await connection.open(words or ("/bin/echo", "here"))
+        output = b""
+        while piece := await stream.read():
+            output += piece
+        await stream.wait_closed()
+        assert stream.exit_status == 0, bytes(stream.stderr)
+        return output
+    finally:
+        await connection.close()
+
+
+async def refused(target: Target, options: ConnectOptions) -> TargetError:
+    with pytest.raises(TargetError) as caught:
+        await run(target, options)
+    error = caught.value
+    assert error.message.startswith(f"{target.id}: ") and error.hint and error.message.isprintable()
+    return error
+
+
+async def test_a_command_runs_with_its_words_kept(bed, options):
+    assert await run(target(bed), options, "/bin/echo", "a  b", "$HOME", "*") == b"a  b $HOME *\n"
+
+
+async def test_a_terminal_keeps_bytes(bed, options):
+    connection = await connect(target(bed), options)
+    stream = await connection.open(["/bin/cat"], pty=True)
+    data = bytes(range(256)) * 64
+    stream.write(data)
+    await stream.drain()
+    got = b""
+    while len(got) < len(data):
+        got += await stream.read()
+    stream.close()
+    await connection.close()
+    assert got == data
+
+
+async def test_a_slow_reader_stops_the_sender(bed, options):
+    connection = await connect(target(bed), options)
+    stream = await connection.open(["/bin/sh", "-c", "head -c 30000000 /dev/zero"])
+    await asyncio.sleep(0.5)
+    assert stream._inbox._size < 8_000_000
+    total = 0
+    while piece := await stream.read():
+        total += len(piece)
+    await connection.close()
+    assert total == 30_000_000
+
+
+# --- the network
+
+
+@contextlib.asynccontextmanager
+async def peer(answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]) -> AsyncIterator[int]:
+    """A server that is no sshd; its port."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            await answer(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+async def silent(reader, writer):
+    await reader.read()
+
+
+async def drip(reader, writer):
+    while True:
+        writer.write(b"x\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def web(reader, writer):
+    await reader.readline()
+    writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>\x1b[31mno</html>")
+    await writer.drain()
+
+
+async def slam(reader, writer):
+    writer.write(b"Exceeded MaxStartups\r\n")
+
+
+@pytest.mark.parametrize(
+    "answer, kind, words",
+    [
+        (silent, "connect_timeout", "key exchange"),
+        (drip, "connect_timeout", "key exchange"),
+        (web, "ssh_protocol", ""),
+        (slam, "connect_timeout", "before the login"),
+    ],
+    ids=["silent", "drip", "web", "slam"],
+)
+async def test_peers_that_are_no_ssh_server(bed, options, answer, kind, words):
+    async with peer(answer) as port:
+        error = await refused(target(bed, port=port, timeout=1.5), options)
+    assert error.kind == kind and words in error.message
+
+
+@pytest.mark.parametrize(
+    "host, kind",
+    [("no-such-host.invalid", "dns_failure"), ("127.0.0.1", "connection_refused"), ("localhost", "connection_refused")],
+)
+async def test_no_way_to_the_port(bed, options, host, kind):
+    assert (await refused(target(bed, host=host, port=free_port()), options)).kind == kind
+
+
+async def test_an_address_that_cannot_be_reached(bed, options):
+    error = await refused(target(bed, host="255.255.255.255", timeout=3), options)
+    assert error.kind in ("unreachable", "connect_timeout")
+
+
+async def test_a_drop_before_the_login_is_tried_again(bed, options):
+    drops = 2
+    real = bed.targets["t1"].port
+
+    async def moody(reader, writer):
+        nonlocal drops
+        if drops:
+            drops -= 1
+            return
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", real)
+
+        async def pump(source, sink):
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+            sink.close()
+
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+
+    async with peer(moody) as port:
+        kind, key = Path(f"{bed.host_key}.pub").read_text().split()[:2]
+        hosts = bed.root / "known_moody"
+        hosts.write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+        moody_options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), connect_timeout=8)
+        assert await run(target(bed, port=port), moody_options) == b"here\n"
+    assert drops == 0
+
+
+async def test_no_common_algorithm(bed, options):
+    with SshdBed(bed.root / "old") as old:
+        old.add("old", ["KexAlgorithms diffie-hellman-group-exchange-sha256"])
+        old.wait()
+        options = ConnectOptions(known_hosts=(old.known_hosts,), ssh_config=())
+        assert (await refused(target(old, "old"), options)).kind == "ssh_protocol"
+
+
+# --- host keys
+
+
+async def test_an_unknown_host_key_is_refused_before_any_credential(bed, tmp_path):
+    hosts = tmp_path / "known_hosts"
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=())
+    error = await refused(target(bed, passwd=Secret("secret-word")), options)
+    assert error.kind == "host_key_unknown" and "SHA256:" in error.message and "--accept-new-host-keys" in error.hint
+    fingerprint = subprocess.run(["ssh-keygen", "-lf", f"{bed.host_key}.pub"], capture_output=True, text=True).stdout
+    assert fingerprint.split()[1] in error.message
+    assert not hosts.exists()
+
+
+async def test_new_host_keys_are_accepted_once_and_kept(bed, tmp_path):
+    hosts = tmp_path / "dir" / "known_hosts"
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), accept_new_host_keys=True)
+    for _ in range(2):
+        assert await run(target(bed), options) == b"here\n"
+    assert len(hosts.read_text().splitlines()) == 1 and hosts.stat().st_mode & 0o777 == 0o600
+    assert await run(target(bed), ConnectOptions(known_hosts=(hosts,), ssh_config=())) == b"here\n"
+
+
+async def test_a_changed_host_key_is_refused_even_when_new_ones_are_accepted(bed, tmp_path):
+    keygen(tmp_path / "other", "ecdsa")
+    hosts = tmp_path / "known_hosts"
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    before = f"# mine\n[127.0.0.1]:{bed.targets['t1'].port} {key}\n"
+    hosts.write_text(before)
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), accept_new_host_keys=True)
+    error = await refused(target(bed), options)
+    assert error.kind == "host_key_changed" and f"{hosts}:2" in error.message
+    assert hosts.read_text() == before
+
+
+async def test_a_revoked_host_key(bed, tmp_path):
+    hosts = tmp_path / "known_hosts"
+    key = " ".join(Path(f"{bed.host_key}.pub").read_text().split()[:2])
+    hosts.write_text(f"{bed.known_hosts.read_text()}@revoked * {key}\n")
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), accept_new_host_keys=True)
+    assert (await refused(target(bed), options)).kind == "host_key_revoked"
+
+
+async def test_hashed_names_and_patterns(bed, tmp_path):
+    hosts = tmp_path / "known_hosts"
+    shutil.copy(bed.known_hosts, hosts)
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(hosts)], check=True, capture_output=True)
+    assert "127.0.0.1" not in hosts.read_text()
+    assert await run(target(bed), ConnectOptions(known_hosts=(hosts,), ssh_config=())) == b"here\n"
+    key = " ".join(Path(f"{bed.host_key}.pub").read_text().split()[:2])
+    for patterns, known in (("[127.0.0.*]:*", True), ("[127.0.0.*]:*,![127.0.0.1]:*", False), ("127.0.0.1", True)):
+        hosts.write_text(f"{patterns} {key}\n")
+        options = ConnectOptions(known_hosts=(hosts,), ssh_config=())
+        if known:
+            assert await run(target(bed), options) == b"here\n"
+        else:
+            assert (await refused(target(bed), options)).kind == "host_key_unknown"
+
+
+async def test_host_certificates(bed, tmp_path):
+    keygen(tmp_path / "ca")
+    with SshdBed(tmp_path / "certified") as certified:
+        sign = ["ssh-keygen", "-q", "-s", str(tmp_path / "ca"), "-I", "id", "-h", "-n", "127.0.0.1"]
+        subprocess.run([*sign, f"{certified.host_key}.pub"], check=True)
+        certified.add("c", [f"HostCertificate {certified.host_key}-cert.pub"])
+        certified.wait()
+        ca = (tmp_path / "ca.pub").read_text()
+        hosts = tmp_path / "known_hosts"
+        hosts.write_text(f"@cert-authority * {ca}")
+        options = ConnectOptions(known_hosts=(hosts,), ssh_config=())
+        assert await run(target(certified, "c"), options) == b"here\n"
+        assert (await refused(target(bed), options)).kind == "host_key_unknown"
+
+
+# --- credentials
+
+
+async def test_a_key_that_is_not_authorized(bed, options, tmp_path):
+    keygen(tmp_path / "stranger")
+    error = await refused(target(bed, priv=(str(tmp_path / "stranger"),)), options)
+    assert error.kind == "auth_failed" and "stranger" in error.message
+
+
+async def test_a_password_where_none_is_taken(bed, options, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    error = await refused(target(bed, priv=(), passwd=Secret("hunter2hunter2")), options)
+    assert error.kind == "auth_failed" and "hunter2" not in error.message + error.hint + repr(error)
+
+
+async def test_no_credential_at_all(bed, options, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert (await refused(target(bed, priv=()), options)).kind == "auth_failed"
+
+
+async def test_a_locked_key_needs_its_passphrase(bed, options, tmp_path):
+    key = tmp_path / "locked"
+    shutil.copy(bed.key, key)
+    key.chmod(0o600)
+    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "open sesame", "-P", "", "-f", str(key)], check=True)
+    without = await refused(target(bed, priv=(str(key),)), options)
+    wrong = await refused(target(bed, priv=(str(key),), priv_passwd=Secret("closed")), options)
+    assert (without.kind, wrong.kind) == ("key_unusable", "key_unusable")
+    assert "passphrase" in without.message and "closed" not in wrong.message
+    right = target(bed, priv=(str(key),), priv_passwd=Secret("open sesame"))
+    assert await run(right, options) == b"here\n"
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda key: key.chmod(0o644), "chmod 600"),
+        (lambda key: key.unlink(), "cannot be read"),
+        (lambda key: key.write_text("nonsense"), "no private key"),
+    ],
+    ids=["readable by others", "missing", "nonsense"],
+)
+async def test_unusable_keys(bed, options, tmp_path, spoil, words):
+    key = tmp_path / "key"
+    shutil.copy(bed.key, key)
+    key.chmod(0o600)
+    spoil(key)
+    error = await refused(target(bed, priv=(str(key),)), options)
+    assert error.kind == "key_unusable" and words in error.message + error.hint
+
+
+async def test_a_user_certificate_beside_the_key(bed, tmp_path):
+    keygen(tmp_path / "ca")
+    keygen(tmp_path / "user")
+    sign = ["ssh-keygen", "-q", "-s", str(tmp_path / "ca"), "-I", "id", "-n", getpass.getuser()]
+    subprocess.run([*sign, str(tmp_path / "user.pub")], check=True)
+    with SshdBed(tmp_path / "certified") as certified:
+        certified.add("c", [f"TrustedUserCAKeys {tmp_path / 'ca.pub'}", "AuthorizedKeysFile none"])
+        certified.wait()
+        options = ConnectOptions(known_hosts=(certified.known_hosts,), ssh_config=())
+        assert await run(target(certified, "c", priv=(str(tmp_path / "user"),)), options) == b"here\n"
+
+
+async def test_the_agent_is_asked_once_for_all(bed, tmp_path, monkeypatch):
+    socket = tmp_path / "agent"
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
+    try:
+        while not socket.exists():
+            await asyncio.sleep(0.01)
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
+        monkeypatch.setenv("HOME", str(tmp_path))
+        subprocess.run(["ssh-add", "-q", str(bed.key)], check=True)
+        options = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=())
+        targets = [target(bed, id, priv=(), agent=True) for id in ("t1", "t2")]
+        assert await asyncio.gather(*(run(one, options) for one in targets)) == [b"here\n"] * 2
+        assert len(options.shared["ssh"].keys._clients) == 1
+        options.shared["ssh"].keys.close()
+    finally:
+        agent.terminate()
+        agent.wait()
+
+
+# --- ssh_config
+
+
+async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
+    place = bed.targets["t1"].host()
+    config = tmp_path / "config"
+    config.write_text(
+        f"Host alias other\n  HostName 127.0.0.1\n  Port {place['port']}\n  User {place['user']}\n  IdentityFile {place['priv']}\n"
+        "Match originalhost alias\n  ServerAliveInterval 7\n"
+        "Host *\n  PubkeyAuthentication maybe\n  SomethingNew yes\n  GSSAPIAuthentication yes\n  StrictHostKeyChecking no\n"
+    )
+    options = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+    assert await run(Target("alias", agent=False), options) == b"here\n"
+    error = await refused(Target("alias", agent=False, port=free_port()), options)
+    assert error.kind == "connection_refused"
+
+
+async def test_ssh_options_of_a_roster(bed, tmp_path, caplog):
+    harmless = (f"UserKnownHostsFile={tmp_path / 'hosts'}", "StrictHostKeyChecking=accept-new", "GlobalKnownHostsFile=none")
+    marker = tmp_path / "executed"
+    harmful = (f"ProxyCommand=touch {marker}", f"LocalCommand=touch {marker}", "PermitLocalCommand=yes")
+    options = ConnectOptions(ssh_config=())
+    assert await run(target(bed, ssh_options=(*harmless, *harmful)), options) == b"here\n"
+    assert (tmp_path / "hosts").exists() and not marker.exists()
+    assert "ProxyCommand is not supported" in caplog.text
+
+
+# --- jump hosts
+
+
+def jumping(bed: SshdBed, **changes: Any) -> ConnectOptions:
+    return ConnectOptions(
+        known_hosts=(bed.known_hosts,), ssh_config=(), inventory={"bastion": target(bed, "t2", **changes)}, connect_timeout=8
+    )
+
+
+async def test_a_jump_host_is_connected_to_once(bed):
+    options = jumping(bed)
+    found = await asyncio.gather(*(run(target(bed, jump=("bastion",)), options) for _ in range(4)))
+    assert found == [b"here\n"] * 4
+    assert options.shared["ssh"].jumps == {}  # and closed when the last one was
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [({"port": 1}, "refused"), ({"priv": ("/nowhere",)}, "private key"), ({"host": "no-such.invalid"}, "resolve")],
+    ids=["refused", "key", "dns"],
+)
+async def test_a_jump_host_that_fails_fails_those_behind_it(bed, changes, words):
+    options = jumping(bed, **changes)
+    error = await refused(target(bed, jump=("bastion",)), options)
+    assert error.kind == "jump_failed" and "t2" in error.message and words in error.message
+
+
+async def test_what_the_jump_host_cannot_reach(bed):
+    options = jumping(bed)
+    error = await refused(target(bed, port=free_port(), jump=("bastion",)), options)
+    assert error.kind == "connection_refused" and "jump host" in error.message
