@@ -1,7 +1,7 @@
 """Runs inside a test machine, on its own Python: steps from stdin, what came of them as a Python literal on stdout.
 
-A step is a chunk (state, fun, args …) for the engine, a shell command, or a call of an execution function. Each has
-loaders of its own, as a run has.
+A step is a chunk (state, fun, args …) for the engine, a run of several, a shell command, or a call of an execution
+function. Each has loaders of its own, as a run has.
 """
 
 import ast
@@ -39,6 +39,8 @@ def take(step, known_grains):
             return loaders.modules[step["call"]](*step.get("args", ()), **step.get("kwargs", {}))
         except SaltException as exc:
             return "{}: {}".format(type(exc).__name__, exc)  # noqa: UP032  (runs on the machine's Python)
+    if "run" in step:
+        return [ret["result"] for ret in Engine(loaders).run([chunk(one) for one in step["run"]]).values()]
     low = chunk(step)
     if low["fun"] == "mod_watch":  # what the engine does for a watched change, without one
         low.pop("__id__")
@@ -50,4 +52,6 @@ def take(step, known_grains):
 
 
 known = grains.collect(OPTS)
-print("\n@@@" + repr([take(step, known) for step in ast.literal_eval(sys.stdin.read())]))
+asked = ast.literal_eval(sys.stdin.buffer.read().decode("utf-8"))  # whatever the locale
+came = "\n@@@" + repr([take(step, known) for step in asked])
+sys.stdout.buffer.write(came.encode("utf-8", "surrogateescape"))

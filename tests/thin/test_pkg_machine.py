@@ -66,3 +66,54 @@ def test_a_change_behind_the_back_is_seen(machine):
     )
     (machine.root / "opt/steps/behind.py").write_text(script)
     assert machine.shell("python3 -I -S /opt/steps/behind.py").strip() == "['', '1.0', '']"
+
+
+def test_the_lists_are_refreshed_once_in_a_run_and_only_when_needed(machine):
+    """The first state that installs something refreshes; a dry run and states with nothing to do never do."""
+    machine.shell("echo 'APT::Update::Pre-Invoke {\"echo x >> /run/updates\";};' > /etc/apt/apt.conf.d/99count")
+
+    def updates(*chunks, **more):
+        came = steps.take(machine, [{"sh": "rm -f /run/updates"}, {"run": list(chunks), **more}, {"sh": "cat /run/updates"}])
+        return came[2].count("x\n"), came[1]
+
+    def installed(name, **args):
+        return {"state": "pkg.installed", "args": {"name": name, **args}}
+
+    purge = {"state": "pkg.purged", "args": {"name": "x", "pkgs": ["gamma", "delta"]}}
+    steps.take(machine, [purge])
+    assert updates(installed("gamma"), installed("delta"), test=True) == (0, [None, None])
+    assert updates(installed("gamma"), installed("delta")) == (1, [True, True])
+    assert updates(installed("gamma"), installed("delta")) == (0, [True, True])
+    assert updates(purge, installed("gamma", refresh=False)) == (0, [True, True])
+    assert updates(purge, installed("gamma", cache_valid_time=3600)) == (0, [True, True])
+    assert updates(purge, installed("gamma", refresh=True), installed("delta", refresh=True)) == (2, [True] * 3)
+    assert updates(purge, installed("delta", version="0.2", refresh=True)) == (0, [True, True])
+    steps.take(machine, [purge])
+
+
+def test_aggregated_states_are_one_transaction(machine):
+    chunks = [
+        {"state": "pkg.installed", "args": {"name": "gamma", "aggregate": True}},
+        {"state": "pkg.installed", "args": {"name": "delta", "version": "0.1", "aggregate": True}},
+        {"state": "pkg.installed", "args": {"name": "x", "pkgs": ["alpha", {"asker": "1.0"}], "aggregate": True}},
+    ]
+    purge = {"state": "pkg.purged", "args": {"name": "x", "pkgs": ["gamma", "delta", "alpha", "asker"]}}
+    count = {"sh": "grep -c ^Commandline /var/log/apt/history.log; dpkg-query -W -f '${Version}' delta"}
+    came = steps.take(machine, [purge, {"sh": "rm -f /var/log/apt/history.log"}, {"run": chunks}, count, purge])
+    assert (came[2], came[3]) == ([True] * 3, "1\n0.1")
+
+
+def test_a_name_is_never_an_option_or_an_order(machine):
+    """apt-get takes ``name-`` for "remove it", and words that begin with a dash for options."""
+    came = steps.take(
+        machine,
+        [
+            {"state": "pkg.installed", "args": {"name": "gamma"}},
+            {"state": "pkg.installed", "args": {"name": "gamma-"}},
+            {"state": "pkg.installed", "args": {"name": "--purge"}},
+            {"state": "pkg.removed", "args": {"name": "--help"}},
+            {"call": "pkg.version", "args": ["gamma"]},
+        ],
+    )
+    assert [ret["result"] for ret in came[:4]] == [True, False, False, True]
+    assert came[4] == "1.0"

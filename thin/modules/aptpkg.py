@@ -500,6 +500,9 @@ def _resolve(params, ignore_epoch, fromrepo):
                 )
                 continue
             number = found
+        if pkg.endswith("-"):  # to apt-get that means: remove it
+            errors.append("%s is not the name of a package" % pkg)
+            continue
         wanted.append((pkg, number, "%s=%s" % (pkg, number) if number else pkg))
     return wanted, errors
 

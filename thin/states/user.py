@@ -41,7 +41,8 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
     ret = _ret(name, True, "User %s is present and up to date" % name)
     wanted = {
         "uid": _number(uid), "gid": _number(gid), "home": home, "createhome": createhome, "shell": shell,
-        "password": password, "enforce_password": enforce_password, "empty_password": empty_password,
+        "password": None if password is None else str(password), "enforce_password": enforce_password,
+        "empty_password": empty_password,
         "password_lock": password_lock, "remove_groups": remove_groups,
         "date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays,
         "expire": expire or None,
