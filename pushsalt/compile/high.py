@@ -6,7 +6,6 @@ Salt: BaseHighState.render_highstate, render_state.
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -114,11 +113,15 @@ class HighBuilder:
             include = []
         for env, name in self._includes(include, sls, saltenv, rendered, matches):
             if (env, name) not in self._rendered:
+                seen = len(self.problems)
                 included = self._state(name, env, matches)
+                # A conflict is said before what else is wrong in the included SLS, as in Salt.
+                inner, self.problems[seen:] = self.problems[seen:], []
                 for id_, body in included.items():
                     if not is_meta(id_):
                         body.setdefault("__sls_included_from__", []).append(sls)
                 self._merge(state, included)
+                self.problems += inner
         if self._auto_order:
             self._number(state)
         return state
@@ -161,12 +164,11 @@ class HighBuilder:
             if not isinstance(body, dict):
                 self._report(f"Extension name '{id_}' in SLS '{sls}' is not a dictionary", origin, id_)
                 continue
-            plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
-            plain = {"__sls__": sls, "__env__": origin["__env__"], **plain}
-            for key, value in body.items():
-                if _is_dotted(key, value):
-                    module, function = key.split(".")[:2]
-                    plain[module] = [*value, function]
+            plain: dict[Any, Any] = {**origin}
+            plain.update((key, _copy(value)) for key, value in body.items() if _is_sound(key, value))
+            for key in [key for key, value in plain.items() if _is_dotted(key, value)]:
+                module, function = key.split(".")[:2]
+                plain[module] = [*plain.pop(key), function]
             bodies[id_] = plain
         state.setdefault("__extend__", []).append(bodies)
 
@@ -281,7 +283,9 @@ def declarations(
         if not isinstance(body, dict):
             problems.append((id_, f"ID {id_} in {place} is not a dictionary"))
             continue
-        plain = {key: _copy(value) for key, value in body.items() if not _is_dotted(key, value)}
+        plain = {
+            key: _copy(value) for key, value in body.items() if _is_sound(key, value) and not _is_dotted(key, value)
+        }
         for key, value in body.items():
             if not _is_dotted(key, value):
                 continue
@@ -297,6 +301,15 @@ def declarations(
     return high, problems
 
 
+def _is_sound(key: object, value: object) -> bool:
+    """Whether a body may bring this key: any but the compiler's own, and those as the compiler writes them."""
+    if key in ("__sls__", "__env__"):
+        return isinstance(value, str)
+    if key == "__sls_included_from__":
+        return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return True
+
+
 def _is_dotted(key: object, value: object) -> bool:
     """Whether a declaration's key is ``module.function``. Only lists count: anything else is refused later."""
     return isinstance(key, str) and "." in key and not key.startswith("_") and isinstance(value, list)
@@ -309,11 +322,10 @@ def _copy(value: Any) -> Any:
 
 def _absolute(name: str, sls: str, is_init: bool) -> str | None:
     """``.x`` and ``..x`` as an SLS name, seen from ``sls``; None when it leads out of the tree."""
-    dots, rest = re.fullmatch(r"(\.+)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]  # begins with a dot
+    rest = name.lstrip(".")
+    levels = len(name) - len(rest)
     parts = sls.split(".") + (["init"] if is_init else [])
-    if len(dots) > len(parts):
-        return None
-    return ".".join([*parts[: -len(dots)], rest])
+    return None if levels > len(parts) else ".".join([*parts[:-levels], rest])
 
 
 def _render_text(text: str, sls: str, saltenv: str) -> str:

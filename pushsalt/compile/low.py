@@ -11,6 +11,9 @@ from pushsalt.compile.source import High
 from pushsalt.compile.words import is_meta
 from pushsalt.model import Chunk
 
+#: What a chunk is and where it comes from: no argument of this name can change that.
+_IDENTITY = frozenset(("state", "fun", "__id__", "__sls__", "__env__", "__sls_included_from__"))
+
 
 def chunks_of(high: High) -> Iterator[Chunk]:
     """The chunks of verified high data, in its order and not yet sorted by requisites.
@@ -39,7 +42,7 @@ def _chunks_of_declaration(id_: str, body: Mapping[str, Any], module: str, args:
                     names.extend(name for name in value or () if name not in names)
                 elif key == "name" and not isinstance(value, str):
                     chunk["name"] = id_
-                elif key != "state":  # would turn the chunk into another one
+                elif key not in _IDENTITY:
                     chunk[key] = value
     if function is None:  # refused by verify_high
         return
@@ -57,7 +60,9 @@ def _named(entry: Any) -> dict[str, Any]:
     [(name, overrides)] = entry.items()
     named: dict[str, Any] = {"name": name}
     for override in overrides:
-        named.update(override)
+        named.update((key, value) for key, value in override.items() if key not in _IDENTITY)
+    if not isinstance(named["name"], str):
+        named["name"] = name
     return named
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,7 +122,12 @@ def _gather(tree: StateTree, options: TopOptions, available: Available, result: 
         )
     for env, of_env in tops.items():
         done: set[str] = set()
-        for pattern in of_env[0].pop("include", None) or ():
+        include = of_env[0].pop("include", None) or []
+        if not isinstance(include, list):
+            text = f"Include Declaration in the top file of saltenv {env} is not formed as a list"
+            result.problems.append(Problem(text))
+            continue
+        for pattern in include:
             for sls in available.match(env, str(pattern)):
                 if sls not in done:
                     done.add(sls)
@@ -198,8 +203,7 @@ def _merge_all(tops: Mapping[str, list[Top]]) -> Top:
     merged: Top = {}
     for env, section in (each for of_env in tops.values() for each in _sections(of_env)):
         targets = merged.setdefault(env, {})
-        for target in section:
-            items = section[target]
+        for target, items in _targets(section).items():
             targets[target] = _joined(targets[target], items) if target in targets else items
     return merged
 
@@ -212,7 +216,13 @@ def _joined(old: list[Any], new: list[Any]) -> list[Any]:
 
 
 def _add(merged: Top, env: Any, section: Any) -> None:
-    merged.setdefault(env, {}).update((target, section[target]) for target in section)
+    merged.setdefault(env, {}).update(_targets(section))
+
+
+def _targets(section: Any) -> dict[Any, Any]:
+    if not isinstance(section, dict):
+        raise TypeError(section)
+    return section
 
 
 # check and match -----------------------------------------------------------------------------------------------------
@@ -231,23 +241,29 @@ def verify_top(top: Any) -> list[Problem]:
         if not isinstance(section, dict):
             texts.append(f"The top file matches for saltenv {saltenv} are not formatted as a dict")
             continue
-        for expression, items in section.items():
-            if not isinstance(items, list):
-                texts.append(
-                    f"Malformed topfile: state declarations for matcher {expression!r} in saltenv {saltenv!r} are not "
-                    f"formed as a list (got {type(items).__name__})"
-                )
-                continue
-            for item in items:
-                if isinstance(item, dict):
-                    texts.extend(
-                        f"Improperly formatted top file matcher in saltenv {item}: {value} file"
-                        for value in item.values()
-                        if not value
-                    )
-                elif item == "":
-                    texts.append(f"Environment {saltenv} contains an empty sls index")
+        texts += _verify_section(saltenv, section)
     return [Problem(text) for text in texts]
+
+
+def _verify_section(saltenv: Any, section: dict[Any, Any]) -> Iterator[str]:
+    for expression, items in section.items():
+        if not isinstance(items, list):
+            yield (
+                f"Malformed topfile: state declarations for matcher {expression!r} in saltenv {saltenv!r} are not "
+                f"formed as a list (got {type(items).__name__})"
+            )
+            continue
+        for item in items:
+            if isinstance(item, dict):
+                for key, value in item.items():
+                    if not value:
+                        yield f"Improperly formatted top file matcher in saltenv {item}: {value} file"
+                    elif key == "subfilter" and isinstance(value, dict):
+                        yield from _verify_section(saltenv, value)
+                    elif key == "subfilter":
+                        yield f"The subfilter of matcher {expression!r} in saltenv {saltenv!r} is not formed as a dict"
+            elif item == "":
+                yield f"Environment {saltenv} contains an empty sls index"
 
 
 def match_type(items: Iterable[Any]) -> str:

@@ -60,10 +60,8 @@ def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Ite
                 )
         elif isinstance(arg, dict) and arg:
             key = first_key(arg)
-            if key == "names" and not isinstance(arg[key], list):
-                yield f"The 'names' argument in state '{id_}' in SLS '{sls}' needs to be formed as a list"
-            if key == "names" and isinstance(arg[key], list):
-                yield from _verify_names(id_, sls, arg[key])
+            if "names" in arg:
+                yield from _verify_names(id_, sls, arg["names"])
             if key in REQUISITE_LISTS:
                 yield from _verify_requisite(id_, sls, key, arg[key])
                 if len(arg) != 1:
@@ -77,8 +75,11 @@ def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Ite
         )
 
 
-def _verify_names(id_: Any, sls: Any, names: list[Any]) -> Iterator[str]:
-    """Salt fails on these with a traceback; each is a name, or one name with a list of its own arguments."""
+def _verify_names(id_: Any, sls: Any, names: Any) -> Iterator[str]:
+    """Each is a name, or one name with a list of its own arguments; Salt has a traceback for other entries."""
+    if not isinstance(names, list):
+        yield f"The 'names' argument in state '{id_}' in SLS '{sls}' needs to be formed as a list"
+        return
     for name in names:
         if isinstance(name, dict):
             overrides = next(iter(name.values()), None)

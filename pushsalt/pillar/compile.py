@@ -172,7 +172,7 @@ class _Compiler:
             self.errors.append(f"Include Declaration in SLS '{sls}' is not formed as a list")
             return own
         parent = sls.split(".") if found.is_init else sls.split(".")[:-1]
-        parts = list(self._included(include, parent, env, rendered, ignored, defaults))
+        parts = list(self._included(include, sls, parent, env, rendered, ignored, defaults))
         if self._opts.get("pillar_includes_override_sls"):
             parts.insert(0, own)
         else:
@@ -185,6 +185,7 @@ class _Compiler:
     def _included(
         self,
         include: list[Any],
+        sls: str,
         parent: list[str],
         env: str,
         rendered: dict[str, Any],
@@ -199,8 +200,13 @@ class _Compiler:
                 options = options if isinstance(options, dict) else {}
                 # As in Salt, they hold for the entries below as well, until others are given.
                 defaults, key = options.get("defaults") or {}, options.get("key")
+                if not isinstance(defaults, dict) or not isinstance(key, str | None):
+                    self.errors.append(
+                        f"Badly formatted include {entry} in SLS '{sls}': key is text, defaults a mapping"
+                    )
+                    defaults, key = {}, None
             if not isinstance(entry, str):
-                self.errors.append(f"Badly formatted include {entry} in SLS '{'.'.join(parent)}'")
+                self.errors.append(f"Badly formatted include {entry} in SLS '{sls}'")
                 continue
             # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all that it
             # finds; an SLS found twice counts first with, then without what that includes itself.
@@ -268,14 +274,11 @@ def _decrypt(
     option = opts.get("decrypt_pillar")
     if not option or decrypt is None:
         return []
-    if isinstance(option, list):
-        entries = [
-            (key, rend) for item in option for key, rend in (item if isinstance(item, dict) else {item: None}).items()
-        ]
-    elif isinstance(option, dict):
-        entries = list(option.items())
-    else:
-        return ["decrypt_pillar config option is malformed"]
+    entries: list[tuple[Any, Any]] = []
+    for item in option if isinstance(option, list) else [option]:
+        if not isinstance(item, dict | str):
+            return ["decrypt_pillar config option is malformed"]
+        entries += item.items() if isinstance(item, dict) else [(item, None)]
     errors = []
     for key, renderer in entries:
         *path, last = str(key).split(opts.get("decrypt_pillar_delimiter") or ":")

@@ -77,9 +77,12 @@ class MergedTop:
         top = self._render(lambda: tree.render_file(state_top, env), "Rendering Primary Top file failed")
         if top is None:
             return
-        include = top.pop("include", None)
+        include = top.pop("include", None) or []
         yield top
-        for sls in dict.fromkeys(str(name) for name in include or ()):
+        if not isinstance(include, list):
+            self.errors.append(f"Include Declaration in the pillar top file of '{env}' is not formed as a list")
+            return
+        for sls in dict.fromkeys(str(name) for name in include):
             failed = f"Rendering Top file {sls} failed"
             included = self._render(lambda sls=sls: tree.render_sls(sls, env, {}), failed)  # type: ignore[misc]
             if included is None:
