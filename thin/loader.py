@@ -372,9 +372,10 @@ class ControllerFunctions(object):
 
     def _of(self, module):
         if module not in self._known:
-            found = self._known[module] = set()
+            found = set()
             for name in self._index.get(module, ()):
                 found |= marked(self._runtime.source("thin.modules." + name))
+            self._known[module] = found  # only when it is whole: the controller's threads share this
         return self._known[module]
 
 

@@ -45,10 +45,13 @@ def run(
         TERMINAL.get(),
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
-        unmask=asks_in_clear(kwargs),
+        unmask=asks_in_clear(function, kwargs),
     )
 
 
-def asks_in_clear(kwargs: dict[str, Any]) -> bool:
-    """Whether the call says ``unmask=True``: who asks for a secret by name gets it, in the output and nowhere else."""
-    return kwargs.get("unmask") is True
+def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
+    """Whether the call asks for what would be hidden: who asks by name gets it, in the output and nowhere else.
+
+    ``unmask=True``; ``pillar.raw``, which is for just that in Salt; ``state.show_*``, whose answer is what would run.
+    """
+    return kwargs.get("unmask") is True or function == "pillar.raw" or function.startswith("state.show_")

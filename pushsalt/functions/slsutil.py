@@ -25,7 +25,7 @@ def renderer(
     **kwargs: Any,
 ) -> Any:
     """A file (``salt://`` or a path below the file roots) or text, through its renderers. Salt: slsutil.renderer."""
-    from pushsalt.render.pipeline import compile_template, parse_pipe, pipe_of, render_text
+    from pushsalt.render import read_source, render_any
 
     if not path and not string:
         raise _refuse("Must pass path or string.", "slsutil.renderer salt://map.jinja, or string='{{ grains.os }}'")
@@ -39,22 +39,18 @@ def renderer(
             raise _refuse(
                 f"{path} not found in saltenv '{saltenv}'", "it must be a salt:// URL or a path below the file roots"
             )
-        text, place = found.read().decode("utf-8", "replace"), str(found.path)
+        text, place = read_source(found, sls="", saltenv=saltenv), found.path
     else:
         text, place = str(string), ":string:"
-    stages = parse_pipe(pipe_of(text, default_renderer))
-    if stages[-1].name in ("jinja", "mako", "wempy", "gpg", "nacl"):  # these give text, which is the answer then
-        return render_text(
-            text,
-            "|".join(stage.name for stage in stages),
-            path=place,
-            saltenv=saltenv,
-            context=minion.context,
-            variables=kwargs,
-        )
-    return compile_template(
-        text, path=place, sls="", saltenv=saltenv, context=minion.context, default_renderer=default_renderer, **kwargs
-    )
+    return render_any(
+        text,
+        path=place,
+        sls="",
+        saltenv=saltenv,
+        context=minion.context,
+        default_renderer=default_renderer,
+        variables=kwargs,
+    ).data
 
 
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str:

@@ -12,7 +12,7 @@ from pushsalt.fileserver.tree import tree
 from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
 from pushsalt.plan import split_url
-from pushsalt.render.pipeline import render_text
+from pushsalt.render import read_source, render_text
 from pushsalt.run.minion import Minion
 
 log = logging.getLogger(__name__)
@@ -43,10 +43,7 @@ def render_file(
         if found is None or where is None:
             raise RenderError(f"Source file {url} not found in saltenv '{saltenv}'")
         path, saltenv = str(found.path), where[1]
-        try:
-            text = found.read().decode("utf-8")
-        except UnicodeDecodeError as exc:
-            raise RenderError(f"{path}: not UTF-8 text (byte {exc.start}); a binary file can't be a template") from None
+        text = read_source(found, sls="", saltenv=saltenv)
     variables = {name: chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")}
     variables["source"] = url
     for more in (defaults, context):

@@ -88,13 +88,15 @@ _SUDO = (
     ("sudo_password_required", r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
 )
 _INSTALL = {
-    "debian": "apt-get install python3-minimal", "ubuntu": "apt-get install python3-minimal", "alpine": "apk add python3",
-    "fedora": "dnf install python3", "rhel": "dnf install python3", "rocky": "dnf install python3",
-    "almalinux": "dnf install python3", "centos": "dnf install python3", "amzn": "dnf install python3",
-    "opensuse-leap": "zypper install python3", "opensuse-tumbleweed": "zypper install python3", "sles": "zypper install python3",
-    "arch": "pacman -S python", "gentoo": "emerge dev-lang/python", "void": "xbps-install python3",
+    **dict.fromkeys(("debian", "ubuntu", "raspbian", "linuxmint"), "apt-get install python3-minimal"),
+    **dict.fromkeys(("fedora", "rhel", "rocky", "almalinux", "centos", "ol", "amzn"), "dnf install python3"),
+    **dict.fromkeys(("opensuse-leap", "opensuse-tumbleweed", "sles"), "zypper install python3"),
+    "alpine": "apk add python3",
+    "arch": "pacman -S python",
+    "gentoo": "emerge dev-lang/python",
+    "void": "xbps-install python3",
     "freebsd": "pkg install python3",
-}  # fmt: skip
+}
 
 
 def explain(opening: Opening, ending: Ending) -> TargetError:
@@ -111,11 +113,9 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
         if trouble is not None:
             return trouble
     if ending.exit_status in (126, 127) and "/bin/sh" in said:
-        return TargetError("no_shell", f"{id}: the login cannot run /bin/sh: {said}", "give the login a shell and /bin/sh")
+        return TargetError("no_shell", f"{id}: the login cannot run /bin/sh: {said}", "give the login a usable shell")
     if re.search(r"not available|nologin|[Tt]his account|restricted|not allowed to (use|run)", said):
-        return TargetError(
-            "no_shell", f"{id}: the login runs no commands: {said}", "use a login with a shell (sh, bash, zsh, fish, csh …)"
-        )
+        return TargetError("no_shell", f"{id}: the login runs no commands: {said}", "use a login that has a shell")
     if re.search(r"[Nn]o space left|[Qq]uota exceeded", said):
         return TargetError("disk_full", f"{id}: {said}", "free some space on the target")
     how = "without a word" if ending.exit_status is None else f"with status {ending.exit_status}"
@@ -132,7 +132,8 @@ def _sudo(opening: Opening, said: str, status: int | None) -> TargetError | None
     kind = next((kind for kind, pattern in _SUDO if re.search(pattern, said)), None)
     if kind is None and status == 1:
         # Its words may be in any language; what it asked for, and that it gave up, is not.
-        kind = "sudo_password_wrong" if opening.prompts else "sudo_denied" if opening.password else "sudo_password_required"
+        asked = "sudo_password_wrong" if opening.prompts else "sudo_denied"
+        kind = asked if opening.password else "sudo_password_required"
     if kind is None:
         return None
     return sudo_trouble(id, kind, user, said)
@@ -141,12 +142,10 @@ def _sudo(opening: Opening, said: str, status: int | None) -> TargetError | None
 def sudo_trouble(id: str, kind: str, user: str | None, said: str = "") -> TargetError:
     """One of the sudo kinds, in words."""
     message, hint = {
-        "sudo_denied": (f"sudo does not allow to become {user}", f"allow it in sudoers there, or set sudo_user for {id}"),
-        "sudo_password_wrong": ("sudo did not accept the password", f"set the right sudo_password for {id}; it was tried once"),
-        "sudo_password_required": (
-            "sudo wants a password", f"set sudo_password for {id}, or allow NOPASSWD for this login in sudoers there"
-        ),
-    }[kind]  # fmt: skip
+        "sudo_denied": (f"sudo does not allow to become {user}", "allow it in sudoers there, or set another sudo_user"),
+        "sudo_password_wrong": ("sudo did not accept the password", "set the right sudo_password; it was tried once"),
+        "sudo_password_required": ("sudo wants a password", "set sudo_password, or allow NOPASSWD in sudoers there"),
+    }[kind]
     return TargetError(kind, f"{id}: {message}" + (f" ({said})" if said else ""), hint)
 
 

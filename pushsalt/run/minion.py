@@ -19,8 +19,7 @@ from pushsalt.config import minion_opts
 from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.functions import function_named
 from pushsalt.model import Target
-from pushsalt.render.context import RenderContext
-from pushsalt.render.pipeline import compile_template
+from pushsalt.render import RenderContext, compile_template
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import ShippedStates
 from pushsalt.run.trees import PillarTree, RenderedTree

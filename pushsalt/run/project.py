@@ -55,8 +55,7 @@ class Project:
 
     def _render_roster(self, text: str, path: str) -> Any:
         """A salt-ssh roster as Salt renders it, Jinja then YAML, with the configuration as ``opts`` and no target."""
-        from pushsalt.render.context import RenderContext
-        from pushsalt.render.pipeline import compile_template
+        from pushsalt.render import RenderContext, compile_template
 
         context = RenderContext("", self.config.opts, {}, {}, {})
         return compile_template(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja|yaml")

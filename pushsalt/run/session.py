@@ -124,7 +124,9 @@ class Session:
 
     # --- for callers
 
-    async def call(self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, cli: bool = False) -> Any:
+    async def call(
+        self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, cli: bool = False
+    ) -> Any:
         """The value of an execution function. Raises FunctionError, or TargetError when there is no answer."""
         return await self._ask({"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": cli})
 
@@ -163,10 +165,10 @@ class Session:
         self._stream: Stream = await connection.open(words, pty=self.target.tty, on_stderr=self._heard)
         self._sender = Sender(self._write_frame, self._stream.drain)
         self._reader = loop.create_task(self._read(), name=f"session {self.target.id}")
-        self._bound_by = [
-            loop.call_later(BOOTSTRAP_TIMEOUT + (start.lock.wait if start.lock else 0), self._too_slow),
-            *([loop.call_later(start.deadline + DEADLINE_MARGIN, self._overdue, start.deadline)] if start.deadline else []),
-        ]
+        patience = BOOTSTRAP_TIMEOUT + (start.lock.wait if start.lock else 0)
+        self._bound_by = [loop.call_later(patience, self._too_slow)]
+        if start.deadline is not None:
+            self._bound_by.append(loop.call_later(start.deadline + DEADLINE_MARGIN, self._overdue, start.deadline))
         if opening.password is not None:
             await self._go
         believed = runtime.met(self.target, opening.user) is not None
@@ -207,13 +209,9 @@ class Session:
 
     def _too_slow(self) -> None:
         said = handshake.printable(bytes(self._stream.stderr[-1000:]) or bytes(self._opening.output[-1000:]))
-        self._fail(
-            TargetError(
-                "bootstrap_failed",
-                f"{self.target.id}: the runtime did not start within {BOOTSTRAP_TIMEOUT:g} s" + (f": {said}" if said else ""),
-                "look at the start-up files of the login's shell: something there may wait for input",
-            )
-        )
+        message = f"{self.target.id}: the runtime did not start within {BOOTSTRAP_TIMEOUT:g} s"
+        hint = "look at the start-up files of the login's shell: something there may wait for input"
+        self._fail(TargetError("bootstrap_failed", f"{message}: {said}" if said else message, hint))
         self._stream.close()
 
     def _overdue(self, deadline: float) -> None:
@@ -277,12 +275,8 @@ class Session:
                 for kind, payload in self._frames:
                     self._take(kind, payload)
         except ValueError as exc:
-            self._fail(
-                TargetError(
-                    "protocol_error", f"{self.target.id}: {exc}", "a start-up file of the login may write without end, or another "
-                    "program answers in place of ours"
-                )
-            )  # fmt: skip
+            hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
+            self._fail(TargetError("protocol_error", f"{self.target.id}: {exc}", hint))
             self._stream.close()
             return
         except TargetError as exc:
@@ -301,7 +295,8 @@ class Session:
             ending = handshake.Ending(bytes(self._opening.output), bytes(self._stream.stderr), status)
             self._fail(handshake.explain(self._opening, ending))
         elif status == _CUT:
-            self._fail(handshake.from_frame(self.target, {"kind": "worker_died", "message": "while it sent its answer"}))
+            died = {"kind": "worker_died", "message": "while it sent its answer"}
+            self._fail(handshake.from_frame(self.target, died))
         elif self._pending or not self._ready.done():
             how = "the channel was closed" if status is None else f"the runtime ended with status {status}"
             self._fail(self._lost(TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")))
@@ -373,7 +368,8 @@ class Session:
                 raise ValueError(f"more than {QUESTION_LIMIT} questions at once")
             self._begin(self._answer(message))
         elif kind == "need":
-            self._begin(self._send_needed([digest for digest in message.get("digests") or () if isinstance(digest, str)]))
+            digests = message.get("digests") or ()
+            self._begin(self._send_needed([digest for digest in digests if isinstance(digest, str)]))
         elif kind in EVENTS:
             self._on_event(message)
         elif kind == "stderr":

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile import RenderedSls
-from pushsalt.errors import RenderError
-from pushsalt.render.pipeline import compile_template
+from pushsalt.render import compile_source, read_source
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer, FoundFile
@@ -50,14 +49,11 @@ class RenderedTree:
         is_init: bool = False,
         variables: Mapping[str, Any] | None = None,
     ) -> RenderedSls:
-        try:
-            text = found.read().decode("utf-8")
-        except UnicodeDecodeError as exc:
-            raise RenderError(f"{found.path}: not UTF-8 text (byte {exc.start})") from None
-        data = compile_template(
-            text, path=found.path, sls=sls, saltenv=saltenv, context=self._context, **dict(variables or {})
+        text = read_source(found, sls=sls, saltenv=saltenv)
+        rendered = compile_source(
+            text, path=found.path, sls=sls, saltenv=saltenv, context=self._context, variables=dict(variables or {})
         )
-        return RenderedSls(data, path=found.path, is_init=is_init)
+        return RenderedSls(rendered.data, path=found.path, is_init=is_init, lines=rendered.lines)
 
 
 class PillarTree:
