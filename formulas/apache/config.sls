@@ -12,11 +12,11 @@ include:
 {%- endfor %}
 {%- endmacro %}
 
-{%- for dir in [apache.vhost_dir] + ([apache.enabled_dir] if apache.enabled_dir else []) %}
+{%- for setting in ["vhost_dir", "enabled_dir"] if apache[setting] %}
 
-apache-config-dir-{{ dir }}:
+apache-config-{{ setting }}:
   file.directory:
-    - name: {{ dir }}
+    - name: {{ apache[setting] }}
     - mode: '0755'
     - makedirs: true
     {{- owned() }}
@@ -76,7 +76,7 @@ apache-site-{{ name }}-vhost:
         docroot: {{ docroot | json }}
         log_dir: {{ apache.log_dir | json }}
     - require:
-      - file: apache-config-dir-{{ apache.vhost_dir }}
+      - file: apache-config-vhost_dir
 {%- if apache.enabled_dir %}
 
 apache-site-{{ name }}-enabled:

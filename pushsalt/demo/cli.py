@@ -1,0 +1,122 @@
+"""``pushsalt demo``: a look around on throw-away targets of this machine, which are gone afterwards."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.options import Given, takes
+from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
+from pushsalt.errors import EXIT_FAILED
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt demo                a tour of a few seconds, on SSH servers made for it
+pushsalt demo --keep         the same, then the targets are yours until Ctrl-C
+pushsalt demo --machines     on booted Debian machines; needs root
+"""
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes()
+def demo(
+    given: Given,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the targets up until Ctrl-C, to play with.")] = False,
+    machines: Annotated[
+        bool, typer.Option("--machines", help="Boot Debian machines instead of starting SSH servers.")
+    ] = False,
+) -> int:
+    """Start the targets web1, web2 and db1, apply a formula to web*, and remove everything again."""
+    if machines:
+        from pushsalt.demo.on_machines import start
+    else:
+        from pushsalt.demo.on_servers import start
+    terminal = TERMINAL.get()
+    with _signals(), ExitStack() as stack:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="pushsalt-demo-")).resolve()
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+            tour = Tour(folder / "site", terminal.stdout.write, terminal.color)
+            _walk(tour, start(folder, tour, stack))
+            if keep and not tour.failed:
+                _hold(tour)
+        except StoppedError as exc:
+            terminal.stdout.write(f"\nStopped by {exc}; the targets and all their files are being removed.\n")
+            return 128 + exc.number
+    if tour.failed:
+        tour.say(f"\nDid not succeed: {tour.failed[0]}", "1;31")
+        return EXIT_FAILED
+    _farewell(tour)
+    return 0
+
+
+def _walk(tour: Tour, scene: Scene) -> None:
+    tour.say(f"{', '.join(IDS)} are up: {scene.words}.\nTheir project is {tour.project}")
+    tour.show("Which targets are there? inventory.yaml has them.", "target", "*")
+    tour.show("Do they answer, and what are they?", "run", "*", "grains.get", "osfinger")
+    tour.show("What would the apache formula change? A dry run changes nothing.", "apply", "web*", "apache", "--test")
+    tour.show("Apply it.", "apply", "web*", "apache")
+    look = f"cat {scene.apache}/sites-enabled/{SITE}.conf"
+    tour.show("What it wrote there, from a template and pillar.", "run", "web1", "cmd.run", look)
+    if scene.check:
+        scene.check()
+    tour.show("Apply it again: nothing is left to do.", "apply", "web*", "apache")
+    drift = f"echo Listen 9090 > {scene.apache}/ports.conf"
+    tour.show("Somebody changes a file by hand ...", "run", "web1", "cmd.run", drift)
+    tour.show("... and apply says what was changed, and puts it right.", "apply", "web*", "apache")
+
+
+def _hold(tour: Tour) -> None:
+    """Until a signal."""
+    program = shutil.which("pushsalt")
+    own = Path(sys.executable).with_name("pushsalt")
+    path = [] if program or not own.exists() else [f"PATH={shlex.quote(str(own.parent))}:$PATH"]
+    lines = [*path, f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' disk.usage"]
+    tour.say("\nThe targets are yours until Ctrl-C. In another terminal:\n", "1")
+    for line in lines:
+        tour.say(f"  {line}")
+    tour.say("\nChange salt/ or pillar/ there, apply again, and see what changes.")
+    while True:
+        signal.pause()
+
+
+def _farewell(tour: Tour) -> None:
+    tour.say("\nThe targets and all their files are removed again. Next:\n", "1")
+    for command, why in (
+        ("pushsalt demo --keep", "the same targets, to play with"),
+        ("pushsalt init site", "a project folder for machines of your own"),
+        ("pushsalt --help", "all commands"),
+    ):
+        tour.say(f"  {command:<22}{why}")
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """The first signal to end raises StoppedError; while all is being removed then, further ones wait."""
+    stopped = False
+
+    def stop(number: int, _: FrameType | None) -> None:
+        nonlocal stopped
+        if not stopped:
+            stopped = True
+            raise StoppedError(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

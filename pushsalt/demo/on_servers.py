@@ -1,0 +1,75 @@
+"""The demo's targets as SSH servers on loopback: no root, nothing installed, nothing touched outside of one folder."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from pushsalt.demo import project
+from pushsalt.demo.sshd import RUN_DIR, SshdBed, SshTarget, missing
+from pushsalt.demo.tour import IDS, Scene, Tour
+from pushsalt.errors import CommandError
+
+
+def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
+    """Servers below ``folder`` and a project for them; what the tour says of them. Raises CommandError."""
+    bed, server = _bed(folder, stack)
+    user = getpass.getuser()
+    defaults = {
+        "host": "127.0.0.1",
+        "user": user,
+        "priv": str(bed.key),
+        "agent": False,
+        # The user's own ~/.ssh/config is for other machines.
+        "ssh_options": [f"UserKnownHostsFile={bed.known_hosts}", "ProxyJump=none"],
+    }
+    hosts = {
+        id: {"port": bed.targets[id].port, "grains": {"role": id.rstrip("0123456789"), "folder": str(bed.homes / id)}}
+        for id in IDS
+    }
+    project.write(tour.project, defaults, hosts, project.PILLAR_IN_FOLDER)
+    return Scene(f"{server} on 127.0.0.1, as {user}, each with a home of its own", "~/apache2")
+
+
+def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
+    """Running servers, and what they are: OpenSSH's, or the stand-in where those can't be used."""
+    own = "SSH servers of pushsalt's own, for want of a usable sshd,"
+    for stand_in in (False, True):
+        if not stand_in and (missing() or (os.geteuid() == 0 and not RUN_DIR.is_dir())):
+            continue
+        with ExitStack() as trial:
+            place = folder / ("ssh" if not stand_in else "ssh-own")
+            bed = trial.enter_context(SshdBed(place, stand_in=stand_in, homes=folder))
+            try:
+                for id in IDS:
+                    bed.add(id)
+                bed.wait()
+                usable = stand_in or asyncio.run(_usable(bed, bed.targets[IDS[0]]))
+            except (RuntimeError, OSError) as exc:
+                if stand_in:
+                    hint = "see that 127.0.0.1 can be listened on"
+                    raise CommandError(f"no SSH server can be started: {exc}", hint) from None
+                usable = False
+            if usable:
+                stack.push(trial.pop_all())
+                return bed, own if stand_in else "OpenSSH's sshd"
+    raise AssertionError("the stand-in is usable or has raised")
+
+
+async def _usable(bed: SshdBed, target: SshTarget) -> bool:
+    """Whether this user may log in (not with a locked account, or nologin as shell) and has the target's home then."""
+    import asyncssh
+
+    connecting = asyncssh.connect(
+        "127.0.0.1", target.port, username=getpass.getuser(), client_keys=[str(bed.key)], agent_path=None,
+        known_hosts=str(bed.known_hosts), config=None, connect_timeout=10,
+    )  # fmt: skip
+    try:
+        async with connecting as connection:
+            done = await asyncio.wait_for(connection.run('printf %s "$HOME"'), 10)
+            return str(done.stdout).endswith(str(target.home))
+    except (OSError, asyncssh.Error, asyncio.TimeoutError):
+        return False

@@ -1,0 +1,86 @@
+"""The tour: commands as a person would type them, each shown, run in the project folder, and its output let through."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pushsalt
+
+#: The command line of this very installation, whatever the working folder holds: `-c` puts that first on the path.
+_PROGRAM = """\
+import sys
+sys.path[:1] = []
+sys.path.append({root!r})
+from pushsalt.cli.__main__ import main
+main()
+"""
+_OURS = ("PUSHSALT_INVENTORY", "PUSHSALT_CONFIG", "PUSHSALT_CACHE")
+IDS = ("web1", "web2", "db1")
+SITE = "shop.example"
+#: Seconds that a command gets, after a signal, to stop its work and say what it did.
+GRACE = 15.0
+
+
+class StoppedError(BaseException):
+    """The demo was asked to end, by this signal; says its name."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What differs between kinds of targets: what they are, Apache's folder there, and a check of the result."""
+
+    words: str
+    apache: str
+    check: Callable[[], None] | None = None
+
+
+class Tour:
+    """Shows commands; ``failed`` has those that did not succeed."""
+
+    def __init__(self, project: Path, write: Callable[[str], None], color: bool) -> None:
+        self.project = project
+        self.failed: list[str] = []
+        self._write = write
+        self._color = color
+
+    def say(self, text: str, style: str = "") -> None:
+        """A line of our own. ``style``: an SGR number for terminals."""
+        self._write(f"\x1b[{style}m{text}\x1b[0m\n" if style and self._color and text else f"{text}\n")
+
+    def show(self, why: str, *words: str) -> None:
+        """One command of pushsalt: why, the command, its output."""
+        command = shlex.join(["pushsalt", *words])
+        self.say(f"\n# {why}", "2")
+        self.say(f"$ {command}", "1")
+        if self.run(words):
+            self.failed.append(command)
+
+    def run(self, words: Sequence[str]) -> int:
+        """Its exit code. Stopped by a signal, it passes that on and waits for the command to end."""
+        program = _PROGRAM.format(root=str(Path(pushsalt.__file__).parents[1]))
+        env = {name: value for name, value in os.environ.items() if name not in _OURS}
+        # A session of its own: Ctrl-C in a terminal reaches the demo alone, which passes it on, as any signal.
+        argv = [sys.executable, "-c", program, *words]
+        child = subprocess.Popen(argv, cwd=self.project, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            return child.wait()
+        except StoppedError as exc:
+            child.send_signal(exc.number)
+            raise
+        finally:
+            try:
+                child.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
