@@ -135,7 +135,18 @@ def _details(item: StateResult, indent: int) -> Iterator[Line]:
     if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
         yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
     if item.changes:
-        yield from change_lines(item.changes, indent)
+        yield from change_lines(_without_name(item.changes, item.name), indent)
+
+
+def _without_name(changes: Any, name: str) -> Any:
+    """What the title does not say already: of ``{NAME: {directory: new}}`` what is in it, of ``newfile: NAME`` a word."""
+    if not isinstance(changes, Mapping):
+        return changes
+    inner = changes.get(name)
+    if len(changes) == 1 and isinstance(inner, Mapping) and inner and set(inner) != {"old", "new"}:
+        return inner
+    alone = [key for key, value in changes.items() if value == name]
+    return "\n".join(map(_text, alone)) if alone and len(alone) == len(changes) else changes
 
 
 def _limited(rows: list[Line], indent: int, verbose: int) -> list[Line]:

@@ -42,6 +42,20 @@ def test_changes_only_in_the_order_of_the_run():
     )
 
 
+@pytest.mark.parametrize(
+    "changes, shown",
+    [
+        ({"/d": {"directory": "new"}}, ["directory: new"]),
+        ({"newfile": "/d"}, ["newfile"]),
+        ({"new": "/d", "mode": "0644"}, ["new: /d", "mode: 0644"]),
+        ({"/d": {"old": "a", "new": "b"}}, ["/d: a -> b"]),
+    ],
+)
+def test_the_name_is_not_said_again(changes, shown):
+    lines = show(a=state("file_|-/d_|-/d_|-x", 0, True, changes)).splitlines()
+    assert [row.strip() for row in lines[2 : 2 + len(shown)]] == shown
+
+
 def test_failures_and_dry_runs_have_their_comment():
     text = show(web1={**FAILED, **PENDING})
     assert text == (
