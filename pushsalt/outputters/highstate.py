@@ -139,7 +139,7 @@ def _details(item: StateResult, indent: int) -> Iterator[Line]:
 
 
 def _without_name(changes: Any, name: str) -> Any:
-    """What the title does not say already: of ``{NAME: {directory: new}}`` what is in it, of ``newfile: NAME`` a word."""
+    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` the word."""
     if not isinstance(changes, Mapping):
         return changes
     inner = changes.get(name)
