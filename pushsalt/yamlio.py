@@ -373,6 +373,9 @@ class _Builder:
     def _syntax_error(self, exc: yaml.MarkedYAMLError) -> YamlError:
         mark = exc.problem_mark or exc.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
+        last = len(self.text.rstrip().splitlines())
+        if line is not None and line > last:  # something lacks at the end: that is the last line with anything on it
+            line, column = max(last, 1), None
         problem = exc.problem or "cannot be parsed"
         if "cannot start any token" in problem and mark is not None:
             lines = self.text.splitlines()

@@ -85,15 +85,16 @@ class HighBuilder:
                     names = [pattern]
                 for sls in names:
                     if (saltenv, sls) not in self._rendered:
-                        self._merge(high, self._state(sls, saltenv, matches, requested=True))
+                        self._merge(high, self._state(sls, saltenv, matches))
         if "__extend__" in high:
             high["__extend__"] = _distinct(high["__extend__"])
         return high
 
     # one SLS ---------------------------------------------------------------------------------------------------------
 
-    def _state(self, sls: str, saltenv: str, matches: Matches, *, requested: bool = False) -> High:
-        rendered = self._render(sls, saltenv, requested)
+    def _state(self, sls: str, saltenv: str, matches: Matches, *, by: RenderedSls | None = None) -> High:
+        """The high data of an SLS and all that it includes; ``by`` is the SLS that includes it."""
+        rendered = self._render(sls, saltenv, by)
         if rendered is None or not rendered.data:
             return {}
         origin = {"__sls__": sls, "__env__": saltenv}
@@ -114,7 +115,7 @@ class HighBuilder:
         for env, name in self._includes(include, sls, saltenv, rendered, matches):
             if (env, name) not in self._rendered:
                 seen = len(self.problems)
-                included = self._state(name, env, matches)
+                included = self._state(name, env, matches, by=rendered)
                 # A conflict is said before what else is wrong in the included SLS, as in Salt.
                 inner, self.problems[seen:] = self.problems[seen:], []
                 for id_, body in included.items():
@@ -126,7 +127,7 @@ class HighBuilder:
             self._number(state)
         return state
 
-    def _render(self, sls: str, saltenv: str, requested: bool) -> RenderedSls | None:
+    def _render(self, sls: str, saltenv: str, by: RenderedSls | None) -> RenderedSls | None:
         try:
             rendered = self._tree.render_sls(sls, saltenv)
         except RenderError as exc:
@@ -137,12 +138,13 @@ class HighBuilder:
         if rendered is None:
             text = (
                 f"No matching sls found for '{sls}' in env '{saltenv}'"
-                if requested
+                if by is None
                 else f"Specified SLS {sls} in saltenv {saltenv} is not available on the salt master or through a "
                 "configured fileserver"
             )
             hint = did_you_mean(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
-            self.problems.append(Problem(text, hint=hint))
+            where = (Position(by.path, by.lines.get("include")),) if by is not None and by.path else ()
+            self.problems.append(Problem(text, where, hint))
             return None
         self._rendered.add((saltenv, sls))
         self.sources.add(saltenv, sls, rendered)

@@ -90,8 +90,9 @@ class Problem:
         return self.text
 
     def explain(self) -> str:
-        """The text, then a line for each place, then the hint."""
-        return "\n".join([self.text, *(f"  at {place}" for place in self.where), *([self.hint] if self.hint else [])])
+        """The text, then a line for each place, then the hint; what the text already says is not said again."""
+        places = [f"  at {place}" for place in self.where if str(place) not in self.text]
+        return "\n".join([self.text, *places, *([self.hint] if self.hint and self.hint not in self.text else [])])
 
 
 class Sources:

@@ -8,6 +8,7 @@ from pushsalt.compile import no_states_return
 from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
 from pushsalt.functions import Lowstate
+from pushsalt.render import read_source
 
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
@@ -37,7 +38,7 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
 def _lowstate(minion: Minion, result: CompileResult) -> Any:
     """What runs, or why nothing can."""
     if result.errors:
-        return result.errors
+        return result.explained
     if result.nothing:
         return no_states_return(result.nothing)
     return Lowstate(result.low, test=minion.test, disabled=result.disabled)
@@ -118,16 +119,18 @@ def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) 
 
 
 def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
-    """Run a state tree's template file by its path on the controller."""
+    """Run one SLS file by its path below the file roots. Salt: state.template (there a path on the minion)."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    name = str(tem)
-    return _lowstate(minion, minion.compiler.sls([name.removesuffix(".sls")], minion.saltenv))
+    found = minion.files.find(tem.removeprefix("salt://"), minion.saltenv)
+    if found is None:
+        return [f"Template {tem} not found in saltenv '{minion.saltenv}'"]
+    return template_str(minion, read_source(found, sls="", saltenv=minion.saltenv))
 
 
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
-    """Run SLS text."""
+    """Run SLS text. Salt: state.template_str."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _lowstate(minion, minion.compiler.high(minion.render_sls_text(str(tem))))
+    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<string>"))
 
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
@@ -135,7 +138,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
     minion = _for_call(minion, test, kwargs)
     result = minion.compiler.sls(_split(mods), minion.saltenv)
     if result.errors:
-        return list(result.errors)
+        return result.explained
     wanted = [chunk for chunk in result.low if chunk.get("__id__") == id_]
     if not wanted:
         raise _refuse(
@@ -146,7 +149,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
 
 
 def _shown(result: CompileResult, what: str) -> Any:
-    return result.errors or getattr(result, what)
+    return result.explained or getattr(result, what)
 
 
 def show_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:

@@ -236,7 +236,7 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return [problem.text for problem in check_chunks([chunk], ShippedStates(), Sources())]
+        return [problem.explain() for problem in check_chunks([chunk], ShippedStates(), Sources())]
 
 
 def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:
