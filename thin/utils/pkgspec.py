@@ -119,6 +119,6 @@ def differences(old, new):
     """``{name: {"old": …, "new": …}}`` of what differs between two ``{name: version}``; absent is "". """
     return {
         name: {"old": old.get(name, ""), "new": new.get(name, "")}
-        for name in set(old) | set(new)
+        for name in sorted(set(old) | set(new))
         if old.get(name) != new.get(name)
     }
