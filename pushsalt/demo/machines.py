@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import ipaddress
 import os
 import secrets
@@ -23,7 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3-minimal,iproute2,sudo,procps,ca-certificates"
+PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,iproute2,sudo,procps,ca-certificates"
 TOOLS = ("debootstrap", "systemd-nspawn", "ip", "mount", "chroot", "apt-ftparchive", "ssh-keygen")
 #: A network for the test machines only; nothing routes it.
 NETWORK = ipaddress.IPv4Network("10.213.0.0/16")
@@ -59,7 +60,7 @@ def _run(*argv: str | Path, check: bool = True, cwd: Path | None = None) -> subp
 
 
 def cache_dir() -> Path:
-    """Where roots and packages are kept between test runs."""
+    """Where roots and packages are kept from one time to the next."""
     default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pushsalt-tests"
     path = Path(os.environ.get("PUSHSALT_TEST_CACHE") or default)
     path.mkdir(parents=True, exist_ok=True)
@@ -73,10 +74,15 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def _kind(suite: str) -> str:
+    """The suite and what the machines have from the start: another choice of packages is another root."""
+    return f"{suite}-{hashlib.sha256(PACKAGES.encode()).hexdigest()[:8]}"
+
+
 def base_root(suite: str = "bookworm") -> Path:
     """The debootstrapped root of this Debian suite, made once and never written to again."""
-    root = cache_dir() / f"root-{suite}"
-    with _locked(cache_dir() / f"root-{suite}.lock"):
+    root = cache_dir() / f"root-{_kind(suite)}"
+    with _locked(root.with_suffix(".lock")):
         if not root.exists():
             aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=f"making-{suite}-"))
             try:
@@ -127,13 +133,13 @@ class AptRepository:
 
     @property
     def path(self) -> Path:
-        return cache_dir() / f"repo-{self.suite}"
+        return cache_dir() / f"repo-{_kind(self.suite)}"
 
     def fill(self) -> Path:
         """Download what is not there yet, index it, and give the folder."""
         self.path.mkdir(exist_ok=True)
         root = base_root(self.suite)
-        with _locked(cache_dir() / f"repo-{self.suite}.lock"):
+        with _locked(self.path.with_suffix(".lock")):
             listed = self.path / "REQUESTED"
             have = set(listed.read_text().split()) if listed.exists() else set()
             lacking = [name for name in self.packages if name not in have]
