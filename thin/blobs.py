@@ -56,6 +56,12 @@ class Blobs(object):
             self._failed.pop(digest, None)
             self._coming[digest] = _Memory() if secret else _File()
 
+    def forget(self, digest):
+        """Expect it no longer."""
+        coming = self._coming.pop(digest, None)
+        if coming is not None:
+            coming.abort()
+
     def feed(self, payload):
         """Take one B frame: the digest, then a piece; an empty piece ends the blob."""
         digest, piece = bytes(payload[:DIGEST_SIZE]), payload[DIGEST_SIZE:]

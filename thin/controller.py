@@ -56,7 +56,9 @@ class Controller(object):
         path = self._arrived(digest)
         if path is None:
             self._store.expect(digest, secret=False)
-            self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "bytes": True})
+            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": []})
+            if answer.get("digest") != digest:  # what was announced will never come
+                self._store.forget(digest)
             path = self._arrived(digest)
         if path is None:
             raise LinkError("the file %s changed on the controller during the run" % url)
@@ -65,7 +67,7 @@ class Controller(object):
     def file_digest(self, url, saltenv="base"):
         key = wire.file_key(url, saltenv)
         if key not in self._files:
-            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "bytes": False})
+            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "stat": True})
             self._files[key] = None if answer.get("missing") else answer["digest"]
         return self._files[key]
 

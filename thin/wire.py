@@ -39,6 +39,7 @@ because what renders on the controller may ask it something::
 
     file      url, saltenv                   -> digest, size (the bytes follow as b"B" frames if ``have`` was false)
               have: [digests]                   or missing: true
+              stat: true                     -> digest, size: the bytes are not wanted
     tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls

@@ -15,15 +15,15 @@ SHAPES = {
     "thin.modules.one": "__virtualname__ = 'pack'\ndef __virtual__(): return (False, 'no tool')\ndef f(): return 1\n",
     "thin.modules.two": "__virtualname__ = 'pack'\ndef __virtual__(): return __virtualname__\ndef f(): return 2\n",
     "thin.modules.refused": "def __virtual__(): return (False, 'not here')\ndef f(): return 1\n",
-    "thin.modules.broken": "import nothing_of_this_name\ndef f(): return 1\n",
+    "thin.modules.broken": "import no_such_module\ndef f(): return 1\n",
     "thin.modules.alias": (
         "from os.path import join\n__func_alias__ = {'list_': 'list'}\n__virtual_aliases__ = ('other',)\n"
         "def list_(): return 'listed'\ndef _private(): pass\nvalue = 5\nsame = list_\n"
     ),
     "thin.modules.dunders": (
         "def grain(name): return __grains__[name]\ndef call(): return __salt__['pack.f']()\n"
-        "def attribute(): return __salt__.pack.f()\ndef keep(v): __context__['v'] = v\ndef kept(): return __context__['v']\n"
-        "def opt(): return __opts__['id']\n"
+        "def attribute(): return __salt__.pack.f()\ndef keep(v): __context__['v'] = v\n"
+        "def kept(): return __context__['v']\ndef opt(): return __opts__['id']\n"
     ),
     "thin.modules.started": "def __init__(opts): opts['started'] = opts.get('started', 0) + 1\ndef f(): return 1\n",
 }
@@ -61,7 +61,7 @@ def test_found(modules: loader.Loader, name: str, args: tuple[Any, ...], value: 
         ("alias.value", "'alias.value' is not available."),
         ("nowhere.f", "'nowhere.f' is not available."),
         ("refused.f", "'refused' __virtual__ returned False: not here"),
-        ("broken.f", "'broken' __virtual__ returned False: ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        ("broken.f", "'broken' __virtual__ returned False: ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
 def test_missing(modules: loader.Loader, name: str, text: str) -> None:
@@ -120,8 +120,8 @@ def test_listing_has_every_module(make_loaders: Callable[..., loader.Loaders]) -
 
 def test_controller_functions_are_marked_without_executing_anything() -> None:
     marked = loader.controller_functions(runtime)
-    answered = [name for name in ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug") if name in marked]
-    assert answered == ["grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug"]
+    here = ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug")
+    assert [name for name in here if name in marked] == list(here)
     assert not [name for name in ("cmd.run", "test.ping", "sys.doc", "nowhere.f", "log.log") if name in marked]
 
 

@@ -137,7 +137,7 @@ def conf_test():
 
 def get_opts():
     """
-    Return the options of this target
+    Return the options of this target, without its pillar, which is not for showing
 
     CLI Example:
 
@@ -145,7 +145,7 @@ def get_opts():
 
         pushsalt run '*' test.get_opts
     """
-    return __opts__
+    return {key: __opts__[key] for key in __opts__ if key not in ("pillar", "grains")}
 
 
 def opts_pkg():
@@ -158,7 +158,7 @@ def opts_pkg():
 
         pushsalt run '*' test.opts_pkg
     """
-    return dict(__opts__, grains=dict(__grains__))
+    return dict(get_opts(), grains=dict(__grains__))
 
 
 def cross_test(func, args=None):

@@ -1,0 +1,279 @@
+"""The worker over a socket pair, as the supervisor has it: calls, grains, runs, questions and blobs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thin import wire, worker
+
+Message = dict[str, Any]
+
+
+class Peer:
+    """The controller's side. Questions are answered from ``answers``: kind -> function of the question."""
+
+    def __init__(self, private: Path | None) -> None:
+        self.sock, theirs = socket.socketpair()
+        self.sock.settimeout(20)
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                self.sock.close()
+                worker.main(theirs, {"dir": str(private) if private else None})
+                status = 0
+            finally:
+                os._exit(status)
+        theirs.close()
+        self.frames = wire.Frames()
+        self.answers: dict[str, Callable[[Message], Message]] = {}
+        self.blobs: dict[str, bytes] = {}
+        self.others: list[Message] = []
+        self.count = 0
+
+    def send(self, **message: Any) -> None:
+        self.sock.sendall(wire.frame(b"M", wire.pack(message)))
+
+    def blob(self, data: bytes) -> str:
+        digest = hashlib.sha256(data).hexdigest()
+        self.blobs[digest] = data
+        return digest
+
+    def send_blob(self, digest: str) -> None:
+        data = self.blobs[digest]
+        for piece in (data[:3], data[3:], b""):
+            if piece or piece == b"":
+                self.sock.sendall(wire.frame(b"B", bytes.fromhex(digest) + piece))
+
+    def receive(self) -> Message:
+        while True:
+            for _, payload in self.frames:
+                return wire.unpack(payload)
+            data = self.sock.recv(65536)
+            assert data, "the worker is gone"
+            self.frames.feed(data)
+
+    def request(self, kind: str, **message: Any) -> Message:
+        """Send a request and give its ``ret`` or ``exc``; answer the questions that come before."""
+        self.count += 1
+        self.send(k=kind, n=self.count, **message)
+        while True:
+            got = self.receive()
+            if got["k"] in ("ret", "exc") and got["re"] == self.count:
+                return got
+            if got["k"] in self.answers:
+                answer = dict(self.answers[got["k"]](got))
+                follow = answer.pop("follow", None)
+                self.send(k="answer", re=got["n"], **answer)
+                if follow:
+                    self.send_blob(follow)
+            elif got["k"] == "need":
+                for digest in got["digests"]:
+                    self.send_blob(digest)
+            self.others.append(got)
+
+    def call(self, fun: str, *args: Any, cli: bool = False, **kwargs: Any) -> Any:
+        got = self.request("call", fun=fun, args=list(args), kwargs=kwargs, cli=cli)
+        return got["ret"] if got["k"] == "ret" else got
+
+    def close(self) -> None:
+        self.send(k="bye")  # a later worker, forked from here, holds a copy of this socket: closing it is no end
+        self.sock.close()
+        assert os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1]) == 0
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
+    peers = []
+
+    def started(private: bool = True, **init: Any) -> Peer:
+        peer = Peer(tmp_path if private else None)
+        peers.append(peer)
+        peer.send(**{"k": "init", "id": "m", "opts": {}, "grains": {"os": "Debian"}, "want_grains": False,
+                     "log_level": "warning", **init})
+        ready = peer.receive()
+        assert ready["k"] == "ready"
+        peer.ready = ready  # type: ignore[attr-defined]
+        return peer
+
+    yield started
+    for peer in peers:
+        peer.close()
+
+
+@pytest.fixture
+def peer(start: Callable[..., Peer]) -> Peer:
+    return start()
+
+
+@pytest.mark.parametrize(
+    "fun, args, kwargs, cli, value",
+    [
+        ("test.ping", [], {}, False, True),
+        ("cmd.run", ["echo $((1+1))"], {}, True, "2"),
+        ("cmd.run", ["echo $((1+1))"], {}, False, "$((1+1))"),
+        ("test.arg", [1], {"a": "b"}, False, {"args": [1], "kwargs": {"a": "b"}}),
+        ("cmd.run_all", ["exit 3"], {"python_shell": True, "hide_output": True}, False, 3),
+    ],
+)
+def test_calls(peer: Peer, fun: str, args: list[Any], kwargs: Message, cli: bool, value: Any) -> None:
+    got = peer.call(fun, *args, cli=cli, **kwargs)
+    assert (got["retcode"] if fun == "cmd.run_all" else got) == value
+
+
+@pytest.mark.parametrize(
+    "fun, args, kwargs, kind, text",
+    [
+        ("test.pingg", [], {}, "KeyError", "'test.pingg' is not available."),
+        ("test.ping", [1], {}, "TypeError", "Passed invalid arguments to test.ping: ping() takes 0 positional"),
+        ("test.ping", [], {"a": 1}, "SaltInvocationError", "The following keyword arguments are not valid: a=1"),
+        ("test.exception", ["Oh no"], {}, "Exception", "Oh no"),
+        ("cmd.run", ["ls"], {"cwd": "/nowhere"}, "CommandExecutionError", "Specified cwd '/nowhere' either not"),
+        ("test.cross_test", ["no.such"], {}, "KeyError", "'no.such' is not available."),
+        ("test.raise_exception", ["SystemExit"], {}, None, False),
+    ],
+)
+def test_errors(peer: Peer, fun: str, args: list[Any], kwargs: Message, kind: str | None, text: Any) -> None:
+    got = peer.call(fun, *args, cli=True, **kwargs)
+    if kind is None:
+        assert got is text
+        return
+    assert (got["k"], got["type"]) == ("exc", kind)
+    assert got["message"].startswith(text)
+    assert got["known"] == (fun != "test.pingg")
+    assert peer.call("test.ping") is True, "the worker goes on"
+
+
+def test_command_line_calls_are_told_so(peer: Peer) -> None:
+    got = peer.call("test.kwarg", cli=True, a=1)
+    assert got["a"] == 1
+    assert (got["__pub_fun"], got["__pub_tgt"]) == ("test.kwarg", "m")
+    assert len(got["__pub_jid"]) == 20
+
+
+def test_grains_of_the_inventory_win(start: Callable[..., Peer]) -> None:
+    peer = start(want_grains=True, grains={"os": "Mine", "role": "web"})
+    assert peer.ready["grains"]["role"] == "web"  # type: ignore[attr-defined]
+    assert peer.call("grains.get", "os") == "Mine"
+    assert peer.call("grains.get", "kernel") == os.uname().sysname
+    assert peer.request("grains", refresh=True)["ret"]["role"] == "web"
+
+
+def test_pillar_is_asked_for_once_and_only_when_it_is_read(peer: Peer) -> None:
+    asked = []
+    peer.answers["pillar"] = lambda question: asked.append(question) or {"pillar": {"a": {"b": "c"}}}  # type: ignore[func-returns-value]
+    assert peer.call("test.ping") is True
+    assert asked == []
+    assert peer.call("pillar.get", "a:b") == "c"
+    assert peer.call("config.get", "a:b") == "c"
+    assert len(asked) == 1
+
+
+def test_calls_are_served_while_a_question_waits(peer: Peer) -> None:
+    """What renders on the controller for the target may ask the target something."""
+
+    def nested(question: Message) -> Message:
+        peer.send(k="call", n=99, fun="cmd.run", args=["echo from the target"], kwargs={})
+        got = peer.receive()
+        assert got["re"] == 99
+        return {"text": question["text"].replace("HERE", got["ret"]).encode()}
+
+    peer.answers["template"] = nested
+    assert peer.call("cmd.run", "echo rendered HERE", template="jinja") == "rendered from the target"
+
+
+def test_an_answer_that_is_an_error_is_raised_as_its_class(peer: Peer) -> None:
+    peer.answers["ask"] = lambda question: {"error": "no such nodegroup", "exception": "CommandExecutionError"}
+    got = peer.call("match.nodegroup", "web")
+    assert (got["type"], got["message"]) == ("CommandExecutionError", "no such nodegroup")
+
+
+SCRIPT = b"#!/bin/sh\necho script \"$@\"\n"
+
+
+def run_script(peer: Peer, **plan: Any) -> Message:
+    chunk = {"state": "cmd", "fun": "script", "name": "salt://s.sh", "args": "a", "__id__": "s", "__sls__": "x",
+             "__env__": "base", "order": 1}
+    assert peer.request("run", chunks=[chunk], test=False, **plan)["ret"] == {"states": 1}
+    [state] = [message for message in peer.others if message["k"] == "state"]
+    peer.others.clear()
+    return dict(state["ret"])
+
+
+def test_a_source_file_comes_with_the_plan_and_is_kept(start: Callable[..., Peer], tmp_path: Path) -> None:
+    peer = start()
+    digest = peer.blob(SCRIPT)
+    plan = {"files": {"salt://s.sh?saltenv=base": digest}, "wants": [[digest, None]]}
+    assert run_script(peer, **plan)["changes"]["stdout"] == "script a"
+    assert (tmp_path / "files" / digest).read_bytes() == SCRIPT
+    assert (tmp_path / "files").stat().st_mode & 0o777 == 0o700
+    peer.others.clear()
+    assert run_script(start(), **plan)["changes"]["stdout"] == "script a", "a second session needs nothing"
+
+
+def test_a_damaged_file_of_the_cache_is_fetched_again(start: Callable[..., Peer], tmp_path: Path) -> None:
+    peer = start()
+    digest = peer.blob(SCRIPT)
+    (tmp_path / "files").mkdir(mode=0o700)
+    (tmp_path / "files" / digest).write_bytes(b"#!/bin/sh\necho evil\n")
+    plan = {"files": {"salt://s.sh?saltenv=base": digest}, "wants": [[digest, None]]}
+    assert run_script(peer, **plan)["changes"]["stdout"] == "script a"
+
+
+def test_a_source_file_that_the_plan_lacks_is_asked_for(start: Callable[..., Peer]) -> None:
+    peer = start(private=False)
+    digest = peer.blob(SCRIPT)
+    peer.answers["file"] = lambda question: {"digest": digest, "size": len(SCRIPT),
+                                             "follow": None if question.get("stat") else digest}
+    assert run_script(peer)["changes"]["stdout"] == "script a"
+
+
+def test_a_source_file_that_is_missing(start: Callable[..., Peer]) -> None:
+    peer = start()
+    peer.answers["file"] = lambda question: {"missing": True}
+    ret = run_script(peer)
+    assert (ret["result"], ret["comment"]) == (False, "Unable to cache script salt://s.sh from saltenv 'base'")
+
+
+def test_a_source_file_that_changes_meanwhile_does_not_hang(start: Callable[..., Peer]) -> None:
+    peer = start()
+    old, new = peer.blob(SCRIPT), peer.blob(b"other")
+    peer.answers["file"] = lambda question: {"digest": old if question.get("stat") else new, "size": 5}
+    ret = run_script(peer)
+    assert ret["result"] is False
+    assert "changed on the controller" in ret["comment"]
+
+
+def test_a_rendered_template_never_touches_the_disk(start: Callable[..., Peer], tmp_path: Path) -> None:
+    peer = start()
+    digest = peer.blob(b"#!/bin/sh\necho rendered\n")
+    key = wire.template_key("salt://s.sh", "base", "jinja", {}, None, "")
+    chunk = {"state": "cmd", "fun": "script", "name": "salt://s.sh", "template": "jinja", "__id__": "s",
+             "__sls__": "x", "__env__": "base", "order": 1}
+    peer.request("run", chunks=[chunk], test=False, templates={key: digest}, wants=[[digest, None]])
+    [state] = [message for message in peer.others if message["k"] == "state"]
+    assert state["ret"]["changes"]["stdout"] == "rendered"
+    assert not list(tmp_path.rglob("*")), "no folder, no file"
+
+
+def test_states_are_streamed(peer: Peer) -> None:
+    chunks = [
+        {"state": "test", "fun": "nop", "name": name, "__id__": name, "__sls__": "x", "order": 1} for name in "ab"]
+    assert peer.request("run", chunks=chunks, test=True)["ret"] == {"states": 2}
+    assert [(message["k"], message["tag"][7:]) for message in peer.others] == [
+        ("start", "a_|-a_|-nop"), ("state", "a_|-a_|-nop"), ("start", "b_|-b_|-nop"), ("state", "b_|-b_|-nop")]
+    assert peer.call("test.get_opts")["test"] is False, "test mode ends with the run"
+
+
+def test_logs_travel_from_the_wanted_level_on(start: Callable[..., Peer]) -> None:
+    peer = start(log_level="info")
+    peer.call("log.debug", "quiet")
+    peer.call("log.warning", "loud")
+    assert [(message["level"], message["text"]) for message in peer.others] == [("WARNING", "loud")]
