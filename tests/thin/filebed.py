@@ -25,7 +25,7 @@ SOURCES = {
 }
 
 
-class Sources(object):
+class Sources:
     """Stands where the worker's link to the controller stands: serves a folder and notes what it was asked."""
 
     def __init__(self, root, values=None):
@@ -63,7 +63,7 @@ class Sources(object):
                 elif os.path.isdir(path):
                     entries.append([relpath, "d", None, mode, 0])
                 else:
-                    digest = self.file_digest("%s/%s" % (url.rstrip("/"), relpath))
+                    digest = self.file_digest(f"{url.rstrip('/')}/{relpath}")
                     entries.append([relpath, "f", digest, mode, os.path.getsize(path)])
         return entries
 
@@ -82,17 +82,17 @@ class Sources(object):
 
         def value(match):
             if match.group(1) not in values:
-                raise link.LinkError("Jinja variable '%s' is undefined" % match.group(1))
+                raise link.LinkError(f"Jinja variable '{match.group(1)}' is undefined")
             return str(values[match.group(1)])
 
         return re.sub(r"\{\{ ([\w.]+) \}\}", value, text).encode("utf-8")
 
     def ask(self, fun, args=(), kwargs=None):
         assert fun == "cp.stat_file", fun
-        return "%04o" % (os.stat(self._path(args[0])).st_mode & 0o7777)
+        return format(os.stat(self._path(args[0])).st_mode & 0o7777, "04o")
 
 
-class Bed(object):
+class Bed:
     """``bed.state("managed", name=..., test=True)`` runs a file state, ``bed.call("file.stats", ...)`` a function."""
 
     def __init__(self, folder):
@@ -167,7 +167,7 @@ class Bed(object):
                     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOATIME", 0))
                     with os.fdopen(handle, "rb") as source:
                         content = source.read().decode("latin-1")
-                found[os.path.relpath(path, self.target)] = ["%o" % st.st_mode, st.st_uid, st.st_gid, content]
+                found[os.path.relpath(path, self.target)] = [format(st.st_mode, "o"), st.st_uid, st.st_gid, content]
         return found
 
 
@@ -219,10 +219,9 @@ def play(case, folder):
             ret = json.loads(json.dumps(ret).replace(bed.target, "@"))
             for word, want, found in (("ret", step["ret"], ret), ("files", expected, bed.snapshot())):
                 if want != found:
-                    differences.append("%s, step %d (%s): %s\n  want  %s\n  found %s" % (
-                        case["title"], number, step["fun"], word,
-                        json.dumps(want, sort_keys=True), json.dumps(found, sort_keys=True),
-                    ))
+                    shown = [json.dumps(data, sort_keys=True) for data in (want, found)]
+                    where = f"{case['title']}, step {number} ({step['fun']}): {word}"
+                    differences.append("\n  ".join([where, *shown]))
     finally:
         link.connect(before)
     return differences
@@ -236,7 +235,7 @@ def main(repository, cases, folder):
     for case in recorded:
         differences += play(case, folder)
         shutil.rmtree(folder)
-    print("%d cases, %d differences" % (len(recorded), len(differences)))
+    print(f"{len(recorded)} cases, {len(differences)} differences (wanted, then found)")
     for text in differences[:20]:
         print(text)
     return 1 if differences else 0

@@ -1,4 +1,4 @@
-"""File states: what is fetched and what is not, what a failure leaves behind, sources, and where we differ from Salt."""
+"""File states: what is fetched and what not, what a failure leaves behind, sources, and where we differ from Salt."""
 
 import os
 import stat
@@ -178,7 +178,8 @@ def test_a_list_of_hashes_is_searched_for_the_name(bed, kind):
 
     data = b"payload"
     here = bed.file("here.bin", data)
-    sums = bed.source("SUMS", f"{'0' * hashlib.new(kind).digest_size * 2}  other\n{hashlib.new(kind, data).hexdigest()}  f\n")
+    digest = hashlib.new(kind, data).hexdigest()
+    sums = bed.source("SUMS", f"{'0' * len(digest)}  other\n{digest}  f\n")
     ret = bed.state("managed", name=bed.path("f"), source=here, source_hash=sums)
     assert ret["result"] is True, ret
 
@@ -258,7 +259,8 @@ def test_rendered_text_touches_no_other_file(bed, monkeypatch):
     bed.source("t", "{{ password }}\n")
     made = []
     monkeypatch.setattr(atomic, "temporary", spying(atomic.temporary, made))
-    bed.state("managed", name=bed.path("f"), source="salt://t", template="jinja", context={"password": "pw"}, mode="0600")
+    context = {"password": "pw"}
+    bed.state("managed", name=bed.path("f"), source="salt://t", template="jinja", context=context, mode="0600")
     assert [os.path.dirname(path) for path in made] == [bed.target]
     assert os.listdir(bed.target) == ["f"]
 
@@ -301,7 +303,9 @@ def test_a_backup_is_kept_and_can_be_restored(bed):
     assert bed.call("file.restore_backup", path, 9)["result"] is False
 
 
-@pytest.mark.parametrize("show, diff", [(True, "--- \n+++ \n@@ -1 +1 @@\n-old\n+new\n"), (False, "<show_changes=False>")])
+@pytest.mark.parametrize(
+    "show, diff", [(True, "--- \n+++ \n@@ -1 +1 @@\n-old\n+new\n"), (False, "<show_changes=False>")]
+)
 @pytest.mark.parametrize("test", [True, False])
 def test_diffs_are_hidden_on_request(bed, test, show, diff):
     path = bed.file("f", "old\n")
@@ -419,7 +423,9 @@ def test_an_accumulator_that_nobody_reads_is_refused(bed):
 # -- edits --
 
 
-@pytest.mark.parametrize("args", [{"pattern": "("}, {"pattern": "a", "repl": r"\9"}, {"pattern": "a", "flags": ["NOPE"]}])
+@pytest.mark.parametrize(
+    "args", [{"pattern": "("}, {"pattern": "a", "repl": r"\9"}, {"pattern": "a", "flags": ["NOPE"]}]
+)
 def test_a_bad_expression_is_a_failure_in_words(bed, args):
     path = bed.file("f", "a\n")
     ret = bed.state("replace", name=path, **dict({"repl": "b"}, **args))
