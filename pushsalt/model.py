@@ -19,6 +19,17 @@ class Secret(str):
         return "'**********'"
 
 
+class Explained(str):
+    """An error text in Salt's exact words, for machines; ``explanation`` says the same to a person, with places and hint."""
+
+    explanation: str
+
+    def __new__(cls, text: str, explanation: str) -> Explained:
+        self = super().__new__(cls, text)
+        self.explanation = explanation
+        return self
+
+
 @dataclass(frozen=True)
 class Target:
     """One machine of the inventory, all settings merged (defaults < groups in order < host).

@@ -15,7 +15,7 @@ from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, Sources, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import verify_high
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, Explained
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
 NO_STATES = "No states found for this minion"
@@ -45,8 +45,8 @@ class CompileResult:
 
     @property
     def errors(self) -> list[str]:
-        """The texts of all problems, in Salt's words."""
-        return [problem.text for problem in self.problems]
+        """The texts of all problems, in Salt's words; each has its explanation for people with it."""
+        return [Explained(problem.text, problem.explain()) for problem in self.problems]
 
     @property
     def explained(self) -> list[str]:

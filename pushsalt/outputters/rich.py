@@ -85,7 +85,7 @@ def _section(result: TargetReturn, verbose: int) -> Section:
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, verbose)), result.exit_code)
         case "errors" if isinstance(ret, list):
-            rows = [row for text in ret for row in block(str(text), "bad", 2)]
+            rows = [row for text in ret for row in block(getattr(text, "explanation", str(text)), "bad", 2)]
             return Section((Span("cannot be rendered or compiled", "bad"),), tuple(rows), result.exit_code)
         case "error" if isinstance(ret, Mapping):
             return _error_section(ret.get("error"), result.exit_code)
