@@ -18,7 +18,7 @@ import typer
 from pushsalt.cli.app import TERMINAL, Command
 from pushsalt.cli.options import Given, takes
 from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
-from pushsalt.errors import EXIT_FAILED
+from pushsalt.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -54,7 +54,7 @@ def demo(
                 _hold(tour)
         except StoppedError as exc:
             terminal.stdout.write(f"\nStopped by {exc}; the targets and all their files are being removed.\n")
-            return 128 + exc.number
+            return EXIT_INTERRUPTED if exc.number == signal.SIGINT else EXIT_TERMINATED
     if tour.failed:
         tour.say(f"\nDid not succeed: {tour.failed[0]}", "1;31")
         return EXIT_FAILED
