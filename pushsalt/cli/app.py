@@ -116,7 +116,7 @@ class CallCommand(Command):
     """``run``: words after the function that begin with ``-`` are its arguments, except for our long options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        options: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
         takes_value = {flag: not (param.is_flag or param.count) for param in options for flag in param.opts}
         return super().parse_args(ctx, end_options(args, takes_value))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile import StateCompiler
@@ -17,8 +17,10 @@ from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.config import minion_opts
 from pushsalt.errors import FunctionError, StateError, TargetError
+from pushsalt.ext_pillar import find_source
 from pushsalt.functions import function_named
 from pushsalt.model import Target
+from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import ShippedStates
@@ -140,6 +142,7 @@ class Minion:
             saltenv=self.opts.get("saltenv"),
             pillarenv=self.opts.get("pillarenv"),
             target_pillar=self.target.pillar,
+            ext_pillars=partial(find_source, folders=folders("pillar", self.project.config.opts)),
             override=self._override,
             visible=visible,
         )
