@@ -1,8 +1,7 @@
 """Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
-Nothing here ever asks: debconf is non-interactive, changed configuration files stay as they are (``force_conf_new``
-takes the package's), the tools that ask along with apt are told not to. Locks of apt and dpkg are waited for, up to the
-option ``apt_lock_timeout`` (seconds, default 300).
+Nothing here ever asks, and locks are waited for (thin/utils/aptrun.py). Changed configuration files stay as they are;
+``force_conf_new`` takes the package's. Holds and selections are in apt_selections.py.
 
 The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
 never out of date, whoever changed it.
@@ -12,28 +11,13 @@ import contextlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, debversion, pkgspec
+from thin.utils import aptout, aptrun, debversion, pkgspec
 
 __virtualname__ = "pkg"
 
 LISTS = "/var/lib/apt/lists"
 DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")
 CACHE = "/var/cache/apt"
-LOCK_TIMEOUT = 300
-
-ENVIRONMENT = {
-    "LC_ALL": "C",
-    "DEBIAN_FRONTEND": "noninteractive",
-    "DEBCONF_NONINTERACTIVE_SEEN": "true",
-    "APT_LISTBUGS_FRONTEND": "none",
-    "APT_LISTCHANGES_FRONTEND": "none",
-    "NEEDRESTART_MODE": "a",
-    "UCF_FORCE_CONFFOLD": "1",
-}
-
-
-#: what maintainer scripts complain about comes on stderr, not mixed into the progress on a terminal of apt's own
-_OWN_STDERR = ["-o", "Dpkg::Use-Pty=0"]
 
 
 def __virtual__():
@@ -227,7 +211,7 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     """
     import time
 
-    __context__.pop("pkg.refresh", None)
+    _refresh_is_due_no_more()
     if cache_valid_time and time.time() - _modified(LISTS) < float(cache_valid_time):
         return {}
     done = _run(["apt-get", "-q", "update"], timeout=kwargs.get("timeout", __opts__.get("aptpkg_refresh_db_timeout")))
@@ -304,11 +288,11 @@ def purge(name=None, pkgs=None, **kwargs):
 
 def autoremove(list_only=False, purge=False):
     """Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``."""
-    command = ["apt-get", "-q"] + _lock_option() + (["--purge"] if purge else [])
+    options = ["--purge"] if purge else []
     if list_only:
-        return aptout.to_be_removed(_run(command + ["--assume-no", "autoremove"])["stdout"])
+        return aptout.to_be_removed(_run(["apt-get", "-q", "--assume-no"] + options + ["autoremove"])["stdout"])
     before = list_pkgs()
-    _run(command + ["-y", "autoremove"])
+    _run(_apt_get() + options + ["autoremove"])
     return pkgspec.differences(before, list_pkgs())
 
 
@@ -338,95 +322,29 @@ def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
     return changes
 
 
-# Selections
-
-
-def get_selections(pattern=None, state=None):
-    """``{state: [packages]}`` of dpkg's selections (install, hold, deinstall, purge)."""
-    found = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
-    return {state: found.get(state, [])} if state else found
-
-
-def set_selections(path=None, selection=None, clear=False, saltenv="base"):
-    """Set dpkg's selections, from ``{state: [packages]}`` or a file: ``{package: {"old", "new"}}`` of what changed."""
-    if path and selection:
-        raise SaltInvocationError(
-            "The 'selection' and 'path' arguments to pkg.set_selections are mutually exclusive, "
-            "and cannot be specified together"
-        )
-    if path:
-        with open(__salt__["cp.cache_file"](path, saltenv), encoding="utf-8") as stream:
-            selection = aptout.selections(stream.read())
-    if not selection:
-        return {}
-    unknown = [state for state in selection if state not in ("install", "hold", "deinstall", "purge")]
-    if unknown:
-        raise SaltInvocationError("Invalid state(s): %s" % ", ".join(unknown))
-    if clear and not __opts__.get("test"):
-        _checked(["dpkg", "--clear-selections"])
-    current = {pkg: state for state, pkgs in get_selections().items() for pkg in pkgs}
-    changes = {
-        pkg: {"old": current.get(pkg), "new": state}
-        for state, pkgs in selection.items()
-        for pkg in pkgs
-        if current.get(pkg) != state
-    }
-    if not changes or __opts__.get("test"):
-        return {}
-    _checked(["dpkg", "--set-selections"], "".join("%s %s\n" % (pkg, new["new"]) for pkg, new in changes.items()))
-    return changes
-
-
-def hold(name=None, pkgs=None, sources=None, **kwargs):
-    """Keep packages at their version: ``{name: {"name", "changes", "result", "comment"}}``."""
-    return {target: _set_hold(target, True) for target in _targets(name, pkgs, sources)}
-
-
-def unhold(name=None, pkgs=None, sources=None, **kwargs):
-    """Let packages be upgraded again: ``{name: {"name", "changes", "result", "comment"}}``."""
-    return {target: _set_hold(target, False) for target in _targets(name, pkgs, sources)}
-
-
 # Inside
+
+
+def _refresh_is_due_no_more():
+    """What states.pkg notes, and the file by which Salt's own code asks for a refresh."""
+    __context__.pop("pkg.refresh", None)
+    try:
+        os.remove(os.path.join(__opts__["cachedir"], "pkg_refresh"))
+    except (KeyError, OSError):
+        pass
 
 
 @contextlib.contextmanager
 def _unheld(pkgs):
     """Let the held ones among the packages be changed, and hold them again whatever happens."""
-    held = [pkg for pkg in get_selections(state="hold")["hold"] if pkg in pkgs]
+    held = [pkg for pkg in __salt__["pkg.get_selections"](state="hold")["hold"] if pkg in pkgs]
     if held:
-        set_selections(selection={"install": held})
+        __salt__["pkg.set_selections"](selection={"install": held})
     try:
         yield
     finally:
         if held:
-            set_selections(selection={"hold": held})
-
-
-def _set_hold(target, held):
-    words = {"name": target, "changes": {}, "result": False, "comment": ""}
-    state = next(iter(get_selections(pattern=target)), None)
-    if state is None:
-        words["comment"] = ("Package %s not currently held." if held else "Package %s does not have a state.") % target
-    elif (state == "hold") == held:
-        words["result"] = True
-        words["comment"] = "Package %s is already set %s held." % (target, "to be" if held else "not to be")
-    elif __opts__.get("test"):
-        words["result"] = None
-        words["comment"] = "Package %s is set %s held." % (target, "to be" if held else "not to be")
-    else:
-        words["changes"] = set_selections(selection={"hold" if held else "install": [target]})[target]
-        words["result"] = True
-        words["comment"] = "Package %s is %s being held." % (target, "now" if held else "no longer")
-    return words
-
-
-def _targets(name, pkgs, sources):
-    if not name and not pkgs and not sources:
-        raise SaltInvocationError("One of name, pkgs, or sources must be specified.")
-    if pkgs and sources:
-        raise SaltInvocationError("Only one of pkgs or sources can be specified.")
-    return [next(iter(item)) if isinstance(item, dict) else item for item in pkgs or sources or [name]]
+            __salt__["pkg.set_selections"](selection={"hold": held})
 
 
 def _uninstall(action, name, pkgs, env):
@@ -438,7 +356,7 @@ def _uninstall(action, name, pkgs, env):
     targets = sorted(pkg for pkg in known if any(fnmatch.fnmatchcase(pkg, pattern) for pattern in params))
     if not targets:
         return {}
-    done = _run(["apt-get", "-q", "-y"] + _OWN_STDERR + _lock_option() + [action, "--"] + targets, env)
+    done = _run(_apt_get() + [action, "--"] + targets, env)
     changes = pkgspec.differences(before, list_pkgs())
     if action == "purge":
         changes = {"removed": pkgspec.differences(leftovers, list_pkgs(removed=True)), "installed": changes}
@@ -450,8 +368,12 @@ def _uninstall(action, name, pkgs, env):
     return changes
 
 
+def _apt_get():
+    return ["apt-get", "-q", "-y"] + aptrun.OWN_STDERR + aptrun.lock_option(__opts__)
+
+
 def _install_command(options, fromrepo, skip_verify, downloadonly):
-    command = ["apt-get", "-q", "-y"] + _OWN_STDERR + _lock_option()
+    command = _apt_get()
     if options.get("force_conf_new"):
         command += ["-o", "DPkg::Options::=--force-confnew"]
     else:
@@ -551,36 +473,8 @@ def _modified(path):
         return 0
 
 
-def _checked(command, stdin=None):
-    done = _run(command, stdin=stdin)
-    if done["retcode"] != 0:
-        raise CommandExecutionError("Running %s failed: %s" % (" ".join(command), done["stderr"] or done["stdout"]))
-
-
-def _lock_option():
-    return ["-o", "DPkg::Lock::Timeout=%d" % _lock_timeout()]
-
-
-def _lock_timeout():
-    return int(__opts__.get("apt_lock_timeout", LOCK_TIMEOUT))
-
-
 def _run(command, env=None, **options):
-    """cmd.run_all, again and again while another process holds a lock: older apts, and dpkg, do not wait themselves."""
-    import time
-
-    environment = dict(ENVIRONMENT)
-    for item in env if isinstance(env, list) else [env or {}]:
-        environment.update({str(key): str(value) for key, value in item.items()})
-    options = {key: value for key, value in options.items() if value is not None}
-    deadline = time.monotonic() + _lock_timeout()
-    pause = 0.5
-    while True:
-        done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=environment, **options)
-        if done["retcode"] == 0 or not aptout.holding_lock(done["stderr"]) or time.monotonic() + pause > deadline:
-            return done
-        time.sleep(pause)
-        pause = min(2 * pause, 10)
+    return aptrun.run(__salt__["cmd.run_all"], __opts__, command, env, **options)
 
 
 def _true(value):

@@ -8,10 +8,7 @@ installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each ti
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgspec
-
-#: longest summary that a comment spells out; Salt's number
-_SHORT = 20
+from thin.utils import pkgplan, pkgspec
 
 
 def __virtual__():
@@ -49,8 +46,8 @@ def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False
     try:
         if not sources and "latest" in wanted.values():
             refresh = _resolve_latest(wanted, refresh, kwargs)
-        plan = _plan_install(wanted, bool(sources), reinstall, ignore_epoch, allow_updates, kwargs)
-    except CommandExecutionError as exc:
+        plan = _look(wanted, bool(sources), reinstall, ignore_epoch, allow_updates, kwargs)
+    except (CommandExecutionError, SaltInvocationError) as exc:
         return _ret(name, False, str(exc))
     if not (plan.install or plan.reinstall or plan.unpurge):
         words = "All specified packages are already installed"
@@ -64,60 +61,22 @@ def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False
     if __opts__["test"]:
         return _foretell(name, plan, sources, ignore_epoch)
 
-    changes, comments, result = {}, [], True
-    targets = dict(plan.install, **plan.reinstall)
-    if targets:
-        options = {"sources": [{pkg: sources_of} for pkg, sources_of in targets.items()]} if sources else {
-            "pkgs": [{pkg: number} for pkg, number in targets.items()]
-        }
-        try:
-            changes = __salt__["pkg.install"](
-                name=None, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, reinstall=bool(plan.reinstall),
-                normalize=normalize, update_holds=update_holds, ignore_epoch=ignore_epoch, split_arch=False,
-                **dict(kwargs, **options)
-            )
-        except (CommandExecutionError, SaltInvocationError) as exc:
-            return _failed(name, exc, "An error was encountered while installing package(s): ")
-    if plan.unpurge:
-        changes["purge_desired"] = __salt__["lowpkg.unpurge"](*plan.unpurge)
-
+    options = dict(
+        kwargs, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, reinstall=bool(plan.reinstall),
+        normalize=normalize, update_holds=update_holds, ignore_epoch=ignore_epoch,
+    )
+    try:
+        changes = _carry_out(plan, bool(sources), options)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _failed(name, exc, "An error was encountered while installing package(s): ")
     held = _hold(name, wanted, kwargs)
     if isinstance(held, str):
         return _ret(name, False, held, changes)
-    there = set(wanted) - set(_plan_install(wanted, bool(sources), False, ignore_epoch, False, kwargs).install)
-    missing = [pkg for pkg in plan.install if pkg not in there]
-    done = [pkg for pkg in plan.install if pkg in there]
-    before = [pkg for pkg in wanted if pkg in there and pkg not in targets]
-    shown = {pkg: pkg if sources else pkgspec.label(pkg, wanted[pkg]) for pkg in wanted}
-    if missing:
-        result = False
-        comments.append("The following packages failed to install/update: " + ", ".join(shown[pkg] for pkg in missing))
-    if done:
-        summary = ", ".join(shown[pkg] for pkg in done)
-        comments.append(
-            "The following packages were installed/updated: " + summary
-            if len(summary) < _SHORT
-            else "%d targeted package%s installed/updated." % (len(done), " was" if len(done) == 1 else "s were")
-        )
-    comments += [words["comment"] for words in held if words["changes"]]
+    left = _look(wanted, bool(sources), False, ignore_epoch, allow_updates, kwargs).install
+    result, comment = pkgplan.report(wanted, plan, left, changes, held, bool(sources))
     for words in held:
         _add_hold(changes, words)
-    if before:
-        comments.append(
-            "The following packages were already installed: " + ", ".join(shown[pkg] for pkg in before)
-            if len(before) <= _SHORT
-            else "%d targeted packages were already installed" % len(before)
-        )
-    comments += [words["comment"] for words in held if not words["changes"]]
-    if not all(words["result"] for words in held):
-        result = False
-    for pkg in plan.reinstall:
-        if pkg in changes:
-            comments.append("Package %s was reinstalled." % shown[pkg])
-        else:
-            result = False
-            comments.append("Reinstall was not successful for package %s." % shown[pkg])
-    return _ret(name, result, "\n".join(comments), changes)
+    return _ret(name, result, comment, changes)
 
 
 def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watch_flags=True, **kwargs):
@@ -151,7 +110,7 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
     targets = {pkg: newer[pkg] for pkg in wanted if newer.get(pkg)}
     up_to_date = sorted(pkg for pkg in wanted if pkg not in targets) if pkgs else []
     if not targets:
-        return _ret(name, True, _all_up_to_date(wanted))
+        return _ret(name, True, pkgplan.all_up_to_date(wanted))
     if __opts__["test"]:
         comments = ["The following packages would be installed/upgraded: " + ", ".join(sorted(targets))]
         if len(up_to_date) > 10:
@@ -170,7 +129,7 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
         return _ret(name, False, "An error was encountered while installing package(s): %s" % exc)
     failed = sorted(pkg for pkg in targets if targets[pkg] not in changes.get(pkg, {}).get("new", "").split(","))
     if not changes:
-        return _ret(name, False, _none_updated(targets, up_to_date))
+        return _ret(name, False, pkgplan.none_updated(targets, up_to_date))
     comments = []
     if failed:
         comments.append("The following packages failed to update: " + ", ".join(failed))
@@ -178,7 +137,7 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
         updated = sorted(set(targets) - set(failed))
         comments.append("The following packages were successfully installed/upgraded: " + ", ".join(updated))
     if up_to_date:
-        comments.append(_were_up_to_date(up_to_date))
+        comments.append(pkgplan.were_up_to_date(up_to_date))
     return _ret(name, not failed, " ".join(comments), changes)
 
 
@@ -299,16 +258,6 @@ def mod_watch(name, **kwargs):
 # Looking and planning
 
 
-class _Plan(object):
-    """What an ``installed`` has to do: ``{name: version or source}`` to install and to reinstall, names to unpurge."""
-
-    def __init__(self):
-        self.install = {}
-        self.reinstall = {}
-        self.unpurge = []
-        self.versions_asked = False
-
-
 def _wanted(name, version, pkgs, sources, normalize):
     """``{name: version | source | None}``; {} when malformed."""
     if sources:
@@ -318,29 +267,31 @@ def _wanted(name, version, pkgs, sources, normalize):
     return pkgspec.names_and_versions(pkgs)
 
 
-def _plan_install(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
+def _look(wanted, are_sources, reinstall, ignore_epoch, allow_updates, kwargs):
+    """The plan from what is there now."""
     current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
     purging = __salt__["pkg.list_pkgs"](purge_desired=True, **kwargs)
-    plan = _Plan()
-    plan.unpurge = [pkg for pkg in wanted if pkg in purging]
-    compare = __salt__["pkg.version_cmp"]
-    absent = []
-    for pkg, want in wanted.items():
-        have = current.get(pkg) or current.get(_normalizer(True)(pkg) if _normalizer(True) else pkg)
-        spec = want if not are_sources or not have or reinstall else _source_version(want)
-        if not have:
-            absent.append(pkg)
-            plan.install[pkg] = want
-        elif reinstall:
-            plan.reinstall[pkg] = want
-        elif spec:
-            plan.versions_asked = True
-            if not pkgspec.fulfills(have, spec, compare, ignore_epoch, allow_updates and not are_sources):
-                plan.install[pkg] = want
-    if absent and not are_sources:
-        for pkg in _provided([pkg for pkg in absent if not wanted[pkg]]):
+    plan = pkgplan.plan(
+        wanted, current, purging, __salt__["pkg.version_cmp"], normalize=_normalizer(True),
+        source_version=_source_version if are_sources else None, reinstall=reinstall, ignore_epoch=ignore_epoch,
+        allow_updates=allow_updates,
+    )
+    if not are_sources:
+        for pkg in _provided([pkg for pkg in plan.absent if not wanted[pkg]]):
             del plan.install[pkg]
     return plan
+
+
+def _carry_out(plan, are_sources, options):
+    """Do what the plan says, in one transaction: the changes."""
+    changes, targets = {}, dict(plan.install, **plan.reinstall)
+    if targets:
+        kind = "sources" if are_sources else "pkgs"
+        options = dict(options, **{kind: [{pkg: value} for pkg, value in targets.items()]})
+        changes = __salt__["pkg.install"](name=None, split_arch=False, **options)
+    if plan.unpurge:
+        changes["purge_desired"] = __salt__["lowpkg.unpurge"](*plan.unpurge)
+    return changes
 
 
 def _provided(names):
@@ -376,21 +327,9 @@ def _unknown(targets, fromrepo, kwargs):
     if not targets or "pkg.check_db" not in __salt__:
         return ""
     try:
-        known = __salt__["pkg.check_db"](*targets, fromrepo=fromrepo, **kwargs)
+        return pkgplan.unknown(__salt__["pkg.check_db"](*targets, fromrepo=fromrepo, **kwargs))
     except CommandExecutionError:
         return ""
-    strange = {pkg: data["suggestions"] for pkg, data in known.items() if data["found"] is False}
-    comments = []
-    plain = sorted(pkg for pkg, like in strange.items() if not like)
-    if plain:
-        comments.append(
-            "The following package(s) were not found, and no possible matches were found in the package db: "
-            + ", ".join(plain)
-        )
-    for pkg, like in strange.items():
-        if like:
-            comments.append("Package '%s' not found (possible matches: %s)" % (pkg, ", ".join(like)))
-    return ". ".join(comments)
 
 
 def _foretell(name, plan, sources, ignore_epoch):
@@ -589,28 +528,3 @@ def _listed(low, kind):
         pack = pkgspec.names_and_sources if kind == "sources" else pkgspec.names_and_versions
         return dict(pack(low[kind]))
     return {low["name"]: low.get("version")} if "name" in low else {}
-
-
-def _all_up_to_date(pkgs):
-    if len(pkgs) > 10:
-        return "All %d packages are up-to-date." % len(pkgs)
-    if len(pkgs) > 1:
-        return "All packages are up-to-date (%s)." % ", ".join(sorted(pkgs))
-    return "Package %s is already up-to-date" % pkgs[0]
-
-
-def _were_up_to_date(pkgs):
-    if len(pkgs) > 10:
-        return "%d packages were already up-to-date" % len(pkgs)
-    return "The following packages were already up-to-date: " + ", ".join(pkgs)
-
-
-def _none_updated(targets, up_to_date):
-    if len(targets) > 10:
-        words = "%d targeted packages failed to update. See debug log for details." % len(targets)
-    elif len(targets) > 1:
-        listed = ", ".join(sorted(targets))
-        words = "The following targeted packages failed to update. See debug log for details: (%s)." % listed
-    else:
-        words = "Package %s failed to update." % next(iter(targets))
-    return words + (" " + _were_up_to_date(up_to_date) if up_to_date else "")

@@ -1,0 +1,109 @@
+"""What a package state has to do and how it tells of it, from values alone."""
+
+import pytest
+
+from thin.utils import debversion, pkgplan
+
+HERE = {"one": ["1.0-1"], "epoch": ["2:1.5-1"], "kernel": ["6.1", "6.5"]}
+
+
+def compare(left, right, ignore_epoch=False):
+    if ignore_epoch:
+        left, right = debversion.without_epoch(left), debversion.without_epoch(right)
+    return debversion.compare(left, right)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options", "install", "reinstall"),
+    [
+        ({"one": None}, {}, {}, {}),
+        ({"absent": None, "one": None}, {}, {"absent": None}, {}),
+        ({"absent": "1"}, {}, {"absent": "1"}, {}),
+        ({"one": "1.0-1"}, {}, {}, {}),
+        ({"one": "1.0-2"}, {}, {"one": "1.0-2"}, {}),
+        ({"one": "0.9"}, {}, {"one": "0.9"}, {}),
+        ({"one": "0.9"}, {"allow_updates": True}, {}, {}),
+        ({"one": ">=1.0"}, {}, {}, {}),
+        ({"epoch": "1.5-1"}, {}, {}, {}),
+        ({"kernel": "6.1"}, {}, {}, {}),
+        ({"one": None, "absent": None}, {"reinstall": True}, {"absent": None}, {"one": None}),
+        ({"one:amd64": None}, {"normalize": lambda name: name.split(":")[0]}, {}, {}),
+        ({"one": "/a.deb"}, {"source_version": {"/a.deb": "1.0-1"}.get}, {}, {}),
+        ({"one": "/a.deb"}, {"source_version": {"/a.deb": "1.1"}.get}, {"one": "/a.deb"}, {}),
+        ({"one": "/a.deb"}, {"source_version": {}.get}, {}, {}),
+    ],
+)
+def test_plans(wanted, options, install, reinstall):
+    plan = pkgplan.plan(wanted, HERE, {}, compare, **options)
+    assert (plan.install, plan.reinstall) == (install, reinstall)
+
+
+def test_what_is_to_be_purged_is_kept():
+    assert pkgplan.plan({"one": None, "absent": None}, HERE, {"one": "1.0-1"}, compare).unpurge == ["one"]
+
+
+def carried_out(wanted, **options):
+    return pkgplan.plan(wanted, HERE, {}, compare, **options)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options", "left", "changes", "report"),
+    [
+        ({"new": None}, {}, [], {"new": {}}, (True, "The following packages were installed/updated: new")),
+        (
+            {"new": "1", "one": None},
+            {},
+            [],
+            {"new": {}},
+            (
+                True,
+                "The following packages were installed/updated: new=1\n"
+                "The following packages were already installed: one",
+            ),
+        ),
+        ({"new": None}, {}, ["new"], {}, (False, "The following packages failed to install/update: new")),
+        ({"a-rather-long-name": "1.0"}, {}, [], {}, (True, "1 targeted package was installed/updated.")),
+        (dict.fromkeys(["long-name-1", "long-name-2"]), {}, [], {}, (True, "2 targeted packages were installed/updated.")),
+        ({"one": None}, {"reinstall": True}, [], {"one": {}}, (True, "Package one was reinstalled.")),
+        ({"one": None}, {"reinstall": True}, [], {}, (False, "Reinstall was not successful for package one.")),
+    ],
+)
+def test_reports(wanted, options, left, changes, report):
+    assert pkgplan.report(wanted, carried_out(wanted, **options), left, changes, [], False) == report
+
+
+def test_holds_are_told_in_their_place():
+    held = [
+        {"name": "new", "changes": {"new": "hold"}, "result": True, "comment": "new is held"},
+        {"name": "one", "changes": {}, "result": True, "comment": "one was held"},
+    ]
+    wanted = {"new": None, "one": None}
+    result, comment = pkgplan.report(wanted, carried_out(wanted), [], {"new": {}}, held, False)
+    assert result
+    assert comment.splitlines() == [
+        "The following packages were installed/updated: new",
+        "new is held",
+        "The following packages were already installed: one",
+        "one was held",
+    ]
+    assert not pkgplan.report(wanted, carried_out(wanted), [], {}, [dict(held[0], result=False)], False)[0]
+
+
+def test_long_lists_become_numbers():
+    names = [f"p{number}" for number in range(21)]
+    assert pkgplan.were_there(names) == "21 targeted packages were already installed"
+    assert pkgplan.all_up_to_date(names) == "All 21 packages are up-to-date."
+    assert pkgplan.all_up_to_date(["b", "a"]) == "All packages are up-to-date (a, b)."
+    assert pkgplan.none_updated(names, names[:1]).startswith("21 targeted packages failed to update. ")
+
+
+def test_unknown_packages_are_told_with_what_comes_near():
+    checked = {
+        "good": {"found": True, "suggestions": []},
+        "vmi": {"found": False, "suggestions": ["vim", "vi"]},
+        "zzz": {"found": False, "suggestions": []},
+    }
+    assert pkgplan.unknown(checked) == (
+        "The following package(s) were not found, and no possible matches were found in the package db: zzz. "
+        "Package 'vmi' not found (possible matches: vim, vi)"
+    )
