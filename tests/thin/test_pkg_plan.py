@@ -63,7 +63,7 @@ def carried_out(wanted, **options):
         ),
         ({"new": None}, {}, ["new"], {}, (False, "The following packages failed to install/update: new")),
         ({"a-rather-long-name": "1.0"}, {}, [], {}, (True, "1 targeted package was installed/updated.")),
-        (dict.fromkeys(["long-name-1", "long-name-2"]), {}, [], {}, (True, "2 targeted packages were installed/updated.")),
+        (dict.fromkeys(["long-nam1", "long-nam2"]), {}, [], {}, (True, "2 targeted packages were installed/updated.")),
         ({"one": None}, {"reinstall": True}, [], {"one": {}}, (True, "Package one was reinstalled.")),
         ({"one": None}, {"reinstall": True}, [], {}, (False, "Reinstall was not successful for package one.")),
     ],

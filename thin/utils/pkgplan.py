@@ -18,7 +18,7 @@ def plan(wanted, current, purging, compare, normalize=None, source_version=None,
          allow_updates=False):
     """The Plan that brings ``wanted`` about.
 
-    ``wanted``: ``{name: version, conditions or None}``; or ``{name: source}`` where ``source_version(source)`` is given,
+    ``wanted``: ``{name: version, conditions or None}``; or ``{name: source}`` when there is ``source_version(source)``,
     which tells the version of a package file (None: it cannot). ``current``: ``{name: [versions]}`` of what is
     installed; ``purging``: the names marked to be purged. ``compare``: the provider's order of versions.
     """
