@@ -1,0 +1,284 @@
+"""Digests, sources and managed files: the functions of Salt's ``file`` module behind ``file.managed``."""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.utils.files import owner
+from thin.utils.files.arguments import cachedir, expand
+
+__virtualname__ = "file"
+
+
+# -- digests and sources -----------------------------------------------------------------------------------------------
+
+
+def get_hash(path, form="sha256", chunk_size=65536):
+    """The hexadecimal digest of a file."""
+    from thin.utils.files import hashes
+
+    return hashes.file_hash(expand(path), form, chunk_size)
+
+
+def get_sum(path, form="sha256"):
+    """The hexadecimal digest of a file, or ``File not found``."""
+    return get_hash(path, form) if os.path.isfile(expand(path)) else "File not found"
+
+
+def check_hash(path, file_hash):
+    """True when a file has the digest written as ``type=digest``, ``type:digest`` or just the digest."""
+    from thin.utils.files import hashes
+
+    return hashes.check(path, file_hash)
+
+
+def extract_hash(hash_fn, hash_type="sha256", file_name="", source="", source_hash_name=None):
+    """``{"hsum", "hash_type"}`` that a list of digests has for a file, or None."""
+    from thin.utils.files import hashes
+
+    with open(hash_fn, "rb") as lines:
+        return hashes.extract(lines, hash_type, file_name, source, source_hash_name)
+
+
+def get_source_sum(
+    file_name="", source="", source_hash=None, source_hash_name=None, saltenv="base", verify_ssl=True,
+    source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None, sig_backend="gpg"
+):
+    """``{"hsum", "hash_type"}`` of a ``source_hash`` in any of its forms."""
+    from thin.utils.files import sources
+
+    return sources.source_sum(file_name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+
+
+def source_list(source, source_hash, saltenv):
+    """(source, source_hash); of a list of sources the first that exists."""
+    from thin.utils.files import sources
+
+    return sources.choose(source, source_hash, saltenv)
+
+
+def apply_template_on_contents(contents, template, context, defaults, saltenv):
+    """The text that a template given as text makes; a dict with ``result`` and ``comment`` when it cannot be
+    rendered."""
+    from thin import link
+    from thin.utils.files import sources
+
+    try:
+        return sources.text(contents, saltenv, template, context, defaults).data.decode("utf-8")
+    except link.LinkError as exc:
+        return {"result": False, "comment": str(exc)}
+
+
+def get_managed(
+    name, template, source, source_hash, source_hash_name, user, group, mode, attrs, saltenv, context, defaults,
+    skip_verify=False, verify_ssl=True, use_etag=False, source_hash_sig=None, signed_by_any=None, signed_by_all=None,
+    keyring=None, gnupghome=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None,
+    sig_backend="gpg", **kwargs
+):
+    """(path of the content, {"hash_type", "hsum"}, words about why there is none)."""
+    from thin import link
+    from thin.utils.files import sources
+
+    if not source:
+        return "", {}, ""
+    try:
+        content = _content(
+            name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+        )
+        if template:
+            return _spooled(content), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
+        kept = sources.scheme(source) == "salt"
+        return "" if kept else content.fetched(), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
+    except (CommandExecutionError, link.LinkError) as exc:
+        return "", {}, str(exc)
+
+
+def _content(
+    name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+):
+    from thin.utils.files import sources, web
+
+    cache = web.cache_path(source, cachedir(__opts__), saltenv) if sources.scheme(source) in sources.REMOTE else None
+    found = None
+    if not template or sources.scheme(source) != "salt":
+        found = sources.resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache)
+    return sources.rendered(source, saltenv, template, context, defaults, "", "", found) if template else found
+
+
+def _spooled(content):
+    """The path of a private temporary file with these bytes; manage_file and its like take it away."""
+    import tempfile
+
+    from thin.utils.files import atomic
+
+    descriptor, path = atomic.temporary(tempfile.gettempdir(), SPOOL)
+    with os.fdopen(descriptor, "wb") as target:
+        target.write(content.read())
+    return path
+
+
+SPOOL = ".spool"
+
+
+def _unspool(path):
+    if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):
+        os.unlink(path)
+
+
+def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, encoding_errors="strict"):
+    """The content that the arguments of manage_file and check_file_meta describe, or None."""
+    from thin.utils.files import content, sources
+
+    if contents is not None:
+        if not isinstance(contents, bytes):
+            contents = str(contents).encode(encoding or "utf-8", encoding_errors if encoding else "surrogateescape")
+        return content.Data(contents)
+    wanted = source_sum if source_sum and "hsum" in source_sum else None
+    if sfn:
+        trusted = not source or sources.scheme(source) == "salt"
+        return content.LocalFile(sfn, None if trusted and not wanted else wanted, sources.MISMATCH % (source or name))
+    if not source:
+        return None
+    return content.Fetched(source, lambda: sources.fetch(source, saltenv), wanted, sources.MISMATCH % source)
+
+
+def manage_file(
+    name, sfn, ret, source, source_sum, user, group, mode, attrs, saltenv, backup, makedirs=False, template=None,
+    show_changes=True, contents=None, dir_mode=None, follow_symlinks=True, skip_verify=False, keep_mode=False,
+    encoding=None, encoding_errors="strict", seuser=None, serole=None, setype=None, serange=None, verify_ssl=True,
+    use_etag=False, signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None,
+    gnupghome=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False,
+    sig_backend="gpg", **kwargs
+):
+    """Make a file hold what get_managed gave, or ``contents``; a state's return."""
+    from thin.utils.files import managed, sources
+
+    name = expand(name)
+    ret = ret or {"name": name, "changes": {}, "comment": "", "result": True}
+    try:
+        if keep_mode and source:
+            mode = sources.server_mode(source, saltenv)
+        content = _given(name, sfn, source, None if skip_verify else source_sum, contents, saltenv, encoding,
+                         encoding_errors)
+        wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
+                     ignore_whitespace, ignore_comment_characters, new_file_diff)
+        wish.makedirs, wish.dir_mode, wish.show_changes = makedirs, dir_mode, show_changes
+        wish.backup, wish.cachedir = backup or __opts__.get("backup_mode", ""), cachedir(__opts__)
+        return managed.manage(name, content, wish, ret, from_source=bool(source))
+    except managed.Failed as exc:
+        ret["changes"].pop("diff", None)
+        return dict(ret, result=False, comment=str(exc))
+    finally:
+        _unspool(sfn)
+
+
+def _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering=False,
+          ignore_whitespace=False, ignore_comment_characters=None, new_file_diff=False):
+    from thin.utils.files import managed
+
+    selinux = {"seuser": seuser, "serole": serole, "setype": setype, "serange": serange}
+    ignore = None
+    if ignore_ordering or ignore_whitespace or ignore_comment_characters:
+        ignore = {
+            "ignore_ordering": ignore_ordering, "ignore_whitespace": ignore_whitespace,
+            "ignore_comment_characters": ignore_comment_characters,
+        }
+    return managed.Wish(
+        user, group, owner.normalize_mode(mode), attrs, selinux if any(selinux.values()) else None, follow_symlinks,
+        obfuscate=__opts__.get("obfuscate_templates", False), ignore=ignore, new_file_diff=new_file_diff,
+    )
+
+
+def check_file_meta(
+    name, sfn, source, source_sum, user, group, mode, attrs, saltenv, contents=None, seuser=None, serole=None,
+    setype=None, serange=None, verify_ssl=True, follow_symlinks=False, ignore_ordering=False, ignore_whitespace=False,
+    ignore_comment_characters=None, new_file_diff=False
+):
+    """The changes that manage_file would make; with something to ignore, (whether they matter, changes)."""
+    from thin.utils.files import managed
+
+    wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
+                 ignore_whitespace, ignore_comment_characters, new_file_diff)
+    content = _given(name, sfn, source, source_sum, contents, saltenv)
+    if contents is None and not (source_sum and "hsum" in source_sum):
+        content = None
+    changes, matters = managed.predict(expand(name), content, wish)
+    return (matters, changes) if wish.ignore else changes
+
+
+def check_managed_changes(
+    name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
+    contents=None, skip_verify=False, keep_mode=False, seuser=None, serole=None, setype=None, serange=None,
+    verify_ssl=True, follow_symlinks=False, ignore_ordering=False, ignore_whitespace=False,
+    ignore_comment_characters=None, new_file_diff=False, **kwargs
+):
+    """The changes that file.managed would make, or (False, words) when the source cannot be had."""
+    from thin.utils.files import sources
+
+    source, source_hash = source_list(source, source_hash, saltenv)
+    sfn, source_sum = "", None
+    if contents is None:
+        sfn, source_sum, words = get_managed(
+            name, template, source, source_hash, source_hash_name, user, group, mode, attrs, saltenv, context, defaults,
+            skip_verify, verify_ssl
+        )
+        if words:
+            return False, words
+        if keep_mode and source:
+            mode = sources.server_mode(source, saltenv)
+    try:
+        return check_file_meta(
+            name, sfn, source, source_sum, user, group, mode, attrs, saltenv, contents, seuser, serole, setype, serange,
+            verify_ssl, follow_symlinks, ignore_ordering, ignore_whitespace, ignore_comment_characters, new_file_diff
+        )
+    finally:
+        _unspool(sfn)
+
+
+def check_managed(
+    name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
+    contents=None, skip_verify=False, seuser=None, serole=None, setype=None, serange=None, follow_symlinks=False,
+    **kwargs
+):
+    """(True, words) for a file that is as wished, (None, words) for one that would change, (False, words)."""
+    changes = check_managed_changes(
+        name, source, source_hash, source_hash_name, user, group, mode, attrs, template, context, defaults, saltenv,
+        contents, skip_verify, False, seuser, serole, setype, serange, follow_symlinks=follow_symlinks
+    )
+    if isinstance(changes, tuple):
+        return changes
+    if changes:
+        lines = "".join("%s: %s\n" % item for item in changes.items())
+        return None, "The following values are set to be changed:\n" + lines
+    return True, "The file %s is in the correct state" % name
+
+
+def get_diff(
+    file1, file2, saltenv="base", show_filenames=True, show_changes=True, template=False, source_hash_file1=None,
+    source_hash_file2=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None
+):
+    """The unified diff of two files, which may be salt:// URLs; "" when they are equal."""
+    from thin.utils.files import diff, edit, sources
+
+    paths, missing = [], []
+    for name in (file1, file2):
+        path = sources.fetch(name, saltenv)
+        paths.append(path)
+        if not path:
+            missing.append("File %s not found" % name)
+    if missing:
+        raise CommandExecutionError("Failed to cache one or more files", info=missing)
+    try:
+        old, new = (edit.read(path) for path in paths)
+    except OSError as exc:
+        raise CommandExecutionError("Failed to read %s: %s" % (exc.filename, exc.strerror))
+    ignoring = ignore_ordering or ignore_whitespace or ignore_comment_characters
+    if old == new:
+        return (False, "") if ignoring else ""
+    if template and __opts__.get("obfuscate_templates"):
+        return diff.OBFUSCATED
+    if not show_changes:
+        return diff.HIDDEN
+    text = diff.unified(old, new, *(paths if show_filenames else ("", "")))
+    if ignoring:
+        return diff.matters(text, ignore_ordering, ignore_whitespace, ignore_comment_characters), text
+    return text

@@ -1,0 +1,483 @@
+"""Writing, editing, making, moving and removing: the functions of Salt's ``file`` module that change things."""
+
+import os
+import stat
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils.files import owner
+from thin.utils.files.arguments import absolute, cachedir, expand, lines_given
+
+__virtualname__ = "file"
+__func_alias__ = {"makedirs_": "makedirs"}
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def write(path, *args, **kwargs):
+    """Make lines the whole content of a file."""
+    from thin.utils.files import atomic, edit
+
+    path, lines = expand(path), lines_given(args, kwargs)
+    new = not os.path.exists(path)
+    atomic.write(os.path.realpath(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None)
+    return 'Wrote %d lines to "%s"' % (len(lines), path)
+
+
+def _new_mode():
+    return owner.mode_bits(owner.default_mode())
+
+
+def append(path, *args, **kwargs):
+    """Add lines at the end of a file."""
+    from thin.utils.files import edit
+
+    path, lines = expand(path), lines_given(args, kwargs)
+    edit.commit(path, edit.add_lines(edit.read(path), lines), keep_inode=True)
+    return 'Wrote %d lines to "%s"' % (len(lines), path)
+
+
+def prepend(path, *args, **kwargs):
+    """Add lines at the beginning of a file, which is made when it is not there."""
+    from thin.utils.files import atomic, edit
+
+    path, lines = expand(path), lines_given(args, kwargs)
+    if os.path.exists(path):
+        edit.commit(path, edit.preface(edit.read(path), lines), keep_inode=True)
+    else:
+        atomic.write(path, edit.preface(b"", lines), mode=_new_mode())
+    return 'Prepended %d lines to "%s"' % (len(lines), path)
+
+
+def touch(name, atime=None, mtime=None):
+    """Make a file or set its times (seconds since 1970; now unless given)."""
+    from thin.utils.files import times
+
+    return times.touch(expand(name), atime, mtime)
+
+
+def seek_write(path, data, offset):
+    """Put bytes at an offset of a file; how many were written."""
+    with open(expand(path), "r+b", buffering=0) as target:
+        target.seek(int(offset))
+        written = target.write(data if isinstance(data, bytes) else str(data).encode("utf-8"))
+        os.fsync(target.fileno())
+    return written
+
+
+def truncate(path, length):
+    """Cut a file (or lengthen it with zeros) to so many bytes."""
+    with open(expand(path), "rb+") as target:
+        target.truncate(int(length))
+
+
+# -- editing -----------------------------------------------------------------------------------------------------------
+
+
+def replace(
+    path, pattern, repl, count=0, flags=8, bufsize=1, append_if_not_found=False, prepend_if_not_found=False,
+    not_found_content=None, backup=".bak", dry_run=False, search_only=False, show_changes=True, ignore_if_missing=False,
+    preserve_inode=True, backslash_literal=False, encoding=None
+):
+    """Replace every match of a regular expression: the diff, or True or False when it is not to be shown."""
+    from thin.utils.files import edit
+
+    if search_only:
+        if append_if_not_found or prepend_if_not_found:
+            raise SaltInvocationError("search_only cannot be used with append/prepend_if_not_found")
+        return edit.search_file(path, pattern, flags, ignore_if_missing, encoding)
+    return edit.replace_in_file(
+        path, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content, backup,
+        dry_run, show_changes, ignore_if_missing, preserve_inode, backslash_literal, encoding
+    )
+
+
+def line(
+    path, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True, backup=False,
+    quiet=False, indent=True
+):
+    """Ensure, insert, replace or delete one line: the diff, True, or False when nothing changed."""
+    from thin.utils.files import lines
+
+    return lines.edit_file(
+        path, content, match, mode, location, before, after, show_changes, backup, quiet, indent, __opts__["test"]
+    )
+
+
+def blockreplace(
+    path, marker_start="#-- start managed zone --", marker_end="#-- end managed zone --", content="",
+    append_if_not_found=False, prepend_if_not_found=False, backup=".bak", dry_run=False, show_changes=True,
+    append_newline=False, insert_before_match=None, insert_after_match=None
+):
+    """Replace what is between two marker lines: the diff, or True or False when it is not to be shown."""
+    from thin.utils.files import blocks
+
+    return blocks.replace_in_file(
+        path, marker_start, marker_end, content, append_if_not_found, prepend_if_not_found, backup, dry_run,
+        show_changes, append_newline, insert_before_match, insert_after_match
+    )
+
+
+def comment(path, regex, char="#", backup=".bak"):
+    """Comment matching lines out: their diff, False when there are none."""
+    return comment_line(path, regex, char, True, backup)
+
+
+def uncomment(path, regex, char="#", backup=".bak"):
+    """Comment matching lines back in: their diff, False when there are none."""
+    return comment_line(path, regex, char, False, backup)
+
+
+def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
+    """Comment matching lines out or back in: their diff, False when there are none."""
+    from thin.utils.files import blocks
+
+    return blocks.comment_line(path, regex, char, cmnt, backup)
+
+
+def sed(
+    path, before, after, limit="", backup=".bak", options="-r -e", flags="g", escape_all=False, negate_match=False
+):
+    """``cmd.run_all`` of sed(1); ``replace`` does more."""
+    import shlex
+
+    path = expand(path)
+    if not os.path.exists(path):
+        return False
+    before, after, limit = (_sed_escaped(text, escape_all) for text in (before, after, limit))
+    command = ["sed", "-i%s" % (backup or "")] + shlex.split(options)
+    place = "/%s/ " % limit if limit else ""
+    command.append("%s%ss/%s/%s/%s" % (place, "!" if negate_match else "", before, after, flags))
+    return __salt__["cmd.run_all"](command + [path], python_shell=False)
+
+
+def sed_contains(path, text, limit="", flags="g"):
+    """True when sed(1) finds the expression."""
+    path = expand(path)
+    if not os.path.exists(path):
+        return False
+    place = "/%s/ " % _sed_escaped(limit, False) if limit else ""
+    script = "%ss/%s/$/p%s" % (place, _sed_escaped(text, False), flags)
+    return bool(__salt__["cmd.run"](["sed", "-n", "-r", "-e", script, path], python_shell=False))
+
+
+def _sed_escaped(text, everything):
+    text = str(text).replace("'", "'\"'\"'").replace("/", "\\/")
+    return "".join("\\" + letter if letter in "^.[$()|*+?{" else letter for letter in text) if everything else text
+
+
+def patch(originalfile, patchfile, options="", dry_run=False):
+    """``cmd.run_all`` of patch(1), on a file or on the files of a directory."""
+    import shlex
+
+    path, given = expand(originalfile), shlex.split(options or "")
+    command = ["patch"] + given
+    if dry_run:
+        command.append("-C" if __grains__.get("kernel") in ("FreeBSD", "OpenBSD") else "--dry-run")
+    if "-N" not in given and "--forward" not in given:
+        command.append("--forward")
+    if not any(option.startswith(("-r", "--reject-file")) for option in given):
+        command.append("--reject-file=-")
+    command += ["-i", patchfile]
+    if os.path.isdir(path):
+        command += ["-d", path]
+        if not any(option.startswith(("-p", "--strip=")) for option in given):
+            command.append("--strip=0")
+    else:
+        command.append(path)
+    return __salt__["cmd.run_all"](command, python_shell=False)
+
+
+# -- making, moving, removing ------------------------------------------------------------------------------------------
+
+
+def mkdir(dir_path, user=None, group=None, mode=None):
+    """Make a directory and those on the way to it. True."""
+    path = os.path.normpath(expand(dir_path))
+    if not os.path.isdir(path):
+        makedirs_perms(path, user, group, mode)
+    return True
+
+
+def makedirs_(path, user=None, group=None, mode=None):
+    """Make the directories on the way to ``path`` (all of it when it ends in a slash); words when they are there."""
+    from thin.utils.files import atomic
+
+    path = expand(path)
+    parent = os.path.normpath(os.path.dirname(path))
+    if os.path.isdir(parent):
+        return "Directory '%s' already exists" % parent
+    if os.path.exists(parent):
+        return "The path '%s' already exists and is not a directory" % parent
+    if not os.path.isabs(path):
+        raise SaltInvocationError(
+            "Recursive creation for path '%s' would result in an infinite loop. Please use an absolute path." % path
+        )
+    atomic.makedirs(os.path.join(parent, "file"), user, group, owner.normalize_mode(mode))
+    return None
+
+
+def makedirs_perms(name, user=None, group=None, mode="0755"):
+    """Make a directory and those on the way to it, all with this owner and mode."""
+    from thin.utils.files import atomic
+
+    path = os.path.normpath(expand(name))
+    mode = owner.normalize_mode(mode) if mode else None
+    atomic.makedirs(path, user, group, mode)
+    atomic.mkdir(path, user, group, mode)
+
+
+def rmdir(path, recurse=False, verbose=False, older_than=None):
+    """Remove an empty directory, with ``recurse`` the empty ones in it too. True when all of them went."""
+    import time
+
+    path = absolute(path)
+    if not os.path.isdir(path):
+        raise SaltInvocationError("A valid directory was not specified: %s" % path)
+    limit = time.time() - int(older_than) * 86400 if older_than else None
+    folders = [path]
+    if recurse:
+        below = os.walk(path, topdown=False)
+        folders = [os.path.join(root, name) for root, dirs, _ in below for name in dirs] + folders
+    deleted, errors = [], []
+    for folder in folders:
+        if limit is not None and os.path.getmtime(folder) >= limit:
+            continue
+        try:
+            os.rmdir(folder)
+            deleted.append(folder)
+        except OSError as exc:
+            errors.append([folder, str(exc)])
+    result = not errors and (path in deleted or recurse)
+    return {"deleted": deleted, "errors": errors, "result": result} if verbose else result
+
+
+def remove(path, **kwargs):
+    """Remove a file, a link or a whole directory. False when nothing was there."""
+    from thin.utils.files import walk
+
+    path = expand(path)
+    if not os.path.isabs(path):
+        raise SaltInvocationError("File path must be absolute: %s" % path)
+    try:
+        return walk.remove(path)
+    except OSError as exc:
+        raise CommandExecutionError("Could not remove '%s': %s" % (path, exc))
+
+
+def rename(src, dst):
+    """Rename a file or directory. True."""
+    src, dst = absolute(src), expand(dst)
+    try:
+        os.rename(src, dst)
+    except OSError:
+        raise CommandExecutionError("Could not rename '%s' to '%s'" % (src, dst))
+    return True
+
+
+def move(src, dst, disallow_copy_and_unlink=False):
+    """Move a file or directory, also to another file system. {"result", "comment"}."""
+    import shutil
+
+    src, dst = expand(src), expand(dst)
+    for word, path in (("Source", src), ("Destination", dst)):
+        if not os.path.isabs(path):
+            raise SaltInvocationError("%s path must be absolute." % word)
+    try:
+        (os.rename if disallow_copy_and_unlink else shutil.move)(src, dst)
+    except OSError as exc:
+        raise CommandExecutionError("Unable to move '%s' to '%s': %s" % (src, dst, exc))
+    return {"result": True, "comment": "'%s' moved to '%s'" % (src, dst)}
+
+
+def copy(src, dst, recurse=False, remove_existing=False):
+    """Copy a file, with ``recurse`` a directory, with its owner and mode. True."""
+    from thin.utils.files import copying
+
+    src, dst = absolute(src), expand(dst)
+    if not os.path.exists(src):
+        raise CommandExecutionError("No such file or directory '%s'" % src)
+    return copying.copy(src, dst, recurse, remove_existing)
+
+
+def link(src, path):
+    """Make ``path`` another name (a hard link) of the file ``src``. True."""
+    src = absolute(src)
+    try:
+        os.link(src, path)
+    except OSError as exc:
+        raise CommandExecutionError("Could not create '%s': %s" % (path, exc))
+    return True
+
+
+def symlink(src, path, force=False, atomic=False, follow_symlinks=True):
+    """Make ``path`` a symbolic link to ``src``. True."""
+    from thin.utils.files import links
+
+    return links.make(src, expand(path), force, atomic, follow_symlinks)
+
+
+def is_link(path, nostat=False):
+    """True for a symbolic link."""
+    return os.path.islink(expand(path))
+
+
+def is_hardlink(path):
+    """True for a file with more than one name."""
+    try:
+        return os.lstat(absolute(path, "Path to file must be absolute.")).st_nlink > 1
+    except OSError:
+        return False
+
+
+def readlink(path, canonicalize=False):
+    """Where a symbolic link leads, as it is written or, with ``canonicalize``, in the end."""
+    path = os.path.expandvars(expand(path))
+    if not os.path.isabs(path):
+        raise SaltInvocationError("Path to link must be absolute: %s" % path)
+    if not os.path.islink(path):
+        raise SaltInvocationError("A valid link was not specified: %s" % path)
+    return os.path.realpath(path) if canonicalize else os.readlink(path)
+
+
+# -- device nodes ------------------------------------------------------------------------------------------------------
+
+
+def _is(path, test):
+    try:
+        return test(os.stat(expand(path)).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def is_chrdev(name):
+    """True for a character device."""
+    return _is(name, stat.S_ISCHR)
+
+
+def is_blkdev(name):
+    """True for a block device."""
+    return _is(name, stat.S_ISBLK)
+
+
+def is_fifo(name):
+    """True for a named pipe."""
+    return _is(name, stat.S_ISFIFO)
+
+
+def get_devmm(name):
+    """(major, minor) of a device, (0, 0) of anything else."""
+    name = expand(name)
+    if not (is_chrdev(name) or is_blkdev(name)):
+        return 0, 0
+    device = os.stat(name).st_rdev
+    return os.major(device), os.minor(device)
+
+
+def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
+    """Make a character device (``c``), block device (``b``) or pipe (``p``); a state's return."""
+    makers = {"c": mknod_chrdev, "b": mknod_blkdev}
+    if ntype not in ("c", "b", "p"):
+        raise SaltInvocationError(
+            "Node type unavailable: '%s'. Available node types are character ('c'), block ('b'), and pipe ('p')."
+            % ntype
+        )
+    makedirs_(name, user, group)
+    if ntype == "p":
+        return mknod_fifo(name, user, group, mode)
+    return makers[ntype](name, major, minor, user, group, mode)
+
+
+def mknod_chrdev(name, major, minor, user=None, group=None, mode="0660"):
+    """Make a character device; a state's return."""
+    return _mknod(name, stat.S_IFCHR, "Character device", os.makedev(int(major), int(minor)), user, group, mode)
+
+
+def mknod_blkdev(name, major, minor, user=None, group=None, mode="0660"):
+    """Make a block device; a state's return."""
+    return _mknod(name, stat.S_IFBLK, "Block device", os.makedev(int(major), int(minor)), user, group, mode)
+
+
+def mknod_fifo(name, user=None, group=None, mode="0660"):
+    """Make a named pipe; a state's return."""
+    return _mknod(name, stat.S_IFIFO, "Fifo pipe", 0, user, group, mode)
+
+
+def _mknod(name, kind, words, device, user, group, mode):
+    name = expand(name)
+    ret = {"name": name, "changes": {}, "comment": "", "result": False}
+    if os.path.lexists(name):
+        ret["comment"] = "File %s exists and cannot be overwritten" % name
+        return ret
+    ret["changes"] = {"new": "%s %s created." % (words, name)}
+    if __opts__["test"]:
+        ret["result"] = None
+        return ret
+    os.mknod(name, kind | owner.mode_bits(mode or "0660"), device)
+    ret["result"] = True
+    wanted = owner.drift(os.lstat(name), user, group, owner.normalize_mode(mode))
+    if wanted:
+        owner.enforce(name, wanted)
+    return ret
+
+
+# -- backups -----------------------------------------------------------------------------------------------------------
+
+
+def list_backups(path, limit=None):
+    """{number: {"Backup Time", "Size", "Location"}} of the copies that ``backup: minion`` made, the newest is 0."""
+    from thin.utils.files import backup
+
+    return backup.listed(expand(path), cachedir(__opts__), int(limit) if limit is not None else None)
+
+
+def list_backups_dir(path, limit=None):
+    """{name: list_backups} of the files of a directory that have copies."""
+    from thin.utils.files import backup
+
+    folder = os.path.join(backup.root(cachedir(__opts__)), expand(path).strip("/"))
+    names = {backup.SUFFIX.sub("", name) for name in (os.listdir(folder) if os.path.isdir(folder) else ())}
+    found = {name: list_backups(os.path.join(expand(path), name), limit) for name in sorted(names)}
+    return {name: copies for name, copies in found.items() if copies}
+
+
+def restore_backup(path, backup_id):
+    """Put a copy back; the file as it is now is copied away before. {"result", "comment"}."""
+    from thin.utils.files import atomic, backup
+
+    path = expand(path)
+    location, ret = _backup(path, backup_id)
+    if location:
+        try:
+            if os.path.exists(path):
+                backup.keep(path, "minion", cachedir(__opts__))
+            atomic.write(path, atomic.pieces(location), mode=None if os.path.exists(path) else _new_mode())
+            ret = {"result": True, "comment": "Successfully restored %s to %s" % (location, path)}
+        except OSError as exc:
+            ret["comment"] = "Unable to restore %s to %s: %s" % (location, path, exc)
+    return ret
+
+
+def delete_backup(path, backup_id):
+    """Delete a copy. {"result", "comment"}."""
+    location, ret = _backup(expand(path), backup_id)
+    if location:
+        try:
+            os.unlink(location)
+            ret = {"result": True, "comment": "Successfully removed %s" % location}
+        except OSError as exc:
+            ret["comment"] = "Unable to remove %s: %s" % (location, exc)
+    return ret
+
+
+remove_backup = delete_backup
+list_backup = list_backups
+
+
+def _backup(path, backup_id):
+    """(path of the copy with that number or None, {"result", "comment"} that there is none)."""
+    if not str(backup_id).isdigit() or str(int(backup_id)) != str(backup_id):
+        return None, {"result": False, "comment": "Invalid backup_id '%s'" % backup_id}
+    copies = list_backups(path)
+    words = {"result": False, "comment": "backup_id '%s' does not exist for %s" % (backup_id, path)}
+    return copies.get(int(backup_id), {}).get("Location"), words
