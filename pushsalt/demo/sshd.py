@@ -187,7 +187,7 @@ def keygen(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
     """A new key pair."""
     if shutil.which("ssh-keygen"):
         argv = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "pushsalt", "-f", str(path)]
-        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)
         return
     import asyncssh
 
