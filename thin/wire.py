@@ -12,8 +12,13 @@ Up (target -> controller)::
 
 The nonce is fresh for each connection and is given to the first stage. What stands before a nonce (banners, MOTD,
 noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer than FRAME_LIMIT.
-    b"H"  hello of the first stage: "key=value" lines, percent-encoded, UTF-8     b"M"  msgpack message
-    b"E"  error of the first stage, before msgpack is there: "key=value" lines like hello, with kind= and message=
+    b"M"  msgpack message                b"S"  what the worker printed (its last 64 KiB), at an orderly end
+    b"G"  Python runs and reads stdin; only when it was asked to say so (pushsalt.bundle.shim)
+and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
+    b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
+    b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated)
+    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed), message,
+          stderr
 
 Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
 count; the answer carries the same ``n`` as ``re``.
@@ -22,9 +27,9 @@ count; the answer carries the same ``n`` as ``re``.
 down      fields                                                      up: what answers
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
-          lock: None | {"words": str, "wait": seconds},               warnings | error: kind, message, hint
-          deadline: seconds|None, log_level
-call      n, fun, args, kwargs, cli: bool                             ret: re, ret | exc: re, type, message, tb, known
+          log_level                                                   warnings | error: kind, message, hint
+call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode | exc: re, type, message,
+                                                                      tb, known
 grains    n, refresh: bool                                            ret
 run       n, chunks, test, files, templates, trees, wants             need: digests (only when some are missing),
           ([[digest, dest path|None]]: what may have to be sent)      then start: tag; state: tag, ret; and
@@ -48,17 +53,18 @@ because what renders on the controller may ask it something::
 
 Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).
 
-Only the supervisor (thin.__main__) touches the channel; the worker speaks the same frames, without nonce, over a
-socket pair to it.
+Only the supervisor (thin.__main__, thin.relay) touches the channel; the worker speaks the same frames, without nonce,
+over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it has them from the first stage's parameters.
 """
 
-import hashlib
 import struct
 
 try:
     import msgpack
 except ImportError:  # on a target: isolated, without site-packages
     from thin.vendor import msgpack
+
+from thin.boot import sha256
 
 NONCE_SIZE = 16
 NOISE_LIMIT = 1024 * 1024
@@ -182,7 +188,7 @@ def file_key(url, saltenv):
 def template_key(source, saltenv, engine, context, defaults, tag):
     """The name of one template call, computed alike on both sides: equal inputs, equal key."""
     data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag])
-    return hashlib.sha256(data).hexdigest()
+    return sha256(data).hexdigest()
 
 
 def _ordered(value):

@@ -134,7 +134,8 @@ class Worker(object):
             ret = function()
             if hasattr(ret, "__next__"):
                 ret = list(ret)
-            self.channel.send({"k": "ret", "re": number, "ret": ret})
+            code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
+            self.channel.send({"k": "ret", "re": number, "ret": ret, "retcode": code})
         except Closed:
             raise
         except (Exception, SystemExit) as exc:

@@ -142,7 +142,7 @@ class Minion:
             saltenv=self.opts.get("saltenv"),
             pillarenv=self.opts.get("pillarenv"),
             target_pillar=self.target.pillar,
-            ext_pillars=partial(find_source, folders=folders("pillar", self.project.config.opts)),
+            ext_pillars=partial(find_source, folders=folders("ext_pillar", self.project.config.opts)),
             override=self._override,
             visible=visible,
         )
