@@ -470,3 +470,20 @@ def test_patch(bed):
     bed.file("f", "other\n")
     assert bed.state("patch", name=path, source=url)["result"] is False
     assert sorted(bed.snapshot()) == ["f"]
+
+
+# -- what is no file --
+
+
+@pytest.mark.parametrize("test", [True, False])
+def test_a_pipe_is_neither_read_nor_replaced(bed, test):
+    pipe = bed.path("pipe")
+    os.mkfifo(pipe)
+    ret = bed.state("managed", test=test, name=pipe, contents="x")
+    assert (ret["result"], ret["comment"]) == (
+        False, f"Specified target {pipe} is neither a regular file nor a symbolic link"
+    )  # fmt: skip
+    ret = bed.state("managed", test=test, name=bed.path("f"), source=pipe)
+    assert ret["result"] is False
+    assert ret["comment"].endswith(f"Local file source {pipe} is a named pipe")
+    assert sorted(bed.snapshot()) == ["pipe"]

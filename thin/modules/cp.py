@@ -8,16 +8,13 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
+from thin.utils.files.arguments import cachedir
 
 log = getLogger(__name__)
 
 
 def _env(saltenv=None):
     return saltenv or __opts__.get("saltenv") or "base"
-
-
-def _cachedir():
-    return __opts__.get("cachedir") or "/var/cache/salt/minion"
 
 
 def _split(path, saltenv):
@@ -45,7 +42,7 @@ def _fetch(path, saltenv, verify_ssl=True):
     if sources.scheme(url) in sources.REMOTE:
         from thin.utils.files import web
 
-        cache = web.cache_path(url, _cachedir(), saltenv)
+        cache = web.cache_path(url, cachedir(__opts__), saltenv)
     try:
         return sources.fetch(url, saltenv, verify_ssl, cache=cache)
     except link.LinkError as exc:
@@ -271,7 +268,7 @@ def cache_dest(url, saltenv=None):
     """Where a source from the web is kept; other sources have no place of their own."""
     from thin.utils.files import web
 
-    return web.cache_path(url, _cachedir(), _env(saltenv))
+    return web.cache_path(url, cachedir(__opts__), _env(saltenv))
 
 
 def is_cached(path, saltenv=None):
@@ -289,7 +286,7 @@ def is_cached(path, saltenv=None):
 
 def list_minion(saltenv=None):
     """The sources from the web that are kept here."""
-    top = os.path.join(_cachedir(), "extrn_files", _env(saltenv))
+    top = os.path.join(cachedir(__opts__), "extrn_files", _env(saltenv))
     return sorted(os.path.relpath(os.path.join(root, name), top) for root, _, files in os.walk(top) for name in files)
 
 

@@ -10,6 +10,7 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils.files import owner
+from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import (
     accumulated,
     chunk_tag,
@@ -46,10 +47,6 @@ def _preflight(name, user=None, group=None):
     return words
 
 
-def _cachedir():
-    return __opts__.get("cachedir") or "/var/cache/salt/minion"
-
-
 def _web_cache(source):
     """Where a copy of a web source is kept, None for other sources."""
     from thin.utils.files import sources
@@ -58,7 +55,7 @@ def _web_cache(source):
         return None
     from thin.utils.files import web
 
-    return web.cache_path(source, _cachedir(), __env__)
+    return web.cache_path(source, cachedir(__opts__), __env__)
 
 
 # -- managed ------------------------------------------------------------------------------------------------------
@@ -164,7 +161,7 @@ def _wish(user, group, mode, backup="", **options):
     from thin.utils.files import managed as core
 
     return core.Wish(
-        user, group, mode, backup=backup or __opts__.get("backup_mode", ""), cachedir=_cachedir(),
+        user, group, mode, backup=backup or __opts__.get("backup_mode", ""), cachedir=cachedir(__opts__),
         obfuscate=__opts__.get("obfuscate_templates", False), **options
     )
 

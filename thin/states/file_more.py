@@ -5,6 +5,7 @@ import os
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils.files import owner
+from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
 
 __virtualname__ = "file"
@@ -329,8 +330,7 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
         return failed(ret, words)
     wishes["mode"] = owner.normalize_mode(wishes["mode"])
     wish = managed.Wish(
-        cachedir=__opts__.get("cachedir") or "/var/cache/salt/minion",
-        obfuscate=__opts__.get("obfuscate_templates", False), **wishes
+        cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes
     )
     wish.backup = wish.backup or __opts__.get("backup_mode", "")
     try:

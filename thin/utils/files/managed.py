@@ -8,6 +8,8 @@ from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
 
 NEW_FILE = "New file"
+REPLACES_LINK = "Replace symbolic link with regular file"
+NO_FILE = "Specified target %s is neither a regular file nor a symbolic link"
 
 
 class Wish(object):
@@ -66,12 +68,14 @@ def predict(name, content, wish):
     changes, matters = {}, False
     if content is not None:
         target = owner.look(name)
-        if not stat.S_ISREG(target.st_mode):
-            changes["diff"], matters = "Replace symbolic link with regular file", True
+        if stat.S_ISLNK(st.st_mode) and not stat.S_ISREG(target.st_mode):
+            changes["diff"], matters = REPLACES_LINK, True
+        elif not stat.S_ISREG(target.st_mode):
+            raise Failed(NO_FILE % name)
         elif not contents_of.same(content, name):
             changes["diff"], matters = describe_change(contents_of.read_file(name), content, wish)
         elif stat.S_ISLNK(st.st_mode):
-            changes["diff"], matters = "Replace symbolic link with regular file", True
+            changes["diff"], matters = REPLACES_LINK, True
         st = target
     changes.update(owner.drift(st, wish.user, wish.group, None if stat.S_ISLNK(st.st_mode) else wish.mode))
     if wish.attrs or wish.selinux:
@@ -106,14 +110,14 @@ def _update(name, st, content, wish, ret):
             st = owner.look(name)  # the file in the link's place gets owner and mode of what the link led to
     if content is not None:
         if replace_link and not stat.S_ISREG(st.st_mode):
-            ret["changes"]["diff"], matters = "Replace symbolic link with regular file", True
+            ret["changes"]["diff"], matters = REPLACES_LINK, True
             st = owner.born(os.path.dirname(name), 0o600)
         elif not stat.S_ISREG(st.st_mode):
-            raise Failed("Specified target %s is neither a regular file nor a symbolic link" % path)
+            raise Failed(NO_FILE % path)
         elif replace_link or not contents_of.same(content, path):
             ret["changes"]["diff"], matters = describe_change(contents_of.read_file(path), content, wish)
             if not ret["changes"]["diff"]:
-                ret["changes"]["diff"] = "Replace symbolic link with regular file"
+                ret["changes"]["diff"] = REPLACES_LINK
     link = stat.S_ISLNK(st.st_mode)
     wanted = {} if link else owner.drift(st, wish.user, wish.group, wish.mode)
     if "diff" in ret["changes"]:

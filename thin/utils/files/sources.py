@@ -2,6 +2,7 @@
 words."""
 
 import os
+import stat
 
 from thin import link
 from thin.exceptions import CommandExecutionError
@@ -126,6 +127,8 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
         path = local_path(source)
         if not os.path.exists(path):
             raise NoContent("Local file source %s does not exist" % path)
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            raise NoContent("Local file source %s is a named pipe" % path)  # reading it may never end
         if not source_hash or skip_verify:
             return content.LocalFile(path)
         return content.LocalFile(
