@@ -65,7 +65,7 @@ def _claim():
 
 
 class Channel(object):
-    """The way to the controller. ``frame`` makes one of key=value lines; before the relay runs, ``say`` writes it at once."""
+    """The way to the controller. ``frame`` makes one of key=value lines, ``say`` writes it at once."""
 
     def __init__(self, state, up, down):
         self.nonce, self.up, self.down = state["nonce"], up, down

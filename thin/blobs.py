@@ -6,12 +6,17 @@ verified before use and the oldest go when there are too many. Without a private
 """
 
 import errno
-import hashlib
 import os
 
 DIGEST_SIZE = 32
 CACHE_LIMIT = 256 * 1024 * 1024
 _FLAGS = os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
+
+
+def _sha256(data=b""):
+    import hashlib  # loads OpenSSL, which is fast with much data, and slow to load
+
+    return hashlib.sha256(data)
 
 
 def digest_of(path):
@@ -25,7 +30,7 @@ def digest_of(path):
 
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None
-        sha = hashlib.sha256()
+        sha = _sha256()
         try:
             for piece in iter(lambda: stream.read(1024 * 1024), b""):
                 sha.update(piece)
@@ -191,7 +196,7 @@ class _Memory(object):
 
     def end(self, blobs, digest):
         data = bytes(self._bytes)
-        if hashlib.sha256(data).hexdigest() != digest:
+        if _sha256(data).hexdigest() != digest:
             return False
         blobs._memory[digest] = data
         return True
@@ -203,7 +208,7 @@ class _Memory(object):
 class _File(object):
     def __init__(self):
         self._handle = self._path = None
-        self._sha = hashlib.sha256()
+        self._sha = _sha256()
 
     def _open(self, blobs, digest):
         if self._handle is None:

@@ -1,14 +1,15 @@
 """The program of the first stage: checks the runtime that is kept on the target, and starts ``thin.__main__`` from it.
 
-The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the session's
-parameters and the text of ``thin/cold.py``; see pushsalt.bundle.shim. It is compiled on every start, so there is only what a
-warm start needs; ``thin.cold`` finds another place or receives the runtime. While it runs it is ``thin.boot`` for everybody.
+The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the
+session's parameters and the text of ``thin/cold.py``; see pushsalt.bundle.shim. It is compiled on every start, so there
+is only what a warm start needs; ``thin.cold`` finds another place or receives the runtime. While it runs it is
+``thin.boot`` for everybody.
 
 Nothing that was not verified is ever executed:
 
 - the archive ``thin-SHA256.tar``, by its SHA-256, which the controller said;
-- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store), by an HMAC with a key that is never on this
-  disk. It also says which state of the archive file was verified before, so that a warm start need not read that file.
+- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store), by an HMAC with a key that is never on
+  this disk. It also says which state of the archive file was verified before, so that a warm start need not read it.
 """
 
 import marshal
@@ -29,10 +30,8 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def frame(nonce, kind, fields):
     """A frame that is no msgpack: a key=value line for each field, percent-encoded."""
-    text = "\n".join(
-        "%s=%s" % (key, str(value).replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")) for key, value in fields
-    )
-    payload = text.encode("utf-8", "surrogateescape")
+    pairs = ((key, str(value).replace("%", "%25").replace("\n", "%0A").replace("\r", "%0D")) for key, value in fields)
+    payload = "\n".join("%s=%s" % pair for pair in pairs).encode("utf-8", "surrogateescape")
     return nonce + kind + len(payload).to_bytes(4, "big") + payload
 
 
@@ -68,9 +67,12 @@ def read(name, dir_fd, limit):
         found = os.fstat(fd)
         if found.st_mode & 0o170000 != 0o100000 or found.st_uid != os.geteuid() or found.st_size > limit:
             return None
-        data = os.read(fd, found.st_size)
-        while 0 < len(data) < found.st_size:
-            data += os.read(fd, found.st_size - len(data)) or bytes(found.st_size)
+        data = b""
+        while len(data) < found.st_size:
+            piece = os.read(fd, found.st_size - len(data))
+            if not piece:
+                return None
+            data = data + piece if data else piece
         return data
     except OSError:
         return None
@@ -100,7 +102,7 @@ def read_image(name, dir_fd, key):
     if data and data[:8] == b"PSIMAGE1":
         end = 44 + int.from_bytes(data[40:44], "big")
         if mac(key, data[44:end]) == data[8:40]:
-            return marshal.loads(data[44:end]), data
+            return marshal.loads(data[44:end]), data  # noqa: S302
     return None, None
 
 
@@ -145,7 +147,7 @@ def load(state):
         state["fresh"]["thin.store"] = code
     module = sys.modules["thin.store"] = type(sys)("thin.store")
     module.__file__ = "thin/store.py"
-    exec(code, module.__dict__)
+    exec(code, module.__dict__)  # noqa: S102
     return module
 
 
@@ -153,13 +155,13 @@ def body(data, entry):
     """The code of a module in the image when its bytes are right, else None."""
     _, at, length, digest = entry
     found = data[at : at + length] if at else b""
-    return marshal.loads(found) if at and sha256(found).digest() == digest else None
+    return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
 
 
 def boot(p, cold):
     """Start the session; never returns.
 
-    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and what thin.__main__ wants. ``cold`` is a text.
+    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and what thin.__main__ wants; ``cold``: a text.
     """
     sys.modules["thin.boot"] = sys.modules["__main__"]
     try:
@@ -167,7 +169,7 @@ def boot(p, cold):
         state = warm(p)
         if state is None:
             space = {"__name__": "thin.cold"}
-            exec(compile(cold, "thin/cold.py", "exec", 0, True), space)
+            exec(compile(cold, "thin/cold.py", "exec", 0, True), space)  # noqa: S102
             state = space["cold"](p)
         store = load(state)
     except Exception as exc:

@@ -34,20 +34,27 @@ def cold(p):
 
 
 def find_home():
-    """HOME where it can be believed, else what the user database says, or an empty text."""
-    home = os.environ.get("HOME", "")
+    """The home directory where it is this user's own, or an empty text. HOME is only a word of the environment."""
+    if owned(os.environ.get("HOME", "")):
+        return os.environ["HOME"]
     try:
-        if home.startswith("/") and os.stat(home).st_uid == os.geteuid():
-            return home
         import pwd
 
-        return pwd.getpwuid(os.geteuid()).pw_dir
-    except (OSError, KeyError, ImportError):
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except (KeyError, ImportError):
         return ""
+    return home if owned(home) else ""
+
+
+def owned(path):
+    try:
+        return path.startswith("/") and os.stat(path).st_uid == os.geteuid()
+    except OSError:
+        return False
 
 
 def find_dir(wanted, home):
-    """(path, descriptor, warnings) of the private directory, or ("", -1, why there is none)."""
+    """(path, descriptor, warnings) of the private directory; ("", -1, warnings) when there is none."""
     uid, why = os.geteuid(), []
     if wanted:
         # What stands above `thin_dir` is the operator's choice; it itself must be ours like any other.
@@ -55,21 +62,30 @@ def find_dir(wanted, home):
             make(wanted, None)
             return wanted, private(wanted), why
         except OSError as exc:
-            why.append("thin_dir: %s" % exc)
+            why.append("thin_dir is not used: %s" % words(exc))
     places = [(home, uid, ".cache", "pushsalt"), ("/run/user/%d" % uid, uid, "pushsalt")]
     if uid == 0:
         places.insert(1, ("/var/cache", 0, "pushsalt"))
+    tried = []
     for base, owner, *steps in places:
-        if base:
-            try:
-                return "/".join([base.rstrip("/")] + steps), below(base, owner, steps), why if wanted else []
-            except OSError as exc:
-                why.append(str(exc))
-    return "", -1, why + ["the runtime is kept in memory only, and sent anew each time"]
+        path = "/".join([base.rstrip("/")] + steps)
+        try:
+            return path, below(base, owner, steps), why
+        except OSError as exc:
+            tried.append(words(exc))
+    text = "no private directory on the target, so the runtime is sent each time (%s)"
+    return "", -1, why + [text % "; ".join(tried)]
+
+
+def words(exc):
+    return "%s: %s" % (exc.filename or "no home directory", exc.strerror)
 
 
 def below(base, owner, steps):
-    """A descriptor of base/steps…, made where missing. Raises OSError when a step is another user's, or the last not ours alone."""
+    """A descriptor of base/steps…, made where missing.
+
+    Raises OSError when a step is another user's, or the last one is not ours alone.
+    """
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for step in steps:

@@ -13,7 +13,7 @@ A ``runtime`` (``thin.runtime``, or a user's module folders) has ``code(modname)
 ``names(prefix)`` and ``virtual_index(kind) -> {virtual name: [file names]}``; modules are ``thin.<kind>.<file name>``.
 """
 
-import functools
+import sys
 import types
 
 from thin import log
@@ -25,7 +25,11 @@ EMPTY = {
     "__salt__": dict, "__states__": dict, "__utils__": dict, "__opts__": dict, "__user__": "root",
 }
 
-_FUNCTIONS = (types.FunctionType, functools.partial)
+
+def _is_function(value):
+    """A function or a functools.partial; whose module is imported by who makes one, not here: it is slow to load."""
+    functools = sys.modules.get("functools")
+    return isinstance(value, types.FunctionType) or (functools is not None and isinstance(value, functools.partial))
 
 
 class MissingFunction(KeyError):
@@ -421,7 +425,7 @@ def _public(module):
     out = {}
     for name in names:
         value = module.get(name)
-        if name.startswith("_") or not isinstance(value, _FUNCTIONS):
+        if name.startswith("_") or not _is_function(value):
             continue
         if getattr(value, "__module__", here) != here and "__load__" not in module:
             continue

@@ -1,7 +1,7 @@
 """One run at a time: a kernel lock on the file ``lock`` of the private directory, with the holder's words in it.
 
-The lock belongs to the descriptor, so it ends with its holder, whatever becomes of it; the file stays and means nothing by
-itself. The words are the controller's text for people (who, since when, from where).
+The lock belongs to the descriptor, so it ends with its holder, whatever becomes of it; the file stays and means nothing
+by itself. The words are the controller's text for people (who, since when, from where).
 """
 
 import errno
@@ -18,9 +18,9 @@ class Held(Exception):
 def acquire(dir_fd, home, words, pause):
     """A descriptor that holds the lock. Closing it, or the end of the process, frees it.
 
-    ``dir_fd`` is the private directory, or -1: then the folder ``home`` itself is locked, without words. While the lock is held
-    by another, ``pause(words)`` is called; it returns after a while, or raises to give up. None when this file system
-    has no locks.
+    ``dir_fd`` is the private directory, or -1: then the folder ``home`` itself is locked, without words. While the lock
+    is held by another, ``pause(words)`` is called; it returns after a while, or raises to give up. None when there is
+    nothing to lock, or this file system has no locks.
     """
     while True:
         fd = _open(dir_fd, home)
@@ -48,7 +48,7 @@ def _open(dir_fd, home):
     try:
         if dir_fd >= 0:
             return os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FREE, dir_fd=dir_fd)
-        return os.open(home or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if home else None
     except OSError:
         if dir_fd < 0:
             return None

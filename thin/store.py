@@ -5,10 +5,10 @@ Byte layout of an image::
     8 bytes  b"PSIMAGE1"       32 bytes  HMAC-SHA256 of the header
     4 bytes  big-endian length of the header, then the header, then the code of the modules (marshal)
 
-The header is a marshalled dict: ``stamp``, the state (inode, size, times) of the archive file whose hash was right; and ``modules``,
-``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled here. The MAC's
-key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when
-they are loaded. So a warm start hashes only what it uses, compiles nothing and executes nothing unverified.
+The header is a marshalled dict: ``stamp``, the state (inode, size, times) of the archive file whose hash was right; and
+``modules``, ``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled here.
+The MAC's key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when they
+are loaded. So a warm start hashes only what it uses, compiles nothing and executes nothing unverified.
 """
 
 import marshal
@@ -94,7 +94,7 @@ class Store(object):
     def exec_module(self, module):
         name = module.__name__
         module.__file__ = self.path(name)
-        exec(self.code(name), module.__dict__)
+        exec(self.code(name), module.__dict__)  # noqa: S102
 
     get_code = code
     get_source = source
@@ -136,7 +136,7 @@ class Store(object):
         return ""
 
     def keep_image(self):
-        """Merge what was compiled in this process into the image, when there is anything new or the archive was rewritten."""
+        """Merge what was compiled in this process into the image, when that or the archive is new."""
         state = self._state
         if state["dir_fd"] < 0:
             return
@@ -155,8 +155,8 @@ class Store(object):
             pass
 
     def _image(self, verified, bodies):
-        # Offsets depend on the header's length, and that on the offsets: marshal writes small integers in 5 bytes each, so a
-        # first round with any such numbers gives the length.
+        # Offsets depend on the header's length, and that on the offsets: marshal writes small integers in 5 bytes each,
+        # so a first round with any such numbers gives the length.
         def header(base):
             table, at = {}, base
             for name, entry in self.modules.items():

@@ -17,8 +17,8 @@ noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer
 and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
     b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
     b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated)
-    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed), message,
-          stderr
+    b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed),
+          message, stderr
 
 Messages are msgpack maps with the key ``k``. Those that want an answer carry ``n``, a number of the asking side's own
 count; the answer carries the same ``n`` as ``re``.
@@ -54,7 +54,7 @@ because what renders on the controller may ask it something::
 Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).
 
 Only the supervisor (thin.__main__, thin.relay) touches the channel; the worker speaks the same frames, without nonce,
-over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it has them from the first stage's parameters.
+over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it has them from the first stage.
 """
 
 import struct

@@ -34,7 +34,9 @@ class Runtime:
     Made once per process by ``load``; the archive itself is read or built only when a target lacks it.
     """
 
-    def __init__(self, sha: str, size: int, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path) -> None:
+    def __init__(
+        self, sha: str, size: int, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path
+    ) -> None:
         self.sha = sha
         self.size = size
         self.programs = programs
@@ -51,7 +53,8 @@ class Runtime:
         if not isinstance(known, dict):
             archive = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
-            known = {"sha": sha, "size": len(archive), "programs": [shim.strip(root / name) for name in ("boot.py", "cold.py")]}
+            programs = [shim.strip(root / name) for name in ("boot.py", "cold.py")]
+            known = {"sha": sha, "size": len(archive), "programs": programs}
             if bank:
                 bank.put(f"archive {sha}", zlib.compress(archive, 9))
                 bank.put(f"packed {mark}", known)

@@ -109,8 +109,11 @@ def _quoted(word: str) -> str:
 
 
 def program(boot: str, cold: str, parameters: Mapping[str, object]) -> bytes:
-    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it. Both texts as ``strip`` leaves them."""
-    # ascii() of plain values is a Python literal that any version reads the same. The second text is compiled only when needed.
+    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it; ``cold`` is compiled if needed.
+
+    Both texts are as ``strip`` leaves them.
+    """
+    # ascii() of plain values is a Python literal that any version reads the same.
     return f"{boot}\nboot({dict(parameters)!a}, {cold!a})\n".encode("ascii")
 
 

@@ -150,7 +150,7 @@ def sudo_trouble(id: str, kind: str, user: str | None, said: str = "") -> Target
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
-    if target.python:
+    if target.python and refusal.os_id != "-":  # /bin/sh says it, not an old Python
         return TargetError(
             "no_python", f"{target.id}: there is no {target.python}",
             f"correct `python` for {target.id} in the inventory, or leave it out to have one looked for",

@@ -81,8 +81,9 @@ class Session:
     """Open it with ``open``; then ``call``, ``grains`` and ``run``; ``close`` in any case.
 
     ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
-    "" for none), warm, and what ``ready`` said (user, grains …). ``round_trips``: how often something had to be written after something was
-    read, the first time included. ``warnings``: texts for people. ``first``: a future for each message of ``first``.
+    "" for none), warm, and what ``ready`` said (user, grains …). ``warnings``: texts for people. ``first``: a future
+    for each message of ``first``. ``round_trips``: how often something had to be written after something was read,
+    the start included and the good-bye left out.
     """
 
     def __init__(self, target: Target, serve: Serve, on_event: OnEvent) -> None:
@@ -181,8 +182,8 @@ class Session:
             await self._ready
             return
         init = {
-            "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains), "lock": None,
-            "want_grains": start.want_grains, "deadline": start.deadline, "log_level": start.log_level,
+            "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
+            "want_grains": start.want_grains, "log_level": start.log_level,
         }  # fmt: skip
         self._write(program + b"".join([_frame(init), *(self._prepared(message) for message in first)]))
         await self._ready
@@ -359,6 +360,7 @@ class Session:
             future = self._pending.pop(number, None) if isinstance(number, int) else None
             if future is not None and not future.done():
                 if kind == "ret":
+                    self.info["retcode"] = message.get("retcode", 0)
                     future.set_result(message.get("ret"))
                 else:
                     future.set_exception(self._exception(message))

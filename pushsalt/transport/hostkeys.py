@@ -56,7 +56,7 @@ def _regex(pattern: str) -> str:
 
 @dataclass
 class Known:
-    """What is known of one host. ``elsewhere``: keys of the same host under its default port, for another port's lookup."""
+    """What is known of one host. ``elsewhere``: its keys under the default port, when another port was looked up."""
 
     trusted: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
     authorities: list[asyncssh.SSHKey] = field(default_factory=list)

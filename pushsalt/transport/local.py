@@ -40,10 +40,8 @@ class LocalConnection:
                 lambda: LocalStream(on_stderr), *words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
             )
         except OSError as exc:
-            missing = words[0] if isinstance(exc, FileNotFoundError) else "a process"
-            raise TargetError(
-                "no_shell", f"{self.id}: cannot start {missing}: {exc.strerror}", f"make {words[0]} available on this machine"
-            ) from exc
+            hint = f"make {words[0]} available on this machine"
+            raise TargetError("no_shell", f"{self.id}: cannot start {words[0]}: {exc.strerror}", hint) from exc
         return stream
 
     async def close(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import os
 import random
@@ -30,6 +29,7 @@ from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
 from pushsalt.transport.sshconfig import default_files, resolve
 from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError
+from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 log = logging.getLogger(__name__)
@@ -48,9 +48,11 @@ MACS = (
     "hmac-sha2-512",
 )  # fmt: skip
 CLOSE_TIMEOUT = 3.0
-#: How a server that has enough to do sends us away.
-_BUSY = re.compile("Not allowed at this time|MaxStartups|[Tt]oo many connections")
-_RAW = dict.fromkeys((asyncssh.PTY_ECHO, asyncssh.PTY_ICANON, asyncssh.PTY_ISIG, asyncssh.PTY_IEXTEN, asyncssh.PTY_OPOST, asyncssh.PTY_ONLCR, asyncssh.PTY_ICRNL, asyncssh.PTY_INLCR, asyncssh.PTY_IGNCR, asyncssh.PTY_IXON, asyncssh.PTY_IXOFF, asyncssh.PTY_ISTRIP, asyncssh.PTY_PARMRK, asyncssh.PTY_INPCK, asyncssh.PTY_ECHOE, asyncssh.PTY_ECHOK, asyncssh.PTY_ECHONL), 0)  # fmt: skip
+_TERMINAL_MODES = (
+    "ECHO", "ICANON", "ISIG", "IEXTEN", "OPOST", "ONLCR", "ICRNL", "INLCR", "IGNCR", "IXON", "IXOFF", "ISTRIP",
+    "PARMRK", "INPCK", "ECHOE", "ECHOK", "ECHONL",
+)  # fmt: skip
+_RAW = {getattr(asyncssh, f"PTY_{mode}"): 0 for mode in _TERMINAL_MODES}
 
 
 @dataclass
@@ -96,13 +98,11 @@ class SshConnection:
                 request_pty="force" if pty else False, **terminal,  # type: ignore[arg-type]
             )  # fmt: skip
         except asyncssh.ChannelOpenError as exc:
-            raise TargetError(
-                "no_shell", f"{self.id}: the server opens no session: {exc.reason}", "allow sessions and commands for this login"
-            ) from exc
+            message = f"{self.id}: the server opens no session: {printable(exc.reason)}"
+            raise TargetError("no_shell", message, "allow sessions and commands for this login") from exc
         except (OSError, asyncssh.Error) as exc:
-            raise TargetError(
-                "bootstrap_failed", f"{self.id}: the connection broke before anything was run: {_words(exc)}", "run again"
-            ) from exc
+            message = f"{self.id}: the connection broke before anything was run: {said(exc)}"
+            raise TargetError("bootstrap_failed", message, "it is safe to run again") from exc
         assert isinstance(stream, SshStream)
         return stream
 
@@ -154,7 +154,7 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
         error = None
         if exc is not None:
             error = TargetError(
-                "connection_lost", f"{self._id}: the connection was lost: {_words(exc)}",
+                "connection_lost", f"{self._id}: the connection was lost: {said(exc)}",
                 "what was under way may have been done or not: look at the target, and run again",
             )  # fmt: skip
         self._inbox.end(error)
@@ -208,15 +208,16 @@ class _Login:
     def __init__(self, target: Target, options: ConnectOptions, shared: _Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
         files = default_files() if options.ssh_config is None else options.ssh_config
-        self.settings = resolve(target, files)
+        self.settings = settings = resolve(target, files)
         self.hosts = self._known_hosts()
-        self.name = str(self.settings.get("HostKeyAlias") or self.settings.host)
-        self.known: Known = self.hosts.lookup(self.name, self.settings.port)
+        name = str(settings.get("HostKeyAlias") or settings.host)
+        self.known: Known = self.hosts.lookup(name, settings.port)
+        self.trouble = Trouble(
+            target.id, settings.host, name, settings.port, settings.user, password=target.passwd is not None
+        )
         self.connection: asyncssh.SSHClientConnection | None = None
         self.jump: _Jump | None = None
-        self.trouble: TargetError | None = None
-        self.tried: list[str] = []
-        self.drops = 0
+        self.refusal: TargetError | None = None
 
     # --- the way there
 
@@ -249,8 +250,8 @@ class _Login:
             except Exception as exc:
                 if not self._dropped(exc):
                     raise self._explain(exc) from exc
-                self.drops += 1
-                if self.drops == 2 and self.jump is None and not self.settings.get("ProxyCommand"):
+                self.trouble.drops += 1
+                if self.trouble.drops == 2 and self.jump is None and not self.settings.get("ProxyCommand"):
                     await self._probe()
                 log.debug("%s: dropped before the login (%s), trying again", self.target.id, exc)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -292,34 +293,37 @@ class _Login:
     # --- credentials
 
     async def _client_keys(self) -> list[Any]:
-        explicit = [Path(path).expanduser() for path in self.target.priv]
+        """Keys of files, then of the agent. Raises TargetError when a key that was asked for cannot be used."""
+        explicit = [_path(path) for path in self.target.priv]
         files = explicit or self.settings.files("IdentityFile", ())
-        found, trouble = [], None
         passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
-        for path in files or [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]:
+        found: list[Any] = []
+        unusable: KeyUnusableError | None = None
+        for path in files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]:
             try:
                 found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
-                self.tried.append(str(path))
+                self.trouble.tried.append(str(path))
             except KeyUnusableError as exc:
-                if files and (explicit or path.exists()):
-                    trouble = trouble or exc
-                elif path.exists():
-                    log.debug("%s: %s", self.target.id, exc.message)
-        agent = str(self.settings.get("IdentityAgent") or os.environ.get("SSH_AUTH_SOCK") or "")
-        pairs: list[Any] = []
-        if self.target.agent and agent not in ("", "none"):
-            pairs = await self.shared.keys.agent(os.path.expandvars(str(Path(agent).expanduser())))
-            if self.settings.get("IdentitiesOnly") or trouble is not None:
-                # The agent may hold what the file keeps locked: its public half says so.
-                wanted = {data for path in files if (data := _public(path)) is not None}
-                pairs = [pair for pair in pairs if pair.key_public_data in wanted]
-        if trouble is not None and not pairs and not found and self.target.passwd is None:
-            raise trouble.for_target(self.target.id)
-        if trouble is not None and explicit and not pairs:
-            raise trouble.for_target(self.target.id)
+                # What nobody asked for, or ssh_config names for every host, may be missing or locked.
+                if explicit or (files and path.exists()):
+                    unusable = unusable or exc
+        pairs = await self._agent_keys(files if unusable or self.settings.get("IdentitiesOnly") else None)
+        if unusable is not None and not pairs and (explicit or not found) and (explicit or self.target.passwd is None):
+            raise unusable.for_target(self.target.id)
         if pairs:
-            self.tried.append(f"{len(pairs)} of the agent")
+            self.trouble.tried.append(f"{len(pairs)} of the agent")
         return [*found, *pairs]
+
+    async def _agent_keys(self, only: Sequence[Path] | None) -> list[Any]:
+        """The agent's key pairs; ``only`` those whose public half is beside one of these files."""
+        agent = str(self.settings.get("IdentityAgent") or os.environ.get("SSH_AUTH_SOCK") or "none")
+        if not self.target.agent or agent == "none":
+            return []
+        pairs = await self.shared.keys.agent(os.path.expandvars(str(_path(agent))))
+        if only is None:
+            return pairs
+        wanted = {data for path in only if (data := _public(path)) is not None}
+        return [pair for pair in pairs if pair.key_public_data in wanted]
 
     # --- host keys
 
@@ -327,10 +331,10 @@ class _Login:
         if self.options.known_hosts is not None:
             files = list(self.options.known_hosts)
         else:
-            home = Path.home() / ".ssh"
-            system = Path("/etc/ssh")
-            files = self.settings.files("UserKnownHostsFile", [home / "known_hosts", home / "known_hosts2"])
-            files += self.settings.files("GlobalKnownHostsFile", [system / "ssh_known_hosts", system / "ssh_known_hosts2"])
+            files = []
+            for word, folder, name in (("User", "~/.ssh", "known_hosts"), ("Global", "/etc/ssh", "ssh_known_hosts")):
+                default = [_path(f"{folder}/{name}"), _path(f"{folder}/{name}2")]
+                files += self.settings.files(f"{word}KnownHostsFile", default)
         key = tuple(files)
         if key not in self.shared.known:
             self.shared.known[key] = KnownHosts(files)
@@ -344,41 +348,46 @@ class _Login:
         )  # fmt: skip
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
-        """Whether a host key that is not among the trusted ones is good all the same; else ``trouble`` says why not."""
-        id, shown = self.target.id, fingerprint(key)
+        """Whether a host key that is not among the trusted ones is good all the same; else ``refusal`` says why not."""
         if self.known.trusted:
-            places = ", ".join(where for _, where in self.known.trusted)
-            name = self.name if self.settings.port == 22 else f"[{self.name}]:{self.settings.port}"
-            self.trouble = TargetError(
-                "host_key_changed", f"{id}: the host key of {name} is not the known one: it is {shown} (known: {places})",
-                f"somebody may be in between; when the key was changed on purpose: ssh-keygen -R '{name}', then accept it anew",
-            )  # fmt: skip
+            self.refusal = self.trouble.changed(key, self.known)
             return False
         if not (self.options.accept_new_host_keys or self.settings.accept_new) or not self.hosts.files:
-            self.trouble = TargetError(
-                "host_key_unknown", f"{id}: the host key of {self.name} port {self.settings.port} is not known: {shown}",
-                "compare the fingerprint with the machine's own, then give --accept-new-host-keys once",
-            )  # fmt: skip
+            self.refusal = self.trouble.unknown(key)
             return False
         try:
-            path = self.hosts.add(self.name, self.settings.port, key)
-            log.info("%s: new host key %s added to %s", id, shown, path)
+            path = self.hosts.add(self.trouble.name, self.settings.port, key)
+            log.info("%s: new host key %s added to %s", self.target.id, fingerprint(key), path)
         except OSError as exc:
-            log.warning("%s: the new host key cannot be kept: %s", id, exc)
-        self.known = self.hosts.lookup(self.name, self.settings.port)
+            log.warning("%s: the new host key cannot be kept: %s", self.target.id, exc)
+        self.known = self.hosts.lookup(self.trouble.name, self.settings.port)
         return True
 
     # --- trouble
 
-    def _secured(self) -> bool:
-        return self.connection is not None and self.connection.get_server_host_key() is not None
+    def _explain(self, exc: Exception) -> TargetError:
+        self._look()
+        if self.refusal is not None:
+            return self.refusal
+        if isinstance(exc, asyncssh.HostKeyNotVerifiable):
+            return self.trouble.host_key(exc, self.known)
+        return self.trouble.explain(exc)
+
+    def too_late(self, bound: float) -> TargetError:
+        self._look()
+        return self.trouble.too_late(bound)
+
+    def _look(self) -> None:
+        self.trouble.connected = self.connection is not None
+        self.trouble.secured = self.connection is not None and self.connection.get_server_host_key() is not None
 
     def _dropped(self, exc: Exception) -> bool:
-        if self.trouble is not None or self._secured() or (self.jump is not None and self.jump.broken()):
+        """Whether a server sent us away that might let us in later."""
+        self._look()
+        if self.refusal is not None or self.trouble.secured or (self.jump is not None and self.jump.broken()):
             return False
-        if isinstance(exc, (asyncssh.ConnectionLost, ConnectionResetError, BrokenPipeError)):
-            return True
-        return bool(_BUSY.search(str(exc)))
+        lost = isinstance(exc, (asyncssh.ConnectionLost, ConnectionResetError, BrokenPipeError))
+        return lost or bool(BUSY.search(str(exc)))
 
     async def _probe(self) -> None:
         """Look at what answers there: a server that drops us may be no SSH server. Raises TargetError then."""
@@ -388,108 +397,17 @@ class _Login:
             return
         try:
             writer.write(b"SSH-2.0-pushsalt\r\n")
-            said = (await asyncio.wait_for(reader.read(256), 2)).decode("utf-8", "replace")
+            answer = (await asyncio.wait_for(reader.read(256), 2)).decode("utf-8", "replace")
         except (OSError, asyncio.TimeoutError):
             return
         finally:
             writer.close()
-        if said and "SSH-" not in said and not _BUSY.search(said):
-            raise TargetError(
-                "ssh_protocol", f"{self.target.id}: {self.settings.host} port {self.settings.port} is no SSH server: "
-                f"it says {printable(said)[:80]!r}", "correct `port`",
-            )  # fmt: skip
-
-    def too_late(self, bound: float) -> TargetError:
-        where = f"{self.settings.host} port {self.settings.port}"
-        if self.drops:
-            stage = f"the server closed each of {self.drops} connections before the login"
-            hint = "raise MaxStartups in its sshd_config, or lower --concurrency"
-        elif self.connection is None:
-            stage, hint = "no answer to the TCP connection", "is the machine up, and does a firewall drop the packets?"
-        elif not self._secured():
-            stage, hint = "connected, but the server did not get through the key exchange", "is that port an SSH server?"
-        else:
-            stage, hint = "the login did not end", "the server may be slow (DNS, PAM): give the host a longer `timeout`"
-        return TargetError("connect_timeout", f"{self.target.id}: {where}: {stage} within {bound:g} s", hint)
-
-    def _explain(self, exc: Exception) -> TargetError:
-        id, where = self.target.id, f"{self.settings.host} port {self.settings.port}"
-        if self.trouble is not None:
-            return self.trouble
-        if isinstance(exc, asyncssh.HostKeyNotVerifiable):
-            return self._bad_host_key(exc)
-        if isinstance(exc, asyncssh.ChannelOpenError):
-            return self._beyond_jump(exc)
-        text = _words(exc)
-        if isinstance(exc, asyncssh.PermissionDenied) or "Too many authentication failures" in text:
-            return self._denied(text)
-        if isinstance(exc, (asyncssh.KeyExchangeFailed, asyncssh.ProtocolError, asyncssh.ProtocolNotSupported,
-                            asyncssh.MACError, asyncssh.DisconnectError)):  # fmt: skip
-            if self._secured():
-                return self._denied(text)
-            return TargetError(
-                "ssh_protocol", f"{id}: {where}: {text}", "is that port an SSH server? A very old one may have no common algorithm"
-            )
-        if isinstance(exc, socket.gaierror):
-            return TargetError("dns_failure", f"{id}: {self.settings.host} does not resolve: {text}", "correct `host`, or DNS")
-        if isinstance(exc, OSError):
-            return _network(id, where, exc)
-        log.debug("%s: unexpected error while connecting", id, exc_info=exc)
-        return TargetError(
-            "internal", f"{id}: {where}: {type(exc).__name__}: {text}", "run again with -l debug and report what it prints"
-        )
-
-    def _bad_host_key(self, exc: asyncssh.HostKeyNotVerifiable) -> TargetError:
-        id, text = self.target.id, _words(exc)
-        if "revoked" in text:
-            places = ", ".join(where for _, where in self.known.revoked)
-            return TargetError(
-                "host_key_revoked", f"{id}: the host key of {self.name} is marked as revoked ({places})",
-                "give the machine a new host key; do not log in with this one",
-            )  # fmt: skip
-        return TargetError(
-            "host_key_unknown", f"{id}: the host key of {self.name} cannot be trusted: {text}",
-            "check the machine's host certificate and the @cert-authority lines of known_hosts",
-        )  # fmt: skip
-
-    def _beyond_jump(self, exc: asyncssh.ChannelOpenError) -> TargetError:
-        """The jump host could not open the way to the target; its words are all there is."""
-        where = f"{self.settings.host} port {self.settings.port}"
-        text = printable(exc.reason)
-        kinds = (
-            ("connection_refused", "refused", "is sshd running there, and is `port` right?"),
-            ("dns_failure", "not known|resolve|Temporary failure", "the jump host resolves `host`: correct it there or here"),
-            ("connect_timeout", "timed out|[Tt]imeout", "is the machine up, and may the jump host reach it?"),
-            ("unreachable", "[Nn]o route|unreachable", "is the machine up, and may the jump host reach it?"),
-        )
-        for kind, pattern, hint in kinds:
-            if re.search(pattern, text):
-                return TargetError(kind, f"{self.target.id}: {where}, from the jump host: {text}", hint)
-        return TargetError(
-            "jump_failed", f"{self.target.id}: the jump host opens no way to {where}: {text}",
-            "allow TCP forwarding there (AllowTcpForwarding, PermitOpen)",
-        )  # fmt: skip
-
-    def _denied(self, text: str) -> TargetError:
-        tried = [f"keys ({', '.join(self.tried)})"] if self.tried else []
-        tried += ["the password"] if self.target.passwd is not None else []
-        return TargetError(
-            "auth_failed",
-            f"{self.target.id}: {self.settings.host} does not let {self.settings.user} in with {' or '.join(tried) or 'no credential'}"
-            + ("" if "Permission denied" in text else f": {text}"),
-            "set `user`, `priv` or `passwd`, or add a key to the SSH agent; see what `ssh` says to the same host",
-        )
+        if answer and "SSH-" not in answer and not BUSY.search(answer):
+            raise self.trouble.no_ssh(answer)
 
 
-def _network(id: str, where: str, exc: OSError) -> TargetError:
-    # Several addresses that all fail come as one error whose text has the numbers.
-    numbers = {exc.errno} if exc.errno else {int(number) for number in re.findall(r"Errno (\d+)", str(exc))}
-    text = os.strerror(min(numbers)) if numbers else _words(exc)
-    if errno.ECONNREFUSED in numbers:
-        return TargetError("connection_refused", f"{id}: {where}: {text}", "is sshd running there, and is `port` right?")
-    if errno.ETIMEDOUT in numbers:
-        return TargetError("connect_timeout", f"{id}: {where}: {text}", "is the machine up, and does a firewall drop the packets?")
-    return TargetError("unreachable", f"{id}: {where}: {text}", "is the machine up, and is there a route to it?")
+def _path(name: str) -> Path:
+    return Path(name).expanduser()
 
 
 def _public(path: Path) -> bytes | None:
@@ -497,15 +415,6 @@ def _public(path: Path) -> bytes | None:
         return asyncssh.read_public_key(f"{path}.pub").public_data
     except (OSError, asyncssh.KeyImportError):
         return None
-
-
-def _words(exc: BaseException) -> str:
-    return printable(str(exc)) or type(exc).__name__
-
-
-def printable(text: str) -> str:
-    """A server's words on one line, without control characters."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()[:300]
 
 
 # --- jump hosts

@@ -17,10 +17,14 @@ from pushsalt.model import Target
 log = logging.getLogger(__name__)
 
 #: What a roster's ssh_options may set. The rest is said and left out: it forwards, executes or weakens something.
-ALLOWED = {
-    name.lower(): name
-    for name in ["AddressFamily", "BindAddress", "CASignatureAlgorithms", "CertificateFile", "Ciphers", "ConnectTimeout", "GlobalKnownHostsFile", "HostKeyAlgorithms", "HostKeyAlias", "Hostname", "IdentitiesOnly", "IdentityAgent", "IdentityFile", "KbdInteractiveAuthentication", "KexAlgorithms", "MACs", "PasswordAuthentication", "Port", "PreferredAuthentications", "ProxyJump", "PubkeyAuthentication", "RekeyLimit", "ServerAliveCountMax", "ServerAliveInterval", "StrictHostKeyChecking", "TCPKeepAlive", "User", "UserKnownHostsFile"]
-}
+ALLOWED = frozenset(
+    """
+    addressfamily bindaddress casignaturealgorithms certificatefile ciphers connecttimeout globalknownhostsfile
+    hostkeyalgorithms hostkeyalias hostname identitiesonly identityagent identityfile kbdinteractiveauthentication
+    kexalgorithms macs passwordauthentication port preferredauthentications proxyjump pubkeyauthentication
+    serveralivecountmax serveraliveinterval stricthostkeychecking tcpkeepalive user userknownhostsfile
+    """.split()  # noqa: SIM905
+)
 #: Of no consequence here; not worth a warning.
 _SILENT = {"batchmode", "loglevel", "controlmaster", "controlpath", "controlpersist", "compression", "forwardagent",
            "forwardx11", "requesttty", "numberofpasswordprompts", "connectionattempts", "checkhostip"}  # fmt: skip
@@ -53,7 +57,7 @@ class Settings:
 
 
 class _Config(SSHClientConfig):
-    """ssh_config as far as it is understood: what is not is said once and left out, as ssh's own versions differ too."""
+    """ssh_config as far as it is understood: the rest is said once and left out, as ssh's own versions differ too."""
 
     def __init__(self, *args: Any, given: Sequence[str] = ()) -> None:
         super().__init__(*args)
@@ -88,7 +92,7 @@ def resolve(target: Target, files: Sequence[Path]) -> Settings:
     """The settings of a target. Files that cannot be used at all are said and left out."""
     host = target.host or target.id
     given = [option for option in target.ssh_options if _allowed(option)]
-    strict = [option.replace("=", " ", 1).split()[-1].lower() for option in given if re.match(r"(?i)StrictHost", option)]
+    strict = [option.replace("=", " ").split()[-1].lower() for option in given if re.match(r"(?i)StrictHost", option)]
     config = _load(target, host, files, given, final=False)
     if config.has_match_final():
         config = _load(target, host, files, given, final=True)
@@ -101,7 +105,8 @@ def resolve(target: Target, files: Sequence[Path]) -> Settings:
 
 def _load(target: Target, host: str, files: Sequence[Path], given: Sequence[str], final: bool) -> _Config:
     def fresh() -> _Config:
-        return _Config(None, False, False, final, _local_user(), target.user or (), host, target.port or (), given=given)
+        place = (target.user or (), host, target.port or ())
+        return _Config(None, False, False, final, _local_user(), *place, given=given)
 
     config = fresh()
     for path in files:

@@ -93,9 +93,8 @@ def _load(path: Path, passphrase: str | None) -> Any:
         key = asyncssh.import_private_key(data, passphrase)
     except asyncssh.KeyEncryptionError as exc:
         if "bcrypt" in str(exc):
-            raise KeyUnusableError(
-                f"{path} cannot be decrypted here: the Python package bcrypt is missing", "pip install bcrypt, or use the agent"
-            ) from exc
+            message = f"{path} cannot be decrypted here: the Python package bcrypt is missing"
+            raise KeyUnusableError(message, "pip install bcrypt, or use the SSH agent") from exc
         raise KeyUnusableError(f"the passphrase of {path} is wrong", "correct `priv_passwd`") from exc
     except asyncssh.KeyImportError as exc:
         if "assphrase" in str(exc):

@@ -95,7 +95,8 @@ def test_a_python_2_is_found_but_too_old(tmp_path, only_missing):
 
 def test_the_report_counts_only_with_our_nonce(tmp_path):
     assert shim.refusal(b"pushsalt 99999999 no_python debian none", NONCE) is None
-    assert shim.refusal(b"pushsalt 01234567 no_python debian none", NONCE) == shim.Refusal("no_python", "debian", "none")
+    found = shim.refusal(b"pushsalt 01234567 no_python debian none", NONCE)
+    assert found == shim.Refusal("no_python", "debian", "none")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the next candidate is started by what /proc says")

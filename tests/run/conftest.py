@@ -155,7 +155,9 @@ class Opener:
         self.stack.push_async_callback(connection.close)
         return connection
 
-    async def __call__(self, target: Target | None = None, options: ConnectOptions | None = None, **kwargs: Any) -> Session:
+    async def __call__(
+        self, target: Target | None = None, options: ConnectOptions | None = None, **kwargs: Any
+    ) -> Session:
         target = target or Target("here", transport="local")
         session = await Session.open(target, await self.connection(target, options), self.runtime, **kwargs)
         self.stack.push_async_callback(session.close)

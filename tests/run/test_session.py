@@ -6,16 +6,20 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
-from pushsalt.run.session import LockRequest, Session, Start, clean
+from pushsalt.run.blobs import Sender
+from pushsalt.run.session import LockRequest, Start, clean
 from tests.run.conftest import alive
 
 HERE = Target("here", transport="local")
@@ -293,6 +297,41 @@ async def test_without_a_private_directory_the_home_is_locked(open_session, home
     assert (await trouble(open_session(start=Start(lock=LockRequest("bob"))))).kind == "locked"
 
 
+def mount(place: Path, *options: str) -> Iterator[None]:
+    """A file system of its own there; skips where that is not possible."""
+    if os.geteuid() or not shutil.which("mount"):
+        pytest.skip("mounting needs root")
+    if subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture
+def small_disk(home):
+    yield from mount(home, "-o", "size=64k,mode=700")
+
+
+async def test_a_full_disk_costs_the_memory_of_it_but_not_the_work(small_disk, open_session, home):
+    (home / "rest").write_bytes(bytes(40_000))
+    session = await open_session(start=Start(lock=LockRequest("me")))
+    assert await session.call("test.ping") is True
+    assert any("cannot keep the runtime" in text for text in session.warnings), session.warnings
+    await session.close()
+    assert [path.name for path in (home / ".cache" / "pushsalt").iterdir()] == ["lock"]
+    again = await open_session()
+    assert await again.call("test.ping") is True
+
+
+async def test_a_disk_that_became_read_only_still_serves(small_disk, open_session, home):
+    subprocess.run(["mount", "-o", "remount,size=64m", str(home)], check=True)
+    await (await open_session(start=Start(lock=LockRequest("me")))).close()
+    subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
+    session = await open_session(start=Start(lock=LockRequest("me")))
+    assert session.info["warm"] and await session.call("test.ping") is True
+    assert (await trouble(open_session(start=Start(lock=LockRequest("you"))))).kind == "locked"
+
+
 async def test_clean_removes_everything(open_session, home, runtime):
     await (await open_session(start=Start(lock=LockRequest("x")))).close()
     connection = await open_session.connection(HERE)
@@ -318,8 +357,6 @@ def blob(data, tmp_path=None):
 @pytest.mark.parametrize("size", [0, 10, 262_144, 1_000_000])
 @pytest.mark.parametrize("changed", [False, True])
 async def test_blobs_arrive_whole_or_not_at_all(tmp_path, size, changed):
-    from pushsalt.run.blobs import Sender
-
     sent = []
 
     async def drain():
@@ -355,6 +392,3 @@ def pytest_generate_tests(metafunc):
 def _new_enough(path):
     version = path.parts[-3].split(".")
     return version[0] == "3" and int(version[1]) >= 6
-
-
-assert Session

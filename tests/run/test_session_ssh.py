@@ -74,7 +74,7 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
         bed.add("endless", ["ForceCommand yes"])
         bed.add("silent", ["ForceCommand sleep 60"])
         bed.add("closed", ["ForceCommand echo This account is currently not available.; exit 1"])
-        bed.add("bare", [f"SetEnv HOME={root / 'homes' / 'bare'} PATH=/nowhere", 'ForceCommand eval "$SSH_ORIGINAL_COMMAND"'])
+        bed.add("bare", [f"SetEnv HOME={root / 'homes' / 'bare'} PATH=/nowhere"])
         tools = root / "tools"
         tools.mkdir()
         (tools / "sudo").write_text(FAKE_SUDO)

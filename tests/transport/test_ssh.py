@@ -361,9 +361,10 @@ async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
     place = bed.targets["t1"].host()
     config = tmp_path / "config"
     config.write_text(
-        f"Host alias other\n  HostName 127.0.0.1\n  Port {place['port']}\n  User {place['user']}\n  IdentityFile {place['priv']}\n"
+        "Host alias other\n  HostName 127.0.0.1\n"
+        f"  Port {place['port']}\n  User {place['user']}\n  IdentityFile {place['priv']}\n"
         "Match originalhost alias\n  ServerAliveInterval 7\n"
-        "Host *\n  PubkeyAuthentication maybe\n  SomethingNew yes\n  GSSAPIAuthentication yes\n  StrictHostKeyChecking no\n"
+        "Host *\n  PubkeyAuthentication maybe\n  SomethingNew yes\n  StrictHostKeyChecking no\n"
     )
     options = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
     assert await run(Target("alias", agent=False), options) == b"here\n"
@@ -372,7 +373,8 @@ async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
 
 
 async def test_ssh_options_of_a_roster(bed, tmp_path, caplog):
-    harmless = (f"UserKnownHostsFile={tmp_path / 'hosts'}", "StrictHostKeyChecking=accept-new", "GlobalKnownHostsFile=none")
+    files = (f"UserKnownHostsFile={tmp_path / 'hosts'}", "GlobalKnownHostsFile=none")
+    harmless = (*files, "StrictHostKeyChecking=accept-new")
     marker = tmp_path / "executed"
     harmful = (f"ProxyCommand=touch {marker}", f"LocalCommand=touch {marker}", "PermitLocalCommand=yes")
     options = ConnectOptions(ssh_config=())
@@ -385,9 +387,8 @@ async def test_ssh_options_of_a_roster(bed, tmp_path, caplog):
 
 
 def jumping(bed: SshdBed, **changes: Any) -> ConnectOptions:
-    return ConnectOptions(
-        known_hosts=(bed.known_hosts,), ssh_config=(), inventory={"bastion": target(bed, "t2", **changes)}, connect_timeout=8
-    )
+    inventory = {"bastion": target(bed, "t2", **changes)}
+    return ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(), inventory=inventory, connect_timeout=8)
 
 
 async def test_a_jump_host_is_connected_to_once(bed):
