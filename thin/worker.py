@@ -16,6 +16,7 @@ from thin.controller import Controller
 
 def main(sock, info):
     """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
+    os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
     worker = Worker(sock, info)
     try:
         while True:
