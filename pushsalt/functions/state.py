@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile import no_states_return
@@ -13,6 +14,8 @@ from pushsalt.render import read_source
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
     from pushsalt.run.minion import Minion
+
+log = logging.getLogger(__name__)
 
 
 def _split(mods: Any) -> list[str]:
@@ -37,6 +40,8 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
 
 def _lowstate(minion: Minion, result: CompileResult) -> Any:
     """What runs, or why nothing can."""
+    for text in result.warnings:
+        log.warning("%s: %s", minion.id, text)
     if result.errors:
         return result.explained
     if result.nothing:

@@ -96,6 +96,8 @@ class _Work:
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
         self.total = 0
+        #: a call that the target works on by itself is on its way
+        self.sent = False
         self._minion: Minion | None = None
         self._answers: Answers | None = None
 
@@ -122,6 +124,7 @@ class _Work:
         result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
+            result.warnings = list(self.session.warnings)
         if isinstance(value, list) and self.job.fun in RUNS_STATES:
             result.shape, result.exit_code = "errors", EXIT_FAILED
         elif self.job.fun in RUNS_STATES and isinstance(value, dict):
@@ -156,6 +159,9 @@ class _Work:
         if self.total:
             where = f"stopped during the run{self._how_far()}"
             hint = "the state under way was killed: look at it before you apply again"
+        elif self.sent:
+            where = f"stopped after {self.job.fun} was sent: what it did is unknown"
+            hint = "look at the target before you run it again"
         else:
             where, hint = "stopped before anything was changed", "run the command again"
         return TargetError("interrupted", f"{self.target.id}: {where}", hint)
@@ -197,13 +203,15 @@ class _Work:
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
+        first = [] if own or job.kind != "call" else [self._call()]
+        self.sent = bool(first)
         with self.phase("bootstrap"):
             self.session = await Session.open(
                 self.target,
                 self._connection,
                 self.project.runtime,
                 start=start,
-                first=[] if own or job.kind != "call" else [self._call()],
+                first=first,
                 serve=self._serve,
                 on_event=self._event,
             )
@@ -301,8 +309,8 @@ class _Work:
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())
             log.log(level if isinstance(level, int) else logging.WARNING, "%s: %s", self.target.id, message.get("text"))
-        elif kind == "warning":
-            self.reporter.warning(self.target.id, str(message.get("text")))
+        elif kind == "waiting":
+            self.reporter.warning(self.target.id, f"waits until another run has ended: {message.get('holder')}")
 
     def _the_answers(self) -> Answers:
         from pushsalt.run.answers import Answers
