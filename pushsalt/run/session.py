@@ -253,8 +253,9 @@ class Session:
             self._write(_frame({**message, "n": number}))
             await self._stream.drain()
             return await future
-        finally:
+        except TargetError:
             self._pending.pop(number, None)
+            raise
 
     def _say_bye(self) -> None:
         if not self._bye_sent:
