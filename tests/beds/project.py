@@ -1,0 +1,116 @@
+"""A project folder and the real command line in it, as a person would use both; nothing of the user's own is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME")
+
+
+@dataclass
+class Done:
+    """One finished command."""
+
+    code: int
+    out: str
+    err: str
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """What ``--out json`` wrote: strict JSON, one object."""
+
+        def no_constant(name: str) -> None:
+            raise AssertionError(f"{name} is no JSON")
+
+        def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            assert len(pairs) == len(dict(pairs)), "a key comes twice"
+            return dict(pairs)
+
+        found = json.loads(self.out, parse_constant=no_constant, object_pairs_hook=once)
+        assert isinstance(found, dict)
+        return found
+
+    def error(self, id: str) -> dict[str, str]:
+        """The error object of a target; its three texts are never empty."""
+        ret = self.data[id]
+        assert isinstance(ret, dict) and set(ret) == {"error"}, ret
+        error: dict[str, str] = ret["error"]
+        assert all(isinstance(error[key], str) and error[key].strip() for key in ("kind", "message", "hint")), error
+        return error
+
+
+class Project:
+    """``pushsalt.yaml``, ``inventory.yaml``, ``salt/`` and ``pillar/`` in a folder, and a home of its own beside them."""
+
+    def __init__(self, folder: Path, hosts: Mapping[str, Any] | None = None, **config: Any) -> None:
+        self.folder = folder / "project"
+        self.home = folder / "home"
+        self.cache = folder / "cache"
+        for path in (self.folder / "salt", self.folder / "pillar", self.home / ".ssh"):
+            path.mkdir(parents=True, exist_ok=True)
+        settings = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}, **config}
+        self.write("pushsalt.yaml", json.dumps(settings))
+        if hosts is not None:
+            self.write("inventory.yaml", json.dumps({"hosts": hosts}))
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        """A file of the project; folders are made."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def files(self, texts: Mapping[str, str | bytes]) -> None:
+        for name, text in texts.items():
+            self.write(name, text)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        cache = {"PUSHSALT_CACHE": str(self.cache), "XDG_RUNTIME_DIR": ""}
+        return {**kept, "HOME": str(self.home), "PYTHONPATH": str(ROOT), **cache, "PYTHONWARNINGS": "error"}
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "pushsalt", *words]
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
+        """The command, begun; a process group of its own."""
+        return subprocess.Popen(
+            self.argv(*words), cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True, **more,
+        )  # fmt: skip
+
+    def run(self, *words: str, timeout: float = 60) -> Done:
+        """Run ``pushsalt words`` to its end. Whatever happens, nobody sees a traceback."""
+        return self.finish(self.start(*words), timeout)
+
+    @staticmethod
+    def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Done:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise AssertionError(f"not done after {timeout} s: {out!r} {err!r}") from None
+        done = Done(process.returncode, out.decode("utf-8"), err.decode("utf-8"))
+        assert "Traceback" not in done.out + done.err, done.err or done.out
+        return done
+
+    def json(self, *words: str, timeout: float = 60) -> Done:
+        """The same with ``--out json``; the command comes first."""
+        return self.run(words[0], "--out", "json", *words[1:], timeout=timeout)
+
+
+def values(ret: Any) -> list[dict[str, Any]]:
+    """The state returns of a target, in the order of the run."""
+    assert isinstance(ret, dict) and "error" not in ret, ret
+    return sorted(ret.values(), key=lambda one: one["__run_num__"])
