@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 #: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the rest is there for old servers.
 KEX = (
     "curve25519-sha256", "curve25519-sha256@libssh.org", "ecdh-sha2-nistp256", "ecdh-sha2-nistp384",
-    "ecdh-sha2-nistp521", "diffie-hellman-group16-sha512", "diffie-hellman-group14-sha256",
+    "ecdh-sha2-nistp521", "diffie-hellman-group14-sha256", "diffie-hellman-group16-sha512",
 )  # fmt: skip
 CIPHERS = (
     "aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr", "aes192-ctr",
