@@ -201,7 +201,7 @@ class Session:
     def _heard(self, data: bytes) -> None:
         """Bytes that are no frame: sudo may ask for its password among them."""
         before = self._opening.prompts
-        if self._opening.heard(data) and self._opening.password is not None:
+        if not self._go.done() and self._opening.heard(data) and self._opening.password is not None:
             if before or self._opening.prompts > 1:
                 self._fail(handshake.sudo_trouble(self.target.id, "sudo_password_wrong", self._opening.user))
                 self._stream.close()
@@ -283,6 +283,12 @@ class Session:
             return
         except TargetError as exc:
             self._fail(self._lost(exc))
+            return
+        except Exception as exc:
+            log.debug("%s: unexpected error in the session", self.target.id, exc_info=exc)
+            message = f"{self.target.id}: {type(exc).__name__}: {exc}"
+            self._fail(TargetError("internal", message, "run again with -l debug and report what it prints"))
+            self._stream.close()
             return
         await self._ended()
 

@@ -332,6 +332,18 @@ async def test_a_disk_that_became_read_only_still_serves(small_disk, open_sessio
     assert (await trouble(open_session(start=Start(lock=LockRequest("you"))))).kind == "locked"
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes nobody by the real sudo")
+async def test_a_user_without_a_home_leaves_nothing_behind(open_session):
+    target = Target("here", transport="local", sudo=True, sudo_user="nobody", python="/usr/bin/python3")
+    if not Path("/usr/bin/python3").exists():  # the one that runs the tests may be in root's home
+        pytest.skip("there is no /usr/bin/python3")
+    session = await open_session(target, start=Start(lock=LockRequest("me")))
+    assert await session.call("test.ping") is True and session.info["user"] == "nobody"
+    assert session.info["dir"] == ""
+    assert [text for text in session.warnings if "memory" in text or "sent each time" in text]
+    assert [text for text in session.warnings if "nothing can be locked" in text]
+
+
 async def test_clean_removes_everything(open_session, home, runtime):
     await (await open_session(start=Start(lock=LockRequest("x")))).close()
     connection = await open_session.connection(HERE)
@@ -343,6 +355,15 @@ async def test_clean_removes_everything(open_session, home, runtime):
 
 
 # --- questions, events and blobs
+
+
+async def test_an_observer_that_fails_is_a_defect_and_no_hang(open_session):
+    def fail(event):
+        raise ZeroDivisionError("oops")
+
+    session = await open_session(start=Start(log_level="debug"), on_event=fail)
+    session._message = lambda message: session._on_event(message)
+    assert (await trouble(session.call("test.ping"))).kind == "internal"
 
 
 def blob(data, tmp_path=None):
