@@ -43,6 +43,7 @@ class Runtime:
         self._secret = secret
         self._bank = bank
         self._root = root
+        self._memory: dict[str, Met | None] = {}
 
     @classmethod
     def load(cls, cache_dir: Path | None, root: Path = pack.THIN) -> Runtime:
@@ -72,7 +73,13 @@ class Runtime:
 
     def met(self, target: Target, user: str | None) -> Met | None:
         """What is remembered of the target, if this very runtime was kept there."""
-        kept: Any = self._bank.get(_place(target, user)) if self._bank else None
+        place = _place(target, user)
+        if place not in self._memory:
+            self._memory[place] = self._recall(place)
+        return self._memory[place]
+
+    def _recall(self, place: str) -> Met | None:
+        kept: Any = self._bank.get(place) if self._bank else None
         if not isinstance(kept, dict) or kept.get("sha") != self.sha:
             return None
         return Met(self.sha, str(kept.get("python", "")), str(kept.get("exe", "")))
@@ -80,10 +87,12 @@ class Runtime:
     def remember(self, target: Target, user: str | None, met: Met | None) -> None:
         """Remember, or with None forget, what was met; an unchanged memory is not written again."""
         if self._bank and met != self.met(target, user):
+            place = _place(target, user)
+            self._memory[place] = met
             if met is None:
-                self._bank.delete(_place(target, user))
+                self._bank.delete(place)
             else:
-                self._bank.put(_place(target, user), {"sha": met.sha, "python": met.python, "exe": met.exe})
+                self._bank.put(place, {"sha": met.sha, "python": met.python, "exe": met.exe})
 
 
 def _place(target: Target, user: str | None) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
+from functools import cache
 from pathlib import Path
 
 import asyncssh
@@ -49,6 +50,7 @@ class Line:
         return hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest)
 
 
+@cache
 def _regex(pattern: str) -> str:
     # fnmatch knows character classes, which known_hosts does not: brackets stand for themselves there.
     return translate(pattern.replace("[", "[[]"))
@@ -82,16 +84,36 @@ _ALGORITHMS = (
 
 
 class KnownHosts:
-    """The lines of some known_hosts files, read once; keys are parsed when a host is looked up."""
+    """The lines of some known_hosts files, read once; keys are parsed when a host is looked up.
+
+    Lines of plain names are found by name: a fleet's file has a line for each of its hosts, and each host is looked up.
+    Only lines with patterns or hashed names are tried one by one.
+    """
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
-        self._lines = [line for path in files for line in _read(path)]
+        self._lines: list[Line] = []
+        self._named: dict[str, list[int]] = {}  # places in _lines
+        self._tried: list[int] = []
+        for path in files:
+            for line in _read(path):
+                self._take(line)
+
+    def _take(self, line: Line) -> None:
+        place = len(self._lines)
+        self._lines.append(line)
+        if line.patterns.startswith("|1|") or set(line.patterns) & set("*?!"):
+            self._tried.append(place)
+        else:
+            for name in line.patterns.lower().split(","):
+                self._named.setdefault(name, []).append(place)
 
     def lookup(self, host: str, port: int) -> Known:
         known = Known()
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
-        for line in self._lines:
+        named = {*self._named.get(name.lower(), ()), *self._named.get(host.lower(), ())}
+        for place in sorted({*named, *self._tried}):
+            line = self._lines[place]
             here = line.matches(name)
             if here or (name != host and line.matches(host)):
                 key = _parse(line.key)
@@ -122,7 +144,7 @@ class KnownHosts:
             os.write(descriptor, ("\n" * broken + " ".join(words) + "\n").encode())
         finally:
             os.close(descriptor)
-        self._lines.append(Line("", name, " ".join(words[1:]), f"{path} (added now)"))
+        self._take(Line("", name, " ".join(words[1:]), f"{path} (added now)"))
         return path
 
 

@@ -564,11 +564,13 @@ def _login(user, shell):
 
 def _permitted(cmd):
     """Whether cmd_blacklist_glob and cmd_whitelist_glob let a command of the command line through."""
+    black = __opts__.get("cmd_blacklist_glob") or ()
+    white = __opts__.get("cmd_whitelist_glob") or ("*",)
+    if not black and list(white) == ["*"]:
+        return True  # the usual case: importing fnmatch would take as long as all else on the way to the command
     import fnmatch
 
     text = " ".join(str(word) for word in cmd) if isinstance(cmd, (list, tuple)) else str(cmd)
-    black = __opts__.get("cmd_blacklist_glob") or ()
-    white = __opts__.get("cmd_whitelist_glob") or ("*",)
     return not any(fnmatch.fnmatch(text, glob) for glob in black) and any(fnmatch.fnmatch(text, glob) for glob in white)
 
 

@@ -1,0 +1,62 @@
+"""Looking up hosts in known_hosts: the lines that ssh itself finds."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from pushsalt.transport.hostkeys import KnownHosts
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")
+
+NAMES = (
+    "web1", "WEB2,alias", "10.0.0.1", "*.example.org,!bad.example.org", "[web1]:2222", "[*.port.org]:2222", "db?",
+    "hashed", "[hashed]:2222", "web1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("known") / "known_hosts"
+    keys = [asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip() for _ in NAMES]
+    hashed, plain = [], []
+    for name, key in zip(NAMES, keys, strict=True):
+        (hashed if "hashed" in name else plain).append(f"{name} {key}\n")
+    path.write_text("".join(hashed))
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", path], check=True, capture_output=True)
+    path.write_text("".join(plain) + path.read_text())
+    return path
+
+
+@pytest.mark.parametrize("port", [22, 2222])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "web1", "Web1", "web2", "alias", "10.0.0.1", "a.example.org", "bad.example.org", "a.port.org", "db1", "db12",
+        "hashed", "x",
+    ],
+)  # fmt: skip
+def test_finds_what_ssh_finds(known: Path, host: str, port: int) -> None:
+    name = host if port == 22 else f"[{host}]:{port}"
+    said = subprocess.run(["ssh-keygen", "-F", name, "-f", known], capture_output=True, text=True, check=False).stdout
+    wanted = [int(line) for line in re.findall(r"found: line (\d+)", said)]
+    found = KnownHosts([known]).lookup(host, port)
+    assert [int(where.rpartition(":")[2]) for _, where in found.trusted] == wanted
+
+
+def test_a_key_under_the_default_port_is_kept_apart(known: Path) -> None:
+    found = KnownHosts([known]).lookup("web2", 2222)
+    assert (found.trusted, len(found.elsewhere)) == ([], 1)
+
+
+def test_an_added_key_is_found_at_once(tmp_path: Path) -> None:
+    hosts = KnownHosts([tmp_path / "new" / "known_hosts"])
+    key = asyncssh.generate_private_key("ssh-ed25519").convert_to_public()
+    hosts.add("New1", 2222, key)
+    for again in (hosts, KnownHosts(hosts.files)):
+        assert [known.public_data for known, _ in again.lookup("new1", 2222).trusted] == [key.public_data]
