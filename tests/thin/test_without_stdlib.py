@@ -1,0 +1,180 @@
+"""thin's own stand-ins for difflib, shlex, shutil and tempfile, against these."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import random
+import shlex
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from thin.utils import matching, osutil, unified, words
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "  }\n", "end"]), max_size=60)
+#: what the shell's words are made of
+COMMANDS = st.text(st.sampled_from("ab\"'\\ \t\n\r=,()#é\x0b"), max_size=30)
+
+
+def both_diffs(old: list[str], new: list[str], context: int = 3) -> tuple[list[str], list[str]]:
+    return list(unified.unified(old, new, "x", "y", context)), list(difflib.unified_diff(old, new, "x", "y", n=context))
+
+
+def edited(rng: random.Random, lines: list[str], edits: int) -> list[str]:
+    out = list(lines)
+    for _ in range(edits):
+        at, kind = rng.randrange(len(out) + 1), rng.randrange(4)
+        if kind == 0:
+            out.insert(at, rng.choice([*lines, "new\n", "\n"]))
+        elif kind == 1:
+            del out[at : at + rng.randrange(5)]
+        elif kind == 2:
+            out[at : at + 1] = ["changed\n"]
+        else:
+            to = rng.randrange(len(out) + 1)
+            out[to:to] = out[at : at + rng.randrange(30)]
+    return out
+
+
+@given(LINES, LINES, st.integers(0, 4))
+def test_diff_of_short_texts(old: list[str], new: list[str], context: int) -> None:
+    ours, theirs = both_diffs(old, new, context)
+    assert ours == theirs
+
+
+@given(st.integers(0, 2**32), st.sampled_from([190, 199, 200, 201, 450]), st.integers(2, 300), st.integers(0, 30))
+def test_diff_of_texts_with_popular_lines(seed: int, size: int, vocabulary: int, edits: int) -> None:
+    rng = random.Random(seed)
+    # most lines come from few words, as braces and empty lines do
+    old = [f"{int(vocabulary * rng.random() ** 3)}\n" for _ in range(size)]
+    for a, b in ((old, edited(rng, old, edits)), (edited(rng, old, edits), old)):
+        ours, theirs = both_diffs(a, b)
+        assert ours == theirs
+
+
+def test_diff_of_a_long_text() -> None:
+    old = [f"line {number}\n" for number in range(10_000)]
+    new = [line if number % 10 else f"other {number}\n" for number, line in enumerate(old)]
+    ours, theirs = both_diffs(old, new)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("names, ends", [(("", ""), "\n"), (("a", "b"), "")])
+def test_titles_and_ends_of_a_diff(names: tuple[str, str], ends: str) -> None:
+    ours = list(unified.unified(["a"], ["b"], *names, end=ends))
+    assert ours == list(difflib.unified_diff(["a"], ["b"], *names, lineterm=ends))
+
+
+@given(
+    st.text("abcde._", min_size=1, max_size=12), st.lists(st.text("abcde._", max_size=12), max_size=12),
+    st.integers(1, 5), st.sampled_from([0.3, 0.6, 0.75]),
+)  # fmt: skip
+def test_close_names(word: str, names: list[str], count: int, cutoff: float) -> None:
+    assert matching.close(word, names, count, cutoff) == difflib.get_close_matches(word, names, count, cutoff)
+
+
+@given(st.text("ab.\u00e9", max_size=260), st.text("ab.\u00e9", max_size=260))
+def test_ratio(a: str, b: str) -> None:
+    assert matching.ratio(a, b) == difflib.SequenceMatcher(None, a, b).ratio()
+
+
+def outcome(function, *args):  # type: ignore[no-untyped-def]
+    try:
+        return function(*args)
+    except ValueError as exc:
+        return str(exc)
+
+
+@given(COMMANDS)
+@example("a 'b c' \"d \\\" e\" f\\ g ''")
+@example("echo \\")
+@example('echo "a\\')
+@example("it's")
+def test_split(text: str) -> None:
+    assert outcome(words.split, text) == outcome(shlex.split, text)
+
+
+@given(st.text(max_size=20))
+@example("")
+@example("it's")
+@example("a\n")
+def test_quote(text: str) -> None:
+    assert words.quote(text) == shlex.quote(text)
+    assert words.split(words.quote(text)) == [text]
+
+
+@pytest.mark.parametrize(
+    "text, want",
+    [
+        ("f(a, b=c d)", ["f", "(", "a", ",", "b", "=", "c", "d", ")"]),
+        ("f('a, b')", ["f", "(", "a, b", ")"]),
+        (r"'it\'s'", ["it's"]),
+        ("a # b\nc", ["a", "c"]),
+        ("''", [""]),
+    ],
+)
+def test_tokens(text: str, want: list[str]) -> None:
+    assert list(words.tokens(text, "(),=", "\"'", "#")) == want
+
+
+def test_rmtree_leaves_what_links_lead_to(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    top = tmp_path / "top"
+    (top / "a/b/c").mkdir(parents=True)
+    (top / "a/b/file").write_text("x")
+    (top / "a/link").symlink_to(outside)
+    (top / "dangling").symlink_to("nowhere")
+    os.mkfifo(top / "a/fifo")
+    osutil.rmtree(str(top))
+    assert not os.path.lexists(top)
+    assert (outside / "kept").read_text() == "x"
+
+
+def test_rmtree_of_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with pytest.raises(OSError, match="link"):
+        osutil.rmtree(str(tmp_path / "link"))
+    osutil.rmtree(str(tmp_path / "link") + "/", ignore_errors=True)
+    assert (tmp_path / "real").is_dir()
+    with pytest.raises(FileNotFoundError):
+        osutil.rmtree(str(tmp_path / "missing"))
+    osutil.rmtree(str(tmp_path / "missing"), ignore_errors=True)
+
+
+def test_rmtree_leaves_no_descriptor(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    for number in range(20):
+        (tmp_path / f"top/{number}/x").mkdir(parents=True)
+    osutil.rmtree(str(tmp_path / "top"))
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_temporary_files_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    old = os.umask(0)
+    try:
+        descriptor, path = osutil.mkstemp(prefix="a-", suffix=".sh")
+        folder = osutil.mkdtemp()
+    finally:
+        os.umask(old)
+    os.close(descriptor)
+    assert Path(path).parent == Path(folder).parent == tmp_path
+    assert Path(path).name.startswith("a-")
+    assert Path(path).suffix == ".sh"
+    assert stat.S_IMODE(os.lstat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.lstat(folder).st_mode) == 0o700
+
+
+@pytest.mark.parametrize("folder", ["relative", "/nonexistent", "/etc/passwd"])
+def test_temporary_files_go_where_there_is_a_place(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", folder)
+    monkeypatch.delenv("TEMP", raising=False)
+    monkeypatch.delenv("TMP", raising=False)
+    assert osutil.tempdir() == "/tmp"

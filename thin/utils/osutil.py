@@ -1,0 +1,99 @@
+"""Temporary files and whole directories, for Pythons without ``shutil`` and ``tempfile``."""
+
+import os
+import stat
+
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
+
+
+def tempdir():
+    """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError for none."""
+    wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
+    for path in wanted + ["/tmp", "/var/tmp"]:
+        if path and os.path.isabs(path) and os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK):
+            return path
+    raise FileNotFoundError("no directory for temporary files can be written to")
+
+
+def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
+    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. Raises OSError."""
+    directory = directory or tempdir()
+    while True:
+        path = os.path.join(directory, "%s%s%s" % (prefix, os.urandom(12).hex(), suffix))
+        try:
+            return os.open(path, _NEW, 0o600), path
+        except FileExistsError:
+            continue
+
+
+def mkdtemp(directory=None, prefix="pushsalt-"):
+    """The path of a new directory of our own, 0700, with a name that nobody can foresee. Raises OSError."""
+    directory = directory or tempdir()
+    while True:
+        path = os.path.join(directory, prefix + os.urandom(12).hex())
+        try:
+            os.mkdir(path, 0o700)
+            return path
+        except FileExistsError:
+            continue
+
+
+def rmtree(path, ignore_errors=False):
+    """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
+    elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
+
+    ``ignore_errors`` goes on with the rest.
+    """
+    name = os.path.normpath(path)
+    try:
+        todo = [_Opened(name)]
+    except OSError:
+        if ignore_errors:
+            return
+        raise
+    try:
+        while todo:
+            here = todo[-1]
+            inner = None
+            try:
+                inner = here.step()
+                if inner is None:
+                    todo.pop().close()
+                    if todo:
+                        os.rmdir(here.name, dir_fd=todo[-1].descriptor)
+                    else:
+                        os.rmdir(name)
+            except OSError:
+                if not ignore_errors:
+                    raise
+            if inner:
+                todo.append(inner)
+    finally:
+        for folder in todo:
+            folder.close()
+
+
+class _Opened(object):
+    """A directory being emptied. ``step`` takes away what it can; a subdirectory that must be emptied first, or None
+    when there is nothing left."""
+
+    def __init__(self, name, above=None):
+        self.name = name
+        self.descriptor = os.open(name, _FOLDER, dir_fd=above)
+        try:
+            self.entries = os.listdir(self.descriptor)
+        except OSError:
+            os.close(self.descriptor)
+            raise
+
+    def step(self):
+        while self.entries:
+            name = self.entries.pop()
+            if stat.S_ISDIR(os.lstat(name, dir_fd=self.descriptor).st_mode):
+                return _Opened(name, self.descriptor)
+            os.unlink(name, dir_fd=self.descriptor)
+        return None
+
+    def close(self):
+        os.close(self.descriptor)
