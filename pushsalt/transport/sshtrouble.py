@@ -1,0 +1,157 @@
+"""What keeps us from logging in, as errors for people: one kind per cause, and a hint for each."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import socket
+from dataclasses import dataclass, field
+
+import asyncssh
+
+from pushsalt.errors import TargetError
+from pushsalt.transport.hostkeys import DEFAULT_PORT, Known, fingerprint
+
+log = logging.getLogger(__name__)
+
+#: How a server that has enough to do sends us away.
+BUSY = re.compile("Not allowed at this time|MaxStartups|[Tt]oo many connections")
+
+
+def printable(text: str) -> str:
+    """A server's words on one line, without control characters."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", text).strip()[:300]
+
+
+def said(exc: BaseException) -> str:
+    """What an exception says, or else its name."""
+    return printable(str(exc)) or type(exc).__name__
+
+
+@dataclass
+class Trouble:
+    """The facts of one login that errors are made of; they are filled in as it goes on.
+
+    ``name`` and ``port`` are what known_hosts is searched for, ``tried`` the keys that were offered, ``drops`` how
+    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came.
+    """
+
+    id: str
+    host: str
+    name: str
+    port: int
+    user: str
+    password: bool
+    tried: list[str] = field(default_factory=list)
+    drops: int = 0
+    connected: bool = False
+    secured: bool = False
+
+    @property
+    def where(self) -> str:
+        return f"{self.host} port {self.port}"
+
+    def _error(self, kind: str, message: str, hint: str) -> TargetError:
+        return TargetError(kind, f"{self.id}: {message}", hint)
+
+    def too_late(self, bound: float) -> TargetError:
+        """The time for connecting is over; how far it came says why."""
+        if self.drops:
+            stage = f"the server closed each of {self.drops} connections before the login"
+            hint = "raise MaxStartups in its sshd_config, or lower --concurrency"
+        elif not self.connected:
+            stage, hint = "no answer to the TCP connection", "is the machine up, and does a firewall drop the packets?"
+        elif not self.secured:
+            stage, hint = "connected, but the key exchange did not end", "is that port an SSH server?"
+        else:
+            stage, hint = "the login did not end", "the server may be slow (DNS, PAM): give the host a longer `timeout`"
+        return self._error("connect_timeout", f"{self.where}: {stage} within {bound:g} s", hint)
+
+    def no_ssh(self, answer: str) -> TargetError:
+        """Something else answers there."""
+        return self._error(
+            "ssh_protocol", f"{self.where} is no SSH server: it says {printable(answer)[:80]!r}", "correct `port`"
+        )
+
+    def explain(self, exc: Exception) -> TargetError:
+        """The error for whatever asyncssh or the network raised."""
+        text = said(exc)
+        if isinstance(exc, asyncssh.ChannelOpenError):
+            return self._beyond_jump(exc)
+        if isinstance(exc, asyncssh.PermissionDenied) or "Too many authentication failures" in text:
+            return self._denied(text)
+        if isinstance(exc, asyncssh.DisconnectError):
+            if self.secured:
+                return self._denied(text)
+            hint = "is that port an SSH server? A very old one may have no algorithm in common with us"
+            return self._error("ssh_protocol", f"{self.where}: {text}", hint)
+        if isinstance(exc, socket.gaierror):
+            return self._error("dns_failure", f"{self.host} does not resolve: {text}", "correct `host`, or DNS")
+        if isinstance(exc, OSError):
+            return self._network(exc)
+        log.debug("%s: unexpected error while connecting", self.id, exc_info=exc)
+        message = f"{self.where}: {type(exc).__name__}: {text}"
+        return self._error("internal", message, "run again with -l debug and report what it prints")
+
+    def host_key(self, exc: asyncssh.HostKeyNotVerifiable, known: Known) -> TargetError:
+        """A host key or certificate was not accepted, though nothing else was known against it."""
+        if "revoked" in str(exc):
+            places = ", ".join(where for _, where in known.revoked)
+            message = f"the host key of {self.name} is marked as revoked ({places})"
+            return self._error("host_key_revoked", message, "give the machine a new one; do not log in with this one")
+        message = f"the host key of {self.name} cannot be trusted: {said(exc)}"
+        hint = "check the machine's host certificate and the @cert-authority lines of known_hosts"
+        return self._error("host_key_unknown", message, hint)
+
+    def changed(self, key: asyncssh.SSHKey, known: Known) -> TargetError:
+        """The host key is not the known one."""
+        places = ", ".join(where for _, where in known.trusted)
+        name = self.name if self.port == DEFAULT_PORT else f"[{self.name}]:{self.port}"
+        message = f"the host key of {name} is not the known one: it is {fingerprint(key)} (known: {places})"
+        hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
+        return self._error("host_key_changed", message, hint)
+
+    def unknown(self, key: asyncssh.SSHKey) -> TargetError:
+        """Nothing is known of this host."""
+        message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
+        hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
+        return self._error("host_key_unknown", message, hint)
+
+    def _denied(self, text: str) -> TargetError:
+        tried = [f"keys ({', '.join(self.tried)})"] if self.tried else []
+        tried += ["the password"] if self.password else []
+        message = f"{self.host} does not let {self.user} in with {' or '.join(tried) or 'no credential'}"
+        if "Permission denied" not in text:
+            message += f": {text}"
+        hint = "set `user`, `priv` or `passwd`, or add a key to the SSH agent; see what `ssh` says to the same host"
+        return self._error("auth_failed", message, hint)
+
+    def _network(self, exc: OSError) -> TargetError:
+        # Several addresses that all fail come as one error whose text has the numbers.
+        numbers = {exc.errno} if exc.errno else {int(number) for number in re.findall(r"Errno (\d+)", str(exc))}
+        text = os.strerror(min(numbers)) if numbers else said(exc)
+        kind, hint = "unreachable", "is the machine up, and is there a route to it?"
+        if errno.ECONNREFUSED in numbers:
+            kind, hint = "connection_refused", "is sshd running there, and is `port` right?"
+        elif errno.ETIMEDOUT in numbers:
+            kind, hint = "connect_timeout", "is the machine up, and does a firewall drop the packets?"
+        return self._error(kind, f"{self.where}: {text}", hint)
+
+    def _beyond_jump(self, exc: asyncssh.ChannelOpenError) -> TargetError:
+        """The jump host could not open the way to the target; its words are all there is."""
+        text = printable(exc.reason)
+        for kind, pattern, hint in _BEYOND_JUMP:
+            if re.search(pattern, text):
+                return self._error(kind, f"{self.where}, from the jump host: {text}", hint)
+        hint = "allow TCP forwarding there (AllowTcpForwarding, PermitOpen)"
+        return self._error("jump_failed", f"the jump host opens no way to {self.where}: {text}", hint)
+
+
+_BEYOND_JUMP = (
+    ("connection_refused", "refused", "is sshd running there, and is `port` right?"),
+    ("dns_failure", "not known|resolve|Temporary failure", "it is the jump host that resolves `host`: correct it"),
+    ("connect_timeout", "timed out|[Tt]imeout", "is the machine up, and may the jump host reach it?"),
+    ("unreachable", "[Nn]o route|unreachable", "is the machine up, and may the jump host reach it?"),
+)
