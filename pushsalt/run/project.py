@@ -1,8 +1,9 @@
-"""What one command works with: configuration, inventory, file servers, runtime, caches. Read once, shared by all targets."""
+"""What one command works with: configuration, inventory, file servers, runtime, caches; shared by all targets."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ class Project:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
         from pushsalt.targeting import select
 
-        return select(expr, tgt_type, self.inventory, delimiter=delimiter)
+        return select(expr, tgt_type, self.inventory, _Remembered(self), delimiter=delimiter)
 
     @cached_property
     def files(self) -> FileServer:
@@ -95,3 +96,21 @@ class Project:
     @property
     def cache_dir(self) -> Path:
         return self.config.cache_dir
+
+
+class _Remembered:
+    """What matchers know of targets: the grains of the last time, the inventory's over them, and its pillar."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._grains: dict[str, dict[str, Any]] = {}
+
+    def grains(self, id: str) -> dict[str, Any]:
+        if id not in self._grains:
+            kept = self._project.grains.get(id)
+            known = kept if isinstance(kept, dict) else {}
+            self._grains[id] = {**known, **self._project.inventory.targets[id].grains}
+        return self._grains[id]
+
+    def pillar(self, id: str) -> Mapping[str, Any]:
+        return self._project.inventory.targets[id].pillar
