@@ -49,7 +49,8 @@ def demo(
             folder = Path(tempfile.mkdtemp(prefix="pushsalt-demo-")).resolve()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             tour = Tour(folder / "site", terminal.stdout.write, terminal.color)
-            _walk(tour, start(folder, tour, stack))
+            scene = start(folder, tour, stack)
+            _walk(tour, scene)
             if keep and not tour.failed:
                 _hold(tour)
         except StoppedError as exc:
@@ -58,7 +59,7 @@ def demo(
     if tour.failed:
         tour.say(f"\nDid not succeed: {tour.failed[0]}", "1;31")
         return EXIT_FAILED
-    _farewell(tour)
+    _farewell(tour, scene)
     return 0
 
 
@@ -92,8 +93,9 @@ def _hold(tour: Tour) -> None:
         signal.pause()
 
 
-def _farewell(tour: Tour) -> None:
-    tour.say("\nThe targets and all their files are removed again. Next:\n", "1")
+def _farewell(tour: Tour, scene: Scene) -> None:
+    tour.say("\nThe targets and all their files are removed again.", "1")
+    tour.say(scene.stays + "\n" * bool(scene.stays) + "Next:\n")
     for command, why in (
         ("pushsalt demo --keep", "the same targets, to play with"),
         ("pushsalt init site", "a project folder for machines of your own"),

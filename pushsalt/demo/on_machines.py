@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from pushsalt.demo import project
-from pushsalt.demo.machines import AptRepository, Machine, MachineBed, missing
+from pushsalt.demo.machines import AptRepository, Machine, MachineBed, cache_dir, missing
 from pushsalt.demo.tour import IDS, SITE, Scene, Tour
 from pushsalt.errors import CommandError
 
@@ -39,7 +39,12 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
             if machine.name.startswith("web"):
                 _ask(tour, machine)
 
-    return Scene(f"booted Debian machines, ready after {seconds:.0f} s", "/etc/apache2", check)
+    return Scene(
+        f"booted Debian machines, ready after {seconds:.0f} s",
+        "/etc/apache2",
+        check,
+        f"What was downloaded stays for the next time: {cache_dir()}",
+    )
 
 
 def _ask(tour: Tour, machine: Machine) -> None:

@@ -38,11 +38,12 @@ class StoppedError(BaseException):
 
 @dataclass(frozen=True)
 class Scene:
-    """What differs between kinds of targets: what they are, Apache's folder there, and a check of the result."""
+    """What differs between kinds of targets: what they are, Apache's folder there, a check, and what stays behind."""
 
     words: str
     apache: str
     check: Callable[[], None] | None = None
+    stays: str = ""
 
 
 class Tour:

@@ -1,0 +1,35 @@
+"""Real sshd servers, and projects whose inventory names them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.beds import sshd
+from tests.beds.project import Project
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshdBed]:
+    """Servers t1, t2, t3."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    with sshd.sshd_bed(tmp_path_factory.mktemp("sshd"), 3) as found:
+        yield found
+
+
+@pytest.fixture
+def project(bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
+    """Makes a project with the bed's targets; files are given by name."""
+
+    def make(files: dict[str, str] | None = None, **hosts: Any) -> Project:
+        made = Project(tmp_path, {**bed.inventory()["hosts"], **hosts})
+        shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
+        made.files(files or {})
+        return made
+
+    return make

@@ -1,0 +1,350 @@
+"""The real command line against real sshd servers: what changes, what is said, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.beds.processes import running, wait_until
+from tests.beds.project import values
+
+pytestmark = pytest.mark.sshd
+
+SITE = """
+{% set home = salt['environ.get']('HOME') if 'environ.get' in salt else salt['cmd.run']('echo $HOME') %}
+folder:
+  file.directory:
+    - name: {{ home }}/site
+page:
+  file.managed:
+    - name: {{ home }}/site/page
+    - source: salt://page
+    - template: jinja
+    - require:
+      - file: folder
+blob:
+  file.managed:
+    - name: {{ home }}/site/blob
+    - source: salt://blob
+    - require:
+      - file: folder
+"""
+PAGE = "{{ grains['id'] }} says {{ pillar['word'] }}\n"
+PILLAR = {"pillar/top.sls": "base:\n  '*':\n    - words\n", "pillar/words.sls": "word: hello\n"}
+FAILS = "a:\n  test.fail_without_changes\n"
+
+
+def outcomes(done, id):
+    return [(ret["result"], bool(ret["changes"])) for ret in values(done.data[id])]
+
+
+def unique_sleep():
+    """Seconds that no other sleep has, as text: its process can be told."""
+    return f"6{secrets.randbelow(10**6):06}.5"
+
+
+# what is done ---------------------------------------------------------------------------------------------------------
+
+
+def test_dry_run_first_run_second_run(project, bed):
+    site = project({"salt/site.sls": SITE, "salt/page": PAGE, "salt/blob": "x" * 1000, **PILLAR})
+    home = bed.targets["t1"].home
+    dry = site.json("apply", "t1", "site", "--test")
+    assert (dry.code, outcomes(dry, "t1")) == (0, [(None, True)] * 3)
+    assert not (home / "site").exists()
+    first = site.json("apply", "t1", "site")
+    assert (first.code, outcomes(first, "t1")) == (0, [(True, True)] * 3)
+    assert (home / "site/page").read_text() == "t1 says hello\n"
+    second = site.json("apply", "t1", "site")
+    assert (second.code, outcomes(second, "t1")) == (0, [(True, False)] * 3)
+    drifted = home / "site/page"
+    drifted.write_text("t1 says nothing\n")
+    third = site.json("apply", "t1", "site")
+    assert outcomes(third, "t1") == [(True, False), (True, True), (True, False)]
+    assert "-t1 says nothing\n+t1 says hello" in values(third.data["t1"])[1]["changes"]["diff"]
+
+
+def test_highstate_and_pillar_from_the_command_line(project, bed):
+    top = "base:\n  't[12]':\n    - only\n"
+    only = "{{ pillar['word'] }}:\n  test.succeed_without_changes\n"
+    site = project({"salt/top.sls": top, "salt/only.sls": only, **PILLAR})
+    done = site.json("apply", "t1", "--pillar", "{word: other}")
+    assert [ret["name"] for ret in values(done.data["t1"])] == ["other"]
+    done = site.json("apply", "*")
+    assert done.code == 2
+    assert [ret["result"] for id in ("t1", "t2", "t3") for ret in values(done.data[id])] == [True, True, False]
+
+
+def test_grains_are_kept_for_targeting(project):
+    site = project()
+    assert site.run("target", "-G", "pythonversion:3").code == 1
+    shown = site.json("grains", "*")
+    assert shown.code == 0
+    assert [shown.data[id]["id"] for id in ("t1", "t2", "t3")] == ["t1", "t2", "t3"]
+    major = shown.data["t1"]["pythonversion"][0]
+    assert site.run("target", "-G", f"pythonversion:{major}").out == "t1\nt2\nt3\n"
+
+
+@pytest.mark.parametrize("words, want", [(["cmd.run", "echo $((6*7))"], "42"), (["test.echo", "{a: 1}"], {"a": 1})])
+def test_run(project, words, want):
+    done = project().json("run", "*", *words)
+    assert (done.code, done.data) == (0, dict.fromkeys(["t1", "t2", "t3"], want))
+
+
+# what travels ---------------------------------------------------------------------------------------------------------
+
+
+class Meter:
+    """Listens in front of a server and counts the bytes that go to it."""
+
+    def __init__(self, port):
+        self.sent = 0
+        self.server_port = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.server_port))
+            for pair in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self._pass, args=pair, daemon=True).start()
+
+    def _pass(self, source, sink, count):
+        with source, sink:
+            try:
+                while data := source.recv(65536):
+                    self.sent += len(data) if count else 0
+                    sink.sendall(data)
+                sink.shutdown(socket.SHUT_WR)
+                source.recv(1)
+            except OSError:
+                pass
+
+    def take(self):
+        sent, self.sent = self.sent, 0
+        return sent
+
+    def close(self):
+        self.listener.close()
+
+
+@pytest.fixture
+def meter(bed):
+    made = Meter(bed.targets["t1"].port)
+    yield made
+    made.close()
+
+
+def test_only_what_a_target_lacks_is_sent(project, bed, meter):
+    measured = {**bed.targets["t1"].host(), "port": meter.port}
+    site = project({"salt/site.sls": SITE, "salt/page": PAGE, **PILLAR}, t1=measured)
+    site.write("salt/blob", secrets.token_bytes(500_000))
+    (known, *_) = (site.home / ".ssh/known_hosts").read_text().splitlines()
+    (site.home / ".ssh/known_hosts").write_text(re.sub(r":\d+ ", f":{meter.port} ", known) + "\n")
+    site.json("clean", "t1")
+    meter.take()
+    first = site.json("apply", "t1", "site")
+    assert first.code == 0
+    runtime_and_blob = meter.take()
+    assert runtime_and_blob > 600_000
+    site.json("apply", "t1", "site")
+    assert meter.take() < 40_000
+    with (site.folder / "salt/page").open("a") as stream:
+        stream.write("changed\n")
+    changed = site.json("apply", "t1", "site")
+    assert [bool(ret["changes"]) for ret in values(changed.data["t1"])] == [False, True, False]
+    assert meter.take() < 40_000
+
+
+def test_round_trips_do_not_grow_with_the_states(project, bed):
+    def states(number):
+        lines = [f"s{n}:\n  file.managed:\n    - name: {bed.targets['t1'].home}/many/{n}\n    - source: salt://page\n"
+                 f"    - makedirs: true\n    - template: jinja\n" for n in range(number)]  # fmt: skip
+        return "".join(lines)
+
+    site = project({"salt/few.sls": states(5), "salt/many.sls": states(200), "salt/page": PAGE, **PILLAR})
+    trips = {}
+    for sls in ("few", "many"):
+        assert site.run("apply", "t1", sls).code == 0
+        done = site.run("apply", "t1", sls, "-v")
+        assert "unchanged" in done.out
+        trips[sls] = re.search(r"round trips +(\d+) per target", done.out)[1]
+    assert trips["few"] == trips["many"]
+
+
+# what is said ---------------------------------------------------------------------------------------------------------
+
+
+def test_each_output_is_nothing_but_itself(project):
+    site = project({"salt/fails.sls": FAILS})
+    words = ("-l", "debug", "-v", "*", "cmd.run", "echo x")
+    want = dict.fromkeys(["t1", "t2", "t3"], "x")
+    assert site.run("run", "--out", "json", *words).data == want
+    assert yaml.safe_load(site.run("run", "--out", "yaml", *words).out) == want
+    lines = site.run("run", "--out", "ndjson", *words).out.splitlines()
+    assert sorted(map(json.loads, lines), key=str) == [{id: "x"} for id in want]
+    quiet = site.run("run", "--out", "quiet", "*", "cmd.run", "echo x")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    quiet = site.run("apply", "--out", "quiet", "t1", "fails")
+    assert (quiet.code, quiet.out) == (2, "")
+    assert "t1" in quiet.err and "test.fail_without_changes" in quiet.err
+
+
+def test_rich_groups_what_is_the_same_and_has_no_escape_codes(project):
+    done = project().run("run", "*", "cmd.run", "echo x")
+    assert "t1, t2, t3: x  (3 targets: same)" in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+@pytest.mark.parametrize(
+    "words, code",
+    [
+        (["apply", "t1", "good"], 0),
+        (["apply", "t*", "good"], 0),
+        (["apply", "nobody", "good"], 1),
+        (["apply", "t1", "good", "--batch", "none"], 1),
+        (["apply", "t1", "fails"], 2),
+        (["apply", "t1", "missing"], 2),
+        (["apply", "t1", "good", "--test"], 0),
+        (["run", "t1", "no.such"], 2),
+        (["run", "t1", "cmd.run", "exit 7"], 2),
+        (["apply", "gone", "good"], 3),
+        (["apply", "t1,gone", "fails", "-L"], 3),
+    ],
+)
+def test_exit_codes(project, words, code):
+    site = project(
+        {"salt/good.sls": "a:\n  test.nop\n", "salt/fails.sls": FAILS}, gone={"host": "127.0.0.1", "port": 1}
+    )
+    done = site.json(*words)
+    assert done.code == code, done.err
+    if code == 1:
+        assert done.out == "" and done.err.startswith("error: ")
+    if "t1,gone" in words:
+        assert outcomes(done, "t1") == [(False, False)]
+        assert done.error("gone")["kind"] == "connection_refused"
+
+
+# how it is done -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size, at_once", [("1", 1), ("34%", 1), ("2", 2)])
+def test_batch_keeps_order_and_number(project, size, at_once):
+    done = project().json("run", "--batch", size, "*", "cmd.run", "date +%s%N; sleep 0.2; date +%s%N")
+    times = [tuple(map(int, done.data[id].split())) for id in ("t1", "t2", "t3")]
+    for number, (begin, _) in enumerate(times):
+        assert sum(other <= begin < end for other, end in times) <= at_once
+        assert sum(end <= begin for _, end in times[:number]) >= number + 1 - at_once, "begun before its turn"
+
+
+def test_timeout_stops_one_target_and_its_processes(project):
+    seconds = unique_sleep()
+    done = project().json(
+        "run", "--timeout", "1.5", "*", "cmd.run", f"case $HOME in */t2) sleep {seconds};; esac; echo x"
+    )
+    assert done.code == 3
+    assert done.data["t1"] == done.data["t3"] == "x"
+    assert done.error("t2")["kind"] == "timeout"
+    wait_until(lambda: not running(["sleep", seconds]))
+
+
+@pytest.mark.parametrize("name, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
+def test_a_signal_stops_the_work_and_says_so(project, name, code):
+    seconds = unique_sleep()
+    sls = f"quick:\n  test.succeed_with_changes\nslow:\n  cmd.run:\n    - name: sleep {seconds}\n"
+    site = project({"salt/slow.sls": sls})
+    process = site.start("apply", "--out", "json", "t1", "slow")
+    wait_until(lambda: running(["sleep", seconds]))
+    process.send_signal(getattr(signal, name))
+    done = site.finish(process, timeout=20)
+    assert done.code == code
+    error = done.error("t1")
+    assert error["kind"] == "interrupted"
+    assert "1 of 2 states" in error["message"]
+    wait_until(lambda: not running(["sleep", seconds]))
+
+
+def test_a_second_ctrl_c_ends_it_at_once(project):
+    seconds = unique_sleep()
+    site = project()
+    process = site.start("run", "--out", "json", "t1", "cmd.run", f"trap '' TERM HUP INT; sleep {seconds}")
+    wait_until(lambda: running(["sleep", seconds]))
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    assert site.finish(process, timeout=20).code == 130
+    wait_until(lambda: not running(["sleep", seconds]))
+
+
+@pytest.mark.parametrize("target", ["full", "closed", "left"])
+def test_work_is_done_though_nobody_can_read_of_it(project, bed, target):
+    name = secrets.token_hex(8)
+    site = project()
+    where = {"full": ">/dev/full", "closed": ">&-", "left": "| true"}[target]
+    words = site.argv("run", "--out", "json", "t1", "cmd.run", f"touch ~/{name}; seq 100000")
+    script = f'"$@" {where}' if target != "left" else '{ "$@"; echo $? >&3; } 3>code | true'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *words], cwd=site.folder, env=site.environment, capture_output=True
+    )
+    code = int((site.folder / "code").read_text()) if target == "left" else done.returncode
+    assert code == 1
+    assert b"Traceback" not in done.stderr
+    assert (bed.targets["t1"].home / name).exists()
+
+
+def test_two_applies_do_not_overlap(project, bed):
+    gate = bed.targets["t1"].home / "gate"
+    waits = f"wait:\n  cmd.run:\n    - name: while ! test -e {gate}; do sleep 0.05; done\n"
+    site = project({"salt/waits.sls": waits, "salt/good.sls": "a:\n  test.nop\n"})
+    first = site.start("apply", "--out", "json", "t1", "waits")
+    wait_until(lambda: running(f"test -e {gate}"))
+    second = site.json("apply", "t1", "good")
+    assert second.code == 3
+    error = second.error("t1")
+    assert error["kind"] == "locked"
+    assert f"pid {first.pid}" in error["message"]
+    assert site.json("run", "t1", "test.ping").data == {"t1": True}
+    third = site.start("apply", "--out", "json", "--wait-lock", "30", "t1", "good")
+    gate.touch()
+    assert site.finish(first).code == 0
+    assert site.finish(third).code == 0
+
+
+# what is left ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_resident_and_clean_leaves_nothing(project, bed):
+    site = project({"salt/good.sls": "a:\n  test.nop\n"})
+    homes = [bed.targets[id].home for id in ("t1", "t2", "t3")]
+    site.json("clean", "*")
+    before = {home: files(home) for home in homes}
+    assert site.json("apply", "*", "good").code == 0
+    for home in homes:
+        wait_until(lambda home=home: not running(f"HOME={home} ", "environ"))
+        kept = files(home) - before[home]
+        assert kept
+        for path in kept:
+            assert path.is_relative_to(home / ".cache")
+            assert (home / ".cache/pushsalt").stat().st_mode & 0o777 == 0o700
+    assert site.json("clean", "*").code == 0
+    for home in homes:
+        left = {path for path in files(home) if path.exists()} - before[home]
+        assert not left - {home / ".cache"}
+
+
+def files(folder: Path) -> set[Path]:
+    return {Path(base) / name for base, folders, names in os.walk(folder) for name in (*folders, *names)}
