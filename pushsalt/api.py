@@ -161,6 +161,7 @@ class Client:
         from pushsalt.run.single import Runner
 
         project = self.project
+        project.redactor.add_pillar(job.options.pillar)
         ids = self.target(selection)
         width = job.options.width(len(ids))
         stop = asyncio.Event()

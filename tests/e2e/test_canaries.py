@@ -1,0 +1,253 @@
+"""Secrets stay where they belong: planted values are looked for wherever a run leaves something.
+
+That is: arguments and environment of every process while it runs, what it writes to stdout and stderr at any log level,
+the controller's caches, and the target's disk, where each may stand in the one file that a state puts it into.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.beds import sshd
+from tests.beds.project import Project, values
+from tests.beds.sshd import SshdBed, keygen
+
+pytestmark = [
+    pytest.mark.sshd,
+    pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
+]
+
+NAMES = (
+    "nested", "listed", "key", "content", "template", "late", "environment", "stdin", "given", "login", "passphrase", "sudo",
+    "plain", "broken",
+)  # fmt: skip
+#: Below keys that nobody would call secret: shown where somebody asks for it, and still in no log, cache or argument.
+OPEN = frozenset({"plain"})
+STATES = """
+content:
+  file.managed:
+    - name: {home}/content
+    - contents_pillar: content_password
+    - mode: '0600'
+template:
+  file.managed:
+    - name: {home}/template
+    - source: salt://secret.jinja
+    - template: jinja
+    - mode: '0600'
+late:
+  file.managed:
+    - name: {home}/late
+    - source: salt://late.jinja
+    - template: jinja
+    - context: {{'home': {home}}}
+environment:
+  cmd.run:
+    - name: "test -n \\"$CONSUMED\\" && sleep 0.3 # consumer"
+    - env:
+      - CONSUMED: {{{{ pillar['environment_password'] }}}}
+stdin:
+  cmd.run:
+    - name: cat; sleep 0.3
+    - stdin: {{{{ pillar['stdin_password'] }}}}
+key:
+  file.managed:
+    - name: {home}/key
+    - contents_pillar: tls:private_key
+    - mode: '0600'
+"""
+
+
+class Watch(threading.Thread):
+    """Looks at every process again and again while it is entered: ``seen`` has (what, name, command) of each find."""
+
+    def __init__(self, words: dict[str, bytes]) -> None:
+        super().__init__(daemon=True)
+        self.words = words
+        self.seen: set[tuple[str, str, bytes]] = set()
+        self.rounds = 0
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        while not self._over.is_set():
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    command = (process / "cmdline").read_bytes()
+                    self._look("arguments", command, command)
+                    self._look("environment", (process / "environ").read_bytes(), command)
+            self.rounds += 1
+
+    def _look(self, what: str, data: bytes, command: bytes) -> None:
+        self.seen.update((what, name, command) for name, word in self.words.items() if word in data)
+
+    def __enter__(self) -> Watch:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+        assert self.rounds > 3
+
+
+class Bed:
+    """A project with a secret in every place that can hold one, and an SSH target that uses them."""
+
+    def __init__(self, folder: Path, servers: SshdBed) -> None:
+        self.words = {name: f"canary-{name}-{secrets.token_hex(8)}" for name in NAMES}
+        word = self.words
+        self.target = servers.add("t1")
+        servers.wait()
+        self.home = self.target.home
+        self.project = Project(folder)
+        self.servers = servers
+        locked = folder / "locked"
+        keygen(locked, passphrase=word["passphrase"])
+        authorized = servers.root / "authorized_keys"
+        authorized.write_text(authorized.read_text() + Path(f"{locked}.pub").read_text())
+        host = {
+            **self.target.host(), "priv": str(locked), "priv_passwd": word["passphrase"], "passwd": word["login"],
+            "sudo_password": word["sudo"],
+        }  # fmt: skip
+        self.project.write("inventory.yaml", json.dumps({"hosts": {"t1": host}}))
+        (self.project.home / ".ssh" / "known_hosts").write_text(servers.known_hosts.read_text())
+        lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(4)]
+        lines[2] = word["key"]
+        pillar = {
+            "db": {"users": [{"name": "a", "password": word["nested"]}], "about": word["plain"]},
+            "tokens": ["x", {"deep": [word["listed"]]}],
+            "tls": {"private_key": "-----BEGIN PRIVATE KEY-----\n" + "\n".join(lines) + "\n-----END PRIVATE KEY-----\n"},
+            **{f"{name}_password": word[name] for name in ("content", "template", "late", "environment", "stdin", "broken")},
+        }
+        self.project.files({
+            "pillar/top.sls": json.dumps({"base": {"*": ["secret"]}}),
+            "pillar/secret.sls": json.dumps(pillar),
+            "salt/secret.jinja": "{{ pillar['template_password'] }}\n{{ pillar['given_password'] }}\n",
+            "salt/late.jinja": "{% set x = salt['cmd.run']('true') %}{{ pillar['late_password'] }}\n",
+            "salt/all.sls": STATES.format(home=self.home),
+            "salt/broken.sls": "a:\n  x: {{ pillar['broken_password'] }}: [\n",
+            "salt/raises.sls": "a: {{ raise('no ' ~ pillar['broken_password']) }}\n",
+        })  # fmt: skip
+
+    @property
+    def given(self) -> str:
+        return json.dumps({"given_password": self.words["given"]})
+
+    def found(self, text: str | bytes) -> set[str]:
+        """Names of the secrets that stand in the text, as they are or in base64."""
+        data = text.encode() if isinstance(text, str) else text
+        hits = set()
+        for name, word in self.words.items():
+            forms = [word.encode(), base64.b64encode(word.encode())[:-4]]
+            if any(form in data for form in forms):
+                hits.add(name)
+        return hits
+
+    def on_disk(self, *folders: Path) -> dict[str, set[str]]:
+        """File -> the secrets in it, for all files below the folders."""
+        hits = {}
+        for folder in folders:
+            for path in folder.rglob("*"):
+                if path.is_file() and not path.is_symlink() and (names := self.found(path.read_bytes())):
+                    hits[str(path)] = names
+        return hits
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    with sshd.sshd_bed(tmp_path_factory.mktemp("bed"), 0) as servers:
+        yield Bed(tmp_path_factory.mktemp("canaries"), servers)
+
+
+def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
+    with Watch({name: word.encode() for name, word in bed.words.items()}) as watch:
+        done = bed.project.run("-l", "debug", "apply", "--out", "json", "t1", "all", "--pillar", bed.given)
+    assert done.code == 0, done.out
+    assert all(state["result"] and state["changes"] for state in values(done.data["t1"]))
+    ours = {(what, name) for what, name, command in watch.seen if b"pushsalt\0apply" not in command and b"-l\0debug" not in command}
+    wanted = {("environment", "environment")}  # the state says so, for its own command
+    assert {(what, name) for what, name, command in watch.seen if b"# consumer" in command} <= wanted
+    assert ours <= wanted, ours
+    on_disk = bed.on_disk(bed.home, bed.servers.root, bed.project.cache, bed.project.home)
+    expected = {"content": {"content"}, "template": {"template", "given"}, "late": {"late"}, "key": {"key"}}
+    assert on_disk == {str(bed.home / name): names for name, names in expected.items()}
+    assert not bed.found(done.err), done.err
+    assert bed.found(done.out) == set(), done.out
+    again = bed.project.json("apply", "t1", "all", "--pillar", bed.given)
+    changed = [state["__id__"] for state in values(again.data["t1"]) if state["changes"]]
+    assert changed == ["environment", "stdin"]
+
+
+@pytest.mark.parametrize("out", ["rich", "json", "ndjson", "yaml", "quiet"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["apply", "t1", "all", "--test", "--pillar"],
+        ["apply", "t1", "broken", "--pillar"],
+        ["apply", "t1", "raises", "--pillar"],
+        ["run", "t1", "cmd.run", "grep . template", "--pillar"],
+        ["run", "t1", "pillar.items", "--pillar"],
+    ],
+    ids=lambda words: " ".join(words[2:-1]),
+)
+def test_no_output_shows_them(bed: Bed, words: list[str], out: str) -> None:
+    for path, name in (("content", "content"), ("template", "given")):
+        (bed.home / path).write_text(f"old\n{bed.words[name]}\n")  # so that there is something to show
+    done = bed.project.run("-l", "all", words[0], "--out", out, "-vv", *words[1:], bed.given)
+    assert not bed.found(done.out) - OPEN, done.out
+    assert not bed.found(done.err), done.err
+
+
+def test_debug_logs_of_what_goes_wrong(bed: Bed) -> None:
+    for words in (
+        ["run", "t1", "no.such", bed.words["given"]],
+        ["run", "t1", "test.exception", "message"],
+        ["apply", "t1", "nowhere"],
+        ["run", "t1", "state.apply", "all", "pillar=" + bed.given],
+    ):
+        done = bed.project.run("-l", "all", words[0], "--out", "json", *words[1:], "--pillar", bed.given)
+        assert not bed.found(done.err), (words, done.err)
+
+
+def test_what_would_run_is_shown_in_the_output_alone(bed: Bed) -> None:
+    done = bed.project.run("-l", "all", "run", "--out", "json", "t1", "state.show_low_sls", "all", "--pillar", bed.given)
+    assert bed.found(done.out) == {"environment", "stdin"}
+    assert not bed.found(done.err)
+
+
+def test_who_asks_for_one_by_name_gets_it_in_the_output_alone(bed: Bed) -> None:
+    done = bed.project.run(
+        "-l", "all", "run", "--out", "json", "t1", "pillar.get", "content_password", "unmask=True", "--pillar", bed.given
+    )
+    assert done.data == {"t1": bed.words["content"]}
+    assert not bed.found(done.err)
+
+
+def test_caches_are_for_their_owner_alone(bed: Bed) -> None:
+    bed.project.json("run", "t1", "grains.get", "os")
+    assert bed.project.cache.stat().st_mode & 0o77 == 0
+    loose = [path for path in bed.project.cache.rglob("*") if path.lstat().st_mode & 0o77 and not path.is_symlink()]
+    assert not loose
+    assert not bed.on_disk(bed.project.cache)
+
+
+def test_inventories_are_shown_without_their_passwords(bed: Bed) -> None:
+    inventory = bed.project.folder / "inventory.yaml"
+    text = inventory.read_text()
+    try:
+        inventory.write_text(text.replace('"port": ', '"port": "no-port", "was": '))
+        done = bed.project.run("-l", "all", "target", "*")
+        assert done.code == 1 and not bed.found(done.err + done.out)
+        inventory.write_text(text + "\n]")
+        done = bed.project.run("-l", "all", "target", "*")
+        assert done.code == 1 and not bed.found(done.err + done.out)
+    finally:
+        inventory.write_text(text)
