@@ -1,0 +1,23 @@
+"""States of a system's settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
+
+Kernel parameters outside of the network are read-only there, as in any container.
+"""
+
+import pytest
+
+from tests.beds import machines, steps
+
+pytestmark = [pytest.mark.machines, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def machine():
+    if machines.missing():
+        pytest.skip(machines.missing())
+    with steps.machine_with_thin() as found:
+        yield found
+
+
+@pytest.mark.parametrize("case", ["sysctl"])
+def test_recorded_steps(machine, case):
+    steps.check(machine, case)
