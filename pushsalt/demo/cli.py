@@ -84,7 +84,7 @@ def _hold(tour: Tour) -> None:
     program = shutil.which("pushsalt")
     own = Path(sys.executable).with_name("pushsalt")
     path = [] if program or not own.exists() else [f"PATH={shlex.quote(str(own.parent))}:$PATH"]
-    lines = [*path, f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' disk.usage"]
+    lines = [*path, f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime"]
     tour.say("\nThe targets are yours until Ctrl-C. In another terminal:\n", "1")
     for line in lines:
         tour.say(f"  {line}")
