@@ -143,9 +143,9 @@ class Blobs(object):
                 if create and exc.errno not in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT):
                     raise
         if self._folder is None and create:
-            import tempfile
+            from thin.utils import osutil
 
-            self._folder, self._temporary = tempfile.mkdtemp(prefix="pushsalt-"), True
+            self._folder, self._temporary = osutil.mkdtemp(), True
         return self._folder
 
     def forget_secrets(self):
@@ -161,9 +161,9 @@ class Blobs(object):
         if self._folder is None:
             return
         if self._temporary:
-            import shutil
+            from thin.utils import osutil
 
-            shutil.rmtree(self._folder, ignore_errors=True)
+            osutil.rmtree(self._folder, ignore_errors=True)
         else:
             prune(self._folder, self._limit)
         self._folder = None

@@ -210,16 +210,16 @@ class Loader(object):
 
     def nearest(self, name, count=3):
         """Names of functions that come close to this one. Looks at all modules' names, loads those that come close."""
-        import difflib
+        from thin.utils import matching
 
         module, _, function = str(name).partition(".")
-        modules = difflib.get_close_matches(module, list(self._files()), 5, 0.7)
+        modules = matching.close(module, list(self._files()), 5, 0.7)
         if module in self._files() and module not in modules:
             modules.insert(0, module)
         for virtual in modules:
             self._load(virtual)
         near = [known for known in self._functions if known.split(".", 1)[0] in modules]
-        found = difflib.get_close_matches(str(name), near, count, 0.75)
+        found = matching.close(str(name), near, count, 0.75)
         return found or ["%s.%s" % (virtual, function) for virtual in modules
                          if "%s.%s" % (virtual, function) in self._functions][:count]
 

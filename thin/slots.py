@@ -57,10 +57,9 @@ def parse(text):
 
     Every value is text, without its quotes; brackets nest.
     """
-    import shlex
+    from thin.utils import words
 
-    tokens = shlex.shlex(text, posix=True)
-    tokens.escapedquotes = "\"'"
+    tokens = words.tokens(text, special="()[]{},=", escapes="\"'", comment="#")
     name, word, args, kwargs, open_brackets, key = "", [], [], {}, [], None
     try:
         for part in tokens:

@@ -219,7 +219,7 @@ class Store(object):
 
     def clean(self):
         """Remove all that pushsalt left in the private directory, the lock last. Returns the names removed."""
-        import shutil
+        from thin.utils import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
         if dir_fd < 0:
@@ -228,7 +228,7 @@ class Store(object):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
             elif name == "files" or name.startswith("run-"):
-                shutil.rmtree("%s/%s" % (path, name))
+                osutil.rmtree("%s/%s" % (path, name))
             elif name == "lock":
                 os.unlink(name, dir_fd=dir_fd)
             else:

@@ -53,8 +53,8 @@ def renderer(
     ).data
 
 
-def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str:
-    """The text of a value. Salt: slsutil.serialize."""
+def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:
+    """The text of a value, bytes for a plist. Salt: slsutil.serialize."""
     if serializer == "yaml":
         options.setdefault("default_flow_style", False)
         return dump_yaml(obj, **options)
@@ -64,19 +64,27 @@ def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str:
         from pprint import pformat
 
         return pformat(obj, **options)
-    raise _refuse(f"there is no serializer named {serializer!r}", "known: yaml, json, python")
+    if serializer == "plist":
+        import plistlib
+
+        return plistlib.dumps(obj, **options)
+    raise _refuse(f"there is no serializer named {serializer!r}", "known: yaml, json, python, plist")
 
 
 def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
     """The value of a text. Salt: slsutil.deserialize."""
     text = stream_or_string.read() if hasattr(stream_or_string, "read") else stream_or_string
+    if serializer == "plist":
+        import plistlib
+
+        return plistlib.loads(text if isinstance(text, bytes) else str(text).encode("utf-8"), **options)
     if isinstance(text, bytes):
         text = text.decode("utf-8")
     if serializer == "yaml":
         return load_yaml(text)
     if serializer == "json":
         return json.loads(text, **options)
-    raise _refuse(f"there is no deserializer named {serializer!r}", "known: yaml, json")
+    raise _refuse(f"there is no deserializer named {serializer!r}", "known: yaml, json, plist")
 
 
 def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import hmac
 import os
 import random
+import re
 import shlex
 import stat
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from thin.modules import hashutil
 from thin.utils import matching, osutil, unified, words
+from thin.utils.files import copying, edit
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "  }\n", "end"]), max_size=60)
 #: what the shell's words are made of
@@ -178,3 +182,68 @@ def test_temporary_files_go_where_there_is_a_place(folder: str, monkeypatch: pyt
     monkeypatch.delenv("TEMP", raising=False)
     monkeypatch.delenv("TMP", raising=False)
     assert osutil.tempdir() == "/tmp"
+
+
+def lexed(line: str) -> list[str]:
+    """The words of a line with both kinds of quotes as Salt's build_whitespace_split_regex takes them."""
+    lexer = shlex.shlex(line)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    lexer.quotes = "" if "'\\\"" in line else '"'
+    try:
+        return list(lexer)
+    except ValueError:
+        return line.split()
+
+
+@given(st.text("ab\"'\\ \t#", max_size=20).map(lambda text: f"{text}'\""))
+@example("'a' \"b c\"")
+@example("a'\\\" \"b c\"")
+@example("x\" y\" '")
+def test_words_of_a_line_to_append(line: str) -> None:
+    gap = r"(?:[\s]+)?"
+    pattern = gap + gap.join(re.escape(word) for word in lexed(line)) + gap
+    assert edit.spaced(line) == f"(?m)^{pattern}$"
+
+
+@given(st.binary(max_size=200), st.binary(max_size=60))
+def test_hmac(secret: bytes, data: bytes) -> None:
+    want = hmac.new(secret, data, "sha256").hexdigest()
+    assert hashutil.hmac_compute(data, secret) == want
+    for kind in ("sha1", "sha512", "blake2b"):
+        want = hmac.new(secret, data, kind).hexdigest()
+        assert hashutil.github_signature(data, secret, f"{kind}={want}")
+        assert not hashutil.github_signature(data, secret, f"{kind}={want[:-1]}é")
+    assert not hashutil.github_signature(data, secret, "shake_128=00")
+
+
+def test_move_into_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "there").mkdir()
+    copying.move(str(tmp_path / "file"), str(tmp_path / "there"))
+    assert (tmp_path / "there/file").read_text() == "x"
+    (tmp_path / "file").write_text("y")
+    with pytest.raises(OSError, match="already exists"):
+        copying.move(str(tmp_path / "file"), str(tmp_path / "there"))
+
+
+@pytest.mark.skipif(
+    not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat("/tmp").st_dev,
+    reason="needs a second file system",
+)
+def test_move_to_another_file_system(tmp_path: Path) -> None:
+    other = Path(osutil.mkdtemp("/dev/shm"))
+    try:
+        top = tmp_path / "top"
+        (top / "sub").mkdir(parents=True)
+        (top / "sub/file").write_text("x")
+        (top / "sub/file").chmod(0o604)
+        os.utime(top / "sub/file", (1000, 2000))
+        (top / "link").symlink_to("sub/file")
+        copying.move(str(top), str(other / "new"))
+        assert not top.exists()
+        moved = os.lstat(other / "new/sub/file")
+        assert (stat.S_IMODE(moved.st_mode), moved.st_mtime) == (0o604, 2000)
+        assert os.readlink(other / "new/link") == "sub/file"
+    finally:
+        osutil.rmtree(str(other))

@@ -120,10 +120,10 @@ def _elf(path):
 def kernelparams(cmdline):
     """[[name, value or None]] of the kernel's command line; a value with "=" in it is None, as in Salt."""
     if '"' in cmdline or "'" in cmdline:
-        import shlex
+        from thin.utils import words as shell
 
         try:
-            words = shlex.split(cmdline)
+            words = shell.split(cmdline)
         except ValueError:
             words = cmdline.split()
     else:

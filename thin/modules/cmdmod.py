@@ -474,10 +474,10 @@ def _argv(cmd, shell, python_shell):
 
 
 def _split(text):
-    import shlex
+    from thin.utils import words
 
     try:
-        return shlex.split(text)
+        return words.split(text)
     except ValueError as exc:
         raise SaltInvocationError("cannot split %r into words: %s" % (text, exc))
 
@@ -615,9 +615,9 @@ def _script_bytes(source, saltenv, template, kwargs):
 
 def _private_file(content, suffix, folder, owner):
     """A new file that only its owner can read and execute."""
-    import tempfile
+    from thin.utils import osutil
 
-    handle, path = tempfile.mkstemp(prefix="__pushsalt_", suffix=suffix, dir=folder)
+    handle, path = osutil.mkstemp(folder, "__pushsalt_", suffix)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

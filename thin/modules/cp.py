@@ -155,7 +155,6 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
     """Render a file of the file server to ``dest`` (a temporary file without one): its path, "" when it is not
     there."""
     from thin import link
-    from thin.utils.files import atomic
 
     url, saltenv = _split(path, saltenv)
     context = dict(kwargs.get("context") or {})
@@ -170,9 +169,9 @@ def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **k
     if dest:
         dest = _destination(url, dest)
         return dest if _put(data, dest, makedirs) else ""
-    import tempfile
+    from thin.utils import osutil
 
-    descriptor, dest = atomic.temporary(tempfile.gettempdir())
+    descriptor, dest = osutil.mkstemp()
     with os.fdopen(descriptor, "wb") as target:
         target.write(data)
     return dest

@@ -403,11 +403,12 @@ def search(path, pattern, flags=8, bufsize=1, ignore_if_missing=False, multiline
 def grep(path, pattern, *opts):
     """``cmd.run_all`` of grep(1)."""
     import glob
-    import shlex
+
+    from thin.utils import words as shell
 
     options = []
     for option in opts:
-        words = shlex.split(option)
+        words = shell.split(option)
         if len(words) > 1:
             raise SaltInvocationError(
                 "Passing multiple command line arguments in a single string is not supported, please pass the "

@@ -106,11 +106,9 @@ def _content(
 
 def _spooled(content):
     """The path of a private temporary file with these bytes; manage_file and its like take it away."""
-    import tempfile
+    from thin.utils import osutil
 
-    from thin.utils.files import atomic
-
-    descriptor, path = atomic.temporary(tempfile.gettempdir(), SPOOL)
+    descriptor, path = osutil.mkstemp(suffix=SPOOL)
     with os.fdopen(descriptor, "wb") as target:
         target.write(content.read())
     return path

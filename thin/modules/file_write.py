@@ -139,13 +139,13 @@ def sed(
     path, before, after, limit="", backup=".bak", options="-r -e", flags="g", escape_all=False, negate_match=False
 ):
     """``cmd.run_all`` of sed(1); ``replace`` does more."""
-    import shlex
+    from thin.utils import words
 
     path = expand(path)
     if not os.path.exists(path):
         return False
     before, after, limit = (_sed_escaped(text, escape_all) for text in (before, after, limit))
-    command = ["sed", "-i%s" % (backup or "")] + shlex.split(options)
+    command = ["sed", "-i%s" % (backup or "")] + words.split(options)
     place = "/%s/ " % limit if limit else ""
     command.append("%s%ss/%s/%s/%s" % (place, "!" if negate_match else "", before, after, flags))
     return __salt__["cmd.run_all"](command + [path], python_shell=False)
@@ -168,9 +168,9 @@ def _sed_escaped(text, everything):
 
 def patch(originalfile, patchfile, options="", dry_run=False):
     """``cmd.run_all`` of patch(1), on a file or on the files of a directory."""
-    import shlex
+    from thin.utils import words
 
-    path, given = expand(originalfile), shlex.split(options or "")
+    path, given = expand(originalfile), words.split(options or "")
     command = ["patch"] + given
     if dry_run:
         command.append("-C" if __grains__.get("kernel") in ("FreeBSD", "OpenBSD") else "--dry-run")
@@ -277,14 +277,14 @@ def rename(src, dst):
 
 def move(src, dst, disallow_copy_and_unlink=False):
     """Move a file or directory, also to another file system. {"result", "comment"}."""
-    import shutil
+    from thin.utils.files import copying
 
     src, dst = expand(src), expand(dst)
     for word, path in (("Source", src), ("Destination", dst)):
         if not os.path.isabs(path):
             raise SaltInvocationError("%s path must be absolute." % word)
     try:
-        (os.rename if disallow_copy_and_unlink else shutil.move)(src, dst)
+        (os.rename if disallow_copy_and_unlink else copying.move)(src, dst)
     except OSError as exc:
         raise CommandExecutionError("Unable to move '%s' to '%s': %s" % (src, dst, exc))
     return {"result": True, "comment": "'%s' moved to '%s'" % (src, dst)}

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-import hmac
+from _operator import _compare_digest as same  # hmac.compare_digest, which a minimal Python lacks
 
 from thin.exceptions import CommandExecutionError
 
@@ -97,13 +97,17 @@ def sha512_digest(instr):
 
 
 def _hmac(string, secret, kind):
-    return hmac.new(_bytes(secret), _bytes(string), kind)
+    """The HMAC (RFC 2104) of a text, as a hash object."""
+    key, size = _bytes(secret), kind().block_size
+    key = (kind(key).digest() if len(key) > size else key).ljust(size, b"\0")
+    inner = kind(bytes(byte ^ 0x36 for byte in key) + _bytes(string)).digest()
+    return kind(bytes(byte ^ 0x5C for byte in key) + inner)
 
 
 def hmac_signature(string, shared_secret, challenge_hmac):
     """True when the challenge is the base64 of the text's HMAC-SHA256."""
     valid = base64.b64encode(_hmac(string, shared_secret, hashlib.sha256).digest())
-    return hmac.compare_digest(valid, _bytes(challenge_hmac))
+    return same(valid, _bytes(challenge_hmac))
 
 
 def hmac_compute(string, shared_secret):
@@ -115,6 +119,6 @@ def github_signature(string, shared_secret, challenge_hmac):
     """True when the challenge (``sha1=...``) is the text's HMAC in hexadecimal, as GitHub signs."""
     name, _, challenge = str(challenge_hmac).partition("=")
     kind = getattr(hashlib, name, None) if name in hashlib.algorithms_guaranteed else None
-    if kind is None:
+    if kind is None or not kind().digest_size:
         return False
-    return hmac.compare_digest(_hmac(string, shared_secret, kind).hexdigest(), challenge)
+    return same(_bytes(_hmac(string, shared_secret, kind).hexdigest()), _bytes(challenge))

@@ -225,13 +225,16 @@ def _reinterpreted(state):
         if not isinstance(data, dict):
             state.update(comment="script JSON output must be a JSON object (e.g., {})!", result=False)
             return state
+    except CommandExecutionError as exc:
+        state.update(comment="Failed reading script output: %s" % exc, result=False, changes=result)
+        return state
     except ValueError:
-        import shlex
+        from thin.utils import words
 
         text = out.rstrip()
         rest, _, last = text.rpartition("\n") if "\n" in text else ("", "", text)
         try:
-            data = dict(item.split("=") for item in shlex.split(last))
+            data = dict(item.split("=") for item in words.split(last))
         except ValueError:
             state.update(comment="Failed parsing script output! Stdout must be JSON or a line of name=value pairs.",
                          result=False, changes=result)
@@ -247,9 +250,11 @@ def _reinterpreted(state):
 
 
 def _loads(text):
-    import json
+    if text.lstrip()[:1] not in tuple('{["-0123456789tfnNI'):
+        raise ValueError("no JSON")
+    from thin.utils import serial
 
-    return json.loads(text)
+    return serial.loads(text)
 
 
 def _truth(value):

@@ -162,9 +162,9 @@ def _move(source, name):
     except OSError as exc:
         if exc.errno != errno.EXDEV:
             raise
-        import shutil
+        from thin.utils.files import copying
 
-        shutil.move(source, name)
+        copying.move(source, name)
 
 
 def hardlink(name, target, force=False, makedirs=False, user=None, group=None, dir_mode=None, **kwargs):

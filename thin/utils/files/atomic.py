@@ -8,21 +8,16 @@ import errno
 import os
 import stat
 
+from thin.utils import osutil
 from thin.utils.files import owner
 
-NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 PIECE = 1 << 18
 SELINUX = "security.selinux"
 
 
 def temporary(directory, suffix=""):
     """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee."""
-    while True:
-        path = os.path.join(directory, ".pushsalt-%s%s" % (os.urandom(12).hex(), suffix))
-        try:
-            return os.open(path, NEW, 0o600), path
-        except FileExistsError:
-            continue
+    return osutil.mkstemp(directory, suffix=suffix)
 
 
 def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):

@@ -1,5 +1,6 @@
 """Copies of files and directories, with owner and mode."""
 
+import errno
 import os
 import stat
 
@@ -21,7 +22,30 @@ def copy(src, dst, recurse=False, remove_existing=False):
     return True
 
 
-def _copy(src, dst):
+def move(src, dst):
+    """Rename, or copy and take away where ``dst`` is on another file system; into ``dst`` where that is a directory.
+
+    Raises OSError. Salt: ``file.move``.
+    """
+    if os.path.isdir(dst) and not os.path.samefile(src, dst):
+        dst = os.path.join(dst, os.path.basename(src.rstrip(os.sep)))
+        if os.path.lexists(dst):
+            raise OSError("Destination path '%s' already exists" % dst)
+    try:
+        os.rename(src, dst)
+        return
+    except OSError as exc:
+        if exc.errno != errno.EXDEV:
+            raise
+    if os.path.islink(src):
+        walk.remove(dst)
+        os.symlink(os.readlink(src), dst)
+    else:
+        _copy(src, dst, times=True)
+    walk.remove(src)
+
+
+def _copy(src, dst, times=False):
     if os.path.isdir(src) and not os.path.islink(src):
         if not os.path.isdir(dst):
             os.makedirs(dst)
@@ -32,10 +56,14 @@ def _copy(src, dst):
                 walk.remove(target)
                 os.symlink(os.readlink(path), target)
             else:
-                _copy(path, os.path.join(dst, name))
+                _copy(path, os.path.join(dst, name), times)
         st = os.stat(src)
         os.chown(dst, st.st_uid, st.st_gid)
         os.chmod(dst, stat.S_IMODE(st.st_mode))
     else:
         st = os.stat(src)
+        if not stat.S_ISREG(st.st_mode):
+            raise OSError("'%s' is a special file" % src)
         atomic.write(os.path.realpath(dst), atomic.pieces(src), st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+    if times:
+        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns))

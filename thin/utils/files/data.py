@@ -2,6 +2,7 @@
 
 from thin import link
 from thin.exceptions import CommandExecutionError
+from thin.utils import serial
 
 BUILTIN = ("json", "configparser", "plist", "python")
 
@@ -17,17 +18,19 @@ def dumps(kind, dataset, options, encoding=None):
     """The text (bytes of a plist) of a dataset. Raises CommandExecutionError with the reason."""
     try:
         if kind == "json":
-            import json
-
             defaults = {"indent": 2, "separators": (",", ": "), "sort_keys": True, "ensure_ascii": False}
-            return json.dumps(dataset, **dict(defaults, **options))
+            return serial.dumps(dataset, **dict(defaults, **options))
         if kind == "python":
-            import pprint
-
+            try:
+                import pprint
+            except ImportError:
+                return serial.elsewhere("serialize", kind, dataset, options)
             return pprint.pformat(dataset, **options)
         if kind == "plist":
-            import plistlib
-
+            try:
+                import plistlib
+            except ImportError:
+                return serial.elsewhere("serialize", kind, dataset, options)
             return plistlib.dumps(dataset, **options)
         if kind == "configparser":
             return _ini(dataset, options)
@@ -45,14 +48,14 @@ def loads(kind, path, options):
     raw = edit.read(path)
     try:
         if kind == "plist":
-            import plistlib
-
+            try:
+                import plistlib
+            except ImportError:
+                return serial.elsewhere("deserialize", kind, raw, options)
             return plistlib.loads(raw, **options)
         text = raw.decode("utf-8")
         if kind == "json":
-            import json
-
-            return json.loads(text, **options)
+            return serial.loads(text, **options)
         if kind == "python":
             import ast
 
@@ -61,6 +64,8 @@ def loads(kind, path, options):
             parser = _parser(options)
             parser.read_string(text)
             return {section: dict(parser.items(section)) for section in parser.sections()}
+    except CommandExecutionError:
+        raise
     except Exception as exc:  # each format has its own kind of error
         raise CommandExecutionError("Failed to deserialize existing data: %s" % exc)
     return _ask("deserialize", kind, text, options)

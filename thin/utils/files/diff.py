@@ -59,16 +59,16 @@ def unified(old, new, old_name="", new_name="", binary=True):
         return "Replace binary file with text file"
     if binaries[1]:
         return "Replace text file with binary file"
-    from difflib import unified_diff
+    from thin.utils import unified as lines
 
-    return "".join(unified_diff(_lines(old), _lines(new), old_name, new_name))
+    return "".join(lines.unified(_lines(old), _lines(new), old_name, new_name))
 
 
 def of_lines(old, new, joint=""):
     """The unified diff of two lists of text lines."""
-    from difflib import unified_diff
+    from thin.utils import unified as lines
 
-    return joint.join(unified_diff(old, new))
+    return joint.join(lines.unified(old, new))
 
 
 def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):

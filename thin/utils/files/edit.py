@@ -142,19 +142,14 @@ def _encoded(line):
 
 def spaced(text):
     """A regular expression for ``text`` with any white space, or none, between its words. Salt: stringutils."""
-    import shlex
 
     def words(line):
         if "'" not in line or '"' not in line:
             return line.split()
-        lexer = shlex.shlex(line)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        lexer.quotes = "" if "'\\\"" in line else '"'
-        try:
-            return list(lexer)
-        except ValueError:  # a quote that is never closed
-            return line.split()
+        if "'\\\"" in line:
+            return re.findall(r"[^ \t\r\n]+", line)
+        found = re.findall(r'"[^"]*"|[^" \t\r\n][^ \t\r\n]*|"', line)  # quotes that begin a word keep its spaces
+        return line.split() if '"' in found else found
 
     gap = r"(?:[\s]+)?"
     lines = (gap + gap.join(re.escape(word) for word in words(line)) + gap for line in text.splitlines())

@@ -91,10 +91,11 @@ class Finder(object):
             walk.remove(path)
             yield path
         elif self.command:
-            import shlex
             import subprocess
 
-            words = [word.replace("{}", path) for word in shlex.split(self.command)]
+            from thin.utils import words as shell
+
+            words = [word.replace("{}", path) for word in shell.split(self.command)]
             with open(os.devnull) as nothing:
                 subprocess.call(words, stdin=nothing)
             yield path

@@ -86,9 +86,9 @@ def _swap(target, path):
 
 def _clear(path):
     if os.path.isdir(path) and not os.path.islink(path):
-        import shutil
+        from thin.utils import osutil
 
-        shutil.rmtree(path)
+        osutil.rmtree(path)
     else:
         os.unlink(path)
 

@@ -11,9 +11,9 @@ FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 def options(text, strip=None):
     """(the options that may be passed on, how many leading parts of names to strip or None). Raises
     CommandExecutionError."""
-    import shlex
+    from thin.utils import words as shell
 
-    words, kept, refused = shlex.split(text or ""), [], []
+    words, kept, refused = shell.split(text or ""), [], []
     while words:
         word = words.pop(0)
         refused += [bad for bad in FORBIDDEN if word.startswith(bad)][:1]

@@ -93,9 +93,9 @@ def remove(path):
     if os.path.islink(path) or (os.path.exists(path) and not os.path.isdir(path)):
         os.unlink(path)
     elif os.path.isdir(path):
-        import shutil
+        from thin.utils import osutil
 
-        shutil.rmtree(path)
+        osutil.rmtree(path)
     else:
         return False
     return True

@@ -1,16 +1,21 @@
-"""Sources that come by http, https and ftp, fetched with what the standard library has."""
+"""Sources that come by http, https and ftp, fetched by the standard library, or by curl or wget where it is partial."""
 
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import osutil
 from thin.utils.files import atomic
 
 TIMEOUT = 60
 
 
 def _open(url, verify_ssl=True, method=None):
-    import urllib.request
+    try:
+        import urllib.request
+    except ImportError:
+        from thin.utils.files import webtool
 
+        return webtool.open_url(url, verify_ssl, method == "HEAD", TIMEOUT)
     handlers = []
     if not verify_ssl and url.lower().startswith("https:"):
         import ssl
@@ -42,7 +47,8 @@ def _split_login(url):
 def exists(url):
     """True when the server answers HEAD (for ftp: when the file can be opened)."""
     try:
-        _open(url, method="HEAD" if url.lower().startswith("http") else None).close()
+        with _open(url, method="HEAD" if url.lower().startswith("http") else None) as answer:
+            answer.read(1)
     except (OSError, ValueError):  # URLError and HTTPError are OSErrors
         return False
     return True
@@ -72,12 +78,14 @@ def fetch(url, verify_ssl=True, target=None):
                 atomic.makedirs(target, mode="0700")
                 atomic.write(target, body, mode=0o600)
                 return target
-            import tempfile
-
-            descriptor, path = atomic.temporary(tempfile.gettempdir())
-            with os.fdopen(descriptor, "wb") as copy:
-                for piece in body:
-                    copy.write(piece)
+            descriptor, path = osutil.mkstemp()
+            try:
+                with os.fdopen(descriptor, "wb") as copy:
+                    for piece in body:
+                        copy.write(piece)
+            except BaseException:
+                os.unlink(path)
+                raise
             return path
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "code", None) or getattr(exc, "reason", None) or exc

@@ -1,0 +1,76 @@
+"""Downloads by curl(1) or GNU wget(1), where Python lacks ``http`` as Debian's python3-minimal does.
+
+The URL, which may hold a password, goes to the program's stdin: what stands on a command line, everybody can read.
+"""
+
+import os
+import subprocess
+
+from thin.exceptions import CommandExecutionError
+
+
+def open_url(url, verify_ssl, head, timeout):
+    """An answer with ``read`` and ``close``, for ``with``. What the program says of a failure comes as OSError, at the
+    end of the body; of ``head`` nothing is read but whether it is there.
+
+    Raises CommandExecutionError when there is neither program.
+    """
+    from thin import process
+
+    if any(ord(char) < 33 for char in url):
+        raise ValueError("a URL has no white space")
+    curl = process.which("curl")
+    if curl:
+        # -q: no curlrc; -g: brackets are no ranges
+        argv = [curl, "-q", "-g", "-sS", "-f", "-L", "--proto-redir", "=http,https,ftp", "-K", "-",
+                "--connect-timeout", str(timeout), "--speed-limit", "1", "--speed-time", str(timeout)]
+        argv += [] if verify_ssl else ["-k"]
+        argv += ["-I", "-o", os.devnull] if head else []
+        return Answer(argv, 'url = "%s"\n' % url.replace("\\", "\\\\").replace('"', '\\"'))
+    wget = process.which("wget")
+    if wget:
+        argv = [wget, "--no-config", "-nv", "--tries=1", "--timeout=%d" % timeout, "-i", "-"]
+        argv += [] if verify_ssl else ["--no-check-certificate"]
+        argv += ["--spider"] if head else ["-O", "-"]
+        return Answer(argv, url + "\n")
+    raise CommandExecutionError(
+        "Cannot download: Python on this machine has no urllib.request (Debian's python3-minimal), and there is "
+        "neither curl nor wget; install one of the packages python3, curl and wget"
+    )
+
+
+class Answer(object):
+    """The output of a program, of which the last piece comes only when it ended well."""
+
+    def __init__(self, argv, words):
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=dict(os.environ, LC_ALL="C")
+        )
+        try:
+            self._process.stdin.write(words.encode("utf-8"))
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass  # it ended already, and says why
+
+    def read(self, size):
+        piece = self._process.stdout.read(size)
+        if not piece:
+            said = self._process.stderr.read().decode("utf-8", "replace").strip().split("\n")
+            if self._process.wait():
+                raise OSError(said[0] or "exit code %d" % self._process.returncode)
+        return piece
+
+    def close(self):
+        """End the program, also in the middle."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+        self._process.stderr.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
