@@ -3,6 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
-make_venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+install_into .venv .
 exec .venv/bin/pushsalt demo "$@"

@@ -8,17 +8,12 @@ cd "$(dirname "$0")/.."
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     lacking=""
     for pair in sshd:openssh-server ssh:openssh-client debootstrap:debootstrap systemd-nspawn:systemd-container \
-        ip:iproute2 apt-ftparchive:apt-utils sudo:sudo curl:curl git:git; do
+        ip:iproute2 apt-ftparchive:apt-utils sudo:sudo curl:curl git:git ps:procps; do
         PATH="$PATH:/usr/sbin:/sbin" command -v "${pair%%:*}" >/dev/null 2>&1 || lacking="$lacking ${pair##*:}"
     done
-    if [ -n "$lacking" ]; then
-        echo "installing$lacking" >&2
-        apt-get update -qq
-        # shellcheck disable=SC2086
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $lacking >/dev/null
-    fi
+    # shellcheck disable=SC2086
+    [ -z "$lacking" ] || apt_install $lacking
 fi
 
-make_venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+install_into .venv '.[test]'
 exec .venv/bin/python -m pytest "$@"

@@ -1,4 +1,5 @@
-# Sourced by the other scripts: finds a Python >= 3.10 and makes the virtual environment $1 (once), with pip in it.
+# Sourced by the other scripts. `install_into VENV WHAT` finds a Python >= 3.10, makes the virtual environment (once), and
+# installs WHAT (`.` or `.[test]`) into it when that, or what it needs, has changed since the last time.
 # As root on Debian it installs what venv needs; otherwise it says what to install.
 
 find_python() {
@@ -12,24 +13,42 @@ find_python() {
     return 1
 }
 
-make_venv() {
-    if [ -x "$1/bin/python" ] && "$1/bin/python" -m pip --version >/dev/null 2>&1; then
-        return 0
+apt_install() {
+    echo "installing $*" >&2
+    if ! said=$( (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@") 2>&1); then
+        echo "$said" >&2
+        echo "error: apt-get could not install $*" >&2
+        return 1
     fi
+}
+
+has_pip() { [ -x "$1/bin/python" ] && "$1/bin/python" -m pip --version >/dev/null 2>&1; }
+
+make_venv() {
+    has_pip "$1" && return 0
     if ! python=$(find_python); then
-        echo "error: no Python 3.10 or newer found; install one, or name it: PYTHON=/path/to/python3 $0" >&2
+        echo "error: no Python 3.10 or newer found; install one, or name it: PYTHON=/path/to/python3 sh $0" >&2
         return 1
     fi
     rm -rf "$1"
-    if ! "$python" -m venv "$1" >/dev/null 2>&1 || ! "$1/bin/python" -m pip --version >/dev/null 2>&1; then
-        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-            echo "installing python3-venv" >&2
-            apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null || return 1
-            rm -rf "$1"
-            "$python" -m venv "$1" || return 1
-        else
-            echo "error: Python's venv module is incomplete; on Debian and Ubuntu: apt-get install python3-venv" >&2
-            return 1
-        fi
+    if "$python" -m venv "$1" >/dev/null 2>&1 && has_pip "$1"; then
+        return 0
     fi
+    rm -rf "$1"
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        echo "error: $python lacks its venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2
+        return 1
+    fi
+    apt_install python3-venv && "$python" -m venv "$1" && has_pip "$1"
+}
+
+install_into() {
+    make_venv "$1" || return 1
+    state="$(pwd) $(cksum <pyproject.toml)"
+    for done in "$2" '.[test]'; do # the tests' environment has all that `.` needs
+        [ "$(cat "$1/installed" 2>/dev/null)" != "$done $state" ] || return 0
+    done
+    echo "installing pushsalt into $1" >&2
+    "$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$2" || return 1
+    echo "$2 $state" >"$1/installed"
 }
