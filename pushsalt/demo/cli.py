@@ -79,12 +79,15 @@ def _walk(tour: Tour, scene: Scene) -> None:
     tour.show("... and apply says what was changed, and puts it right.", "apply", "web*", "apache")
 
 
+def _path() -> list[str]:
+    """What a shell must be told for `pushsalt` to be found, if anything."""
+    own = Path(sys.executable).with_name("pushsalt")
+    return [] if shutil.which("pushsalt") or not own.exists() else [f"PATH={shlex.quote(str(own.parent))}:$PATH"]
+
+
 def _hold(tour: Tour) -> None:
     """Until a signal."""
-    program = shutil.which("pushsalt")
-    own = Path(sys.executable).with_name("pushsalt")
-    path = [] if program or not own.exists() else [f"PATH={shlex.quote(str(own.parent))}:$PATH"]
-    lines = [*path, f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime"]
+    lines = [*_path(), f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime"]
     tour.say("\nThe targets are yours until Ctrl-C. In another terminal:\n", "1")
     for line in lines:
         tour.say(f"  {line}")
@@ -96,6 +99,8 @@ def _hold(tour: Tour) -> None:
 def _farewell(tour: Tour, scene: Scene) -> None:
     tour.say("\nThe targets and all their files are removed again.", "1")
     tour.say(scene.stays + "\n" * bool(scene.stays) + "Next:\n")
+    for line in _path():
+        tour.say(f"  {line}")
     for command, why in (
         ("pushsalt demo --keep", "the same targets, to play with"),
         ("pushsalt init site", "a project folder for machines of your own"),

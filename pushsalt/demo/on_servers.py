@@ -36,7 +36,7 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
 
 def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
     """Running servers, and what they are: OpenSSH's, or the stand-in where those can't be used."""
-    own = "SSH servers of pushsalt's own, for want of a usable sshd,"
+    own = "pushsalt's own SSH servers (there is no usable sshd)"
     for stand_in in (False, True):
         if not stand_in and (missing() or (os.geteuid() == 0 and not RUN_DIR.is_dir())):
             continue
