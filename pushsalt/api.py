@@ -16,13 +16,11 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.events import Reporter
 from pushsalt.model import Target, TargetReturn
-from pushsalt.run.job import Job, JobOptions
+from pushsalt.run.job import Job, JobOptions, Selection, Settings
 
 if TYPE_CHECKING:
     from pushsalt.redact import Redactor
@@ -31,29 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Where things are: what the global options of the command line say. Empty means the defaults."""
-
-    inventories: list[Path] = field(default_factory=list)
-    config: Path | None = None
-    file_roots: list[Path] = field(default_factory=list)
-    pillar_roots: list[Path] = field(default_factory=list)
-    cache_dir: Path | None = None
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Which targets: an expression and the matcher that reads it.
-
-    ``tgt_type`` is Salt's word: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
-    """
-
-    expr: str
-    tgt_type: str = "glob"
-    delimiter: str = ":"
 
 
 class Client:

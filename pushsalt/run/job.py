@@ -1,9 +1,10 @@
-"""What one command asks of every target: the job and its options."""
+"""What one command asks: where things are, which targets, the job and its options."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from pushsalt.errors import UsageError
@@ -11,6 +12,29 @@ from pushsalt.errors import UsageError
 #: Connections at a time when nothing else is said. benchmarks/fanout.py --concurrency shows the measurement: on two cores
 #: the total no longer falls beyond it, while each connection more costs memory.
 DEFAULT_CONCURRENCY = 50
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where things are: what the global options of the command line say. Empty means the defaults."""
+
+    inventories: list[Path] = field(default_factory=list)
+    config: Path | None = None
+    file_roots: list[Path] = field(default_factory=list)
+    pillar_roots: list[Path] = field(default_factory=list)
+    cache_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which targets: an expression and the matcher that reads it.
+
+    ``tgt_type`` is Salt's word: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
+    """
+
+    expr: str
+    tgt_type: str = "glob"
+    delimiter: str = ":"
 
 
 @dataclass(frozen=True)

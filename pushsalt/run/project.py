@@ -12,9 +12,9 @@ from pushsalt.config import CliOverrides, Config, load_config
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory, load_inventory
 from pushsalt.redact import Redactor
+from pushsalt.run.job import Settings
 
 if TYPE_CHECKING:
-    from pushsalt.api import Settings
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer

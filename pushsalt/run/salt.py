@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from pushsalt.functions import function_named
 from pushsalt.functions import names as controller_names
 from thin import runtime
 from thin.loader import ControllerFunctions, controller_functions
 
-if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+
+class Answering(Protocol):
+    """A target that answers for its templates: ``pushsalt.run.minion.Minion``."""
+
+    def shared(self, name: str) -> Callable[..., Any]: ...
+
+    def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
 
 
 @cache
@@ -50,7 +55,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
     on grains, pillar, options and files alone.
     """
 
-    def __init__(self, minion: Minion) -> None:
+    def __init__(self, minion: Answering) -> None:
         self._minion = minion
         self.asked: set[str] = set()
 
