@@ -42,7 +42,7 @@ class Client:
 
     @property
     def project(self) -> Project:
-        """Configuration, inventory, file server and runtime of this client. Raises CommandError when they can't be read."""
+        """Configuration, inventory, file server and runtime. Raises CommandError when they can't be read."""
         if self._project is None:
             from pushsalt.run.project import Project
 
@@ -126,7 +126,7 @@ class Client:
         return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
 
     def stop(self) -> None:
-        """Ask the work under way to end soon; targets without a return get one of kind ``interrupted``. From any thread."""
+        """Ask the work under way to end soon, from any thread; targets without a return get ``interrupted``."""
         if self._stop is not None:
             loop, event = self._stop
             loop.call_soon_threadsafe(event.set)

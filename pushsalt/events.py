@@ -1,4 +1,4 @@
-"""Progress of a run as calls on a Reporter. Core and shell call it, presentation fills it in; each method may be left out.
+"""Progress of a run as calls on a Reporter. Core and shell call it, presentation fills it in; any may be left out.
 
 Every method is called from the event loop's thread, is quick and never raises.
 """

@@ -20,7 +20,7 @@ class Secret(str):
 
 
 class Explained(str):
-    """An error text in Salt's exact words, for machines; ``explanation`` says the same to a person, with places and hint."""
+    """An error text in Salt's exact words, for machines; ``explanation`` is for people, with places and hint."""
 
     explanation: str
 

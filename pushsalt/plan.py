@@ -48,7 +48,7 @@ def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
 def make_plan(
     chunks: Sequence[Chunk], files: Files, prerender: Prerender, *, test: bool
 ) -> tuple[Plan, list[list[str | None]]]:
-    """The plan, and its wants: ``[digest, path on the target that may hold it already]`` of what may have to be sent."""
+    """The plan, and its wants: ``[digest, path on the target that may have it]`` of what may have to be sent."""
     plan = Plan(list(chunks), test=test)
     wants: dict[str, str | None] = {}
     for chunk in chunks:

@@ -49,7 +49,7 @@ because what renders on the controller may ask it something::
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls
     pillar    (nothing)                      -> pillar: the compiled pillar
-    ask       fun, args, kwargs              -> ret     (a function that only the controller can answer: mine.get, cp.list_states)
+    ask       fun, args, kwargs              -> ret     (what only the controller can answer: mine.get, cp.list_states)
 
 Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).
 
@@ -74,7 +74,7 @@ HEAD = struct.Struct(">cI")
 
 
 def _plain(value):
-    """What msgpack has no type for, as the nearest one that it has; the last resort is text, so a return always travels."""
+    """What msgpack has no type for, as the nearest that it has; at last as text, so that a return always travels."""
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if hasattr(value, "isoformat"):

@@ -55,7 +55,7 @@ def private_dir(path: Path) -> Path:
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace the file by these bytes: readers see the old or the new content, also after a power loss. Raises OSError."""
+    """Replace the file by these bytes: readers see the old or the new content, whatever happens. Raises OSError."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -73,7 +73,7 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
 
 
 class Bank:
-    """Entries of one kind by key (any text): ``get``, ``put``, ``delete``, ``keys``. Values are what msgpack carries."""
+    """Entries of one kind by key (any text): ``get``, ``put``, ``delete``, ``keys``. Values as msgpack has them."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.path = root / name
@@ -89,12 +89,19 @@ class Bank:
         return entry["value"] if entry is not None and entry.get("key") == key else None
 
     def put(self, key: str, value: Any) -> bool:
-        """Keep the value. False, with one warning, when it cannot be written."""
+        """Keep the value. False, with one warning, when it cannot be written.
+
+        An entry that says the same already is only touched: a sync costs more than all else that a target takes here.
+        """
         body = wire.pack({"key": key, "value": value})
         try:
             private_dir(self.path)
             data = MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body
-            write_atomic(self._file(key), data)
+            path = self._file(key)
+            if _bytes(path) == data:
+                os.utime(path, follow_symlinks=False)
+            else:
+                write_atomic(path, data)
         except OSError as exc:
             self._complain("cannot keep %s in the cache: %s", self.path.name, exc)
             return False
@@ -120,14 +127,9 @@ class Bank:
                 yield entry["key"]
 
     def _read(self, path: Path) -> dict[str, Any] | None:
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
+        data = _bytes(path)
+        if data is None:
             return None
-        with os.fdopen(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            data = stream.read()
         if len(data) < _HEAD or not data.startswith(MAGIC):
             self._complain("%s: %s is no cache entry; ignored", self.path.name, path.name)
             return None
@@ -146,3 +148,13 @@ class Bank:
         if not self._complained:
             self._complained = True
             log.warning(text, *args)
+
+
+def _bytes(path: Path) -> bytes | None:
+    """What is in a regular file, or None."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None

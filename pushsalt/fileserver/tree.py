@@ -9,7 +9,7 @@ Entry = list[str | int | None]
 
 
 def tree(files: FileServer, path: str, saltenv: str) -> list[Entry] | None:
-    """Entries below a directory, parents first, or None when there is no such directory. Empty directories are there too."""
+    """Entries below a directory, parents first, empty ones too; None when there is no such directory."""
     top = path.strip("/")
     prefix = f"{top}/" if top else ""
     dirs = [name for name in files.list_dirs(saltenv) if name.startswith(prefix)]

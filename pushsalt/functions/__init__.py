@@ -26,7 +26,7 @@ _KEYWORDS = frozenset({"apply", "id", "list", "type"})
 
 @dataclass
 class Lowstate:
-    """Chunks to run, in order, and in which mode. ``disabled`` are returns of what ``state.disable`` forbids, by tag."""
+    """Chunks to run, in order, and in which mode. ``disabled``: returns of what ``state.disable`` forbids, by tag."""
 
     chunks: list[Chunk]
     test: bool = False

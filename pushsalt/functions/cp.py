@@ -1,4 +1,4 @@
-"""Salt's ``cp`` functions that look at the file server; those that bring files to a target are in ``thin/modules/cp.py``."""
+"""Salt's ``cp`` functions that look at the file server; ``thin/modules/cp.py`` brings files to a target."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Salt's ``pillar`` functions as a caller sees them: real values in templates, masked ones on a command line.
 
-Salt 3008 masks what these print unless ``unmask=True`` (``pillar_mask_output: false`` changes it for ``items`` alone); ``raw`` shows
-the values as they are. The look-ups themselves are those of ``thin/modules/pillar.py``, used on both sides.
+Salt 3008 masks what these print unless ``unmask=True`` (``pillar_mask_output: false`` changes it for ``items`` alone);
+``raw`` shows the values as they are. The look-ups are those of ``thin/modules/pillar.py``, used on both sides.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _lowstate(minion: Minion, result: CompileResult) -> Any:
 
 
 def _excluded(exclude: Any) -> list[Any]:
-    """``exclude`` of a command line: SLS names as text, or a list of ``{sls: ..}`` and ``{id: ..}``. Salt: state.sls."""
+    """``exclude`` of a command line: SLS names as text, or ``[{sls: ..}, {id: ..}]``. Salt: state.sls."""
     if not exclude:
         return []
     return [{"sls": name} for name in _split(exclude)] if isinstance(exclude, str) else list(exclude)

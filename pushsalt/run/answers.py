@@ -1,4 +1,9 @@
-"""Answers to what a target asks while its chunks run: source files, trees, templates, pillar (thin.wire: questions)."""
+"""Answers to what a target asks while its chunks run: source files, trees, templates, pillar (thin.wire: questions).
+
+A target may be in anybody's hands. What it sends is data: nothing of it is run here. It names files of the file roots
+and gets what it could have got anyway; a template of another engine than Jinja, which may be Python, is rendered only
+where a chunk of ours says so; and Jinja that comes from the target itself cannot reach any other renderer.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,11 @@ from pushsalt.run.minion import Minion
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+#: What may be asked by name, besides the functions of ``cp``: none of it renders, compiles or runs anything.
+ASKABLE = frozenset({"slsutil.serialize", "slsutil.deserialize"})
+#: The renderers that a text from a target can reach, whatever it calls.
+HARMLESS = ("jinja", "yaml", "json")
+
 #: Runs a function in a worker thread.
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 
@@ -32,9 +42,10 @@ def render_file(
     defaults: Any,
     chunk: Chunk,
 ) -> bytes:
-    """A file's template as this target renders it. Raises RenderError; TargetError when a call could not reach the target.
+    """A file's template as this target renders it. Raises RenderError; TargetError when a call can't reach the target.
 
-    Names: those of the state (name, source, user, group, mode, attrs), then ``defaults``, then ``context``. Salt: file.get_managed.
+    Names: those of the state (name, source, user, group, mode, attrs), then ``defaults``, then ``context``.
+    Salt: file.get_managed.
     """
     path = url or str(chunk.get("name") or "<text>")
     if url is not None:
@@ -56,7 +67,7 @@ def render_file(
 def prerender(
     minion: Minion, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk
 ) -> bytes | None:
-    """The template's text when it asks nothing of the target and nothing can change it before its chunk runs, else None.
+    """The template's text when it asks nothing of the target and nothing can change it before its turn, else None.
 
     A function asked of the target raises here; what fails for any reason is rendered again, and reported, in its turn.
     """
@@ -120,13 +131,18 @@ class Answers:
 
     def _template(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         chunk = self.chunks.get(str(question.get("tag")), {})
-        url = question.get("url")
+        url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
+        ours = _is_named(chunk, url) if url is not None else _is_contents(chunk, text)
+        if engine != "jinja" and not (ours and chunk.get("template") == engine):
+            raise RenderError(f"{url or 'a text'} is not rendered as {engine!r}: no state of this run says so")
+        if url is None and not ours:
+            minion = minion.limited(HARMLESS)
         text = render_file(
             minion,
             None if url is None else str(url),
-            question.get("text"),
+            None if text is None else str(text),
             str(question.get("saltenv") or "base"),
-            str(question.get("engine") or "jinja"),
+            engine,
             question.get("context"),
             question.get("defaults"),
             chunk,
@@ -138,9 +154,24 @@ class Answers:
 
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
-        own = function_named(name)
+        own = function_named(name) if name.startswith("cp.") or name in ASKABLE else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
         return {
             "ret": own(minion.derive(rendering=True), *(question.get("args") or ()), **(question.get("kwargs") or {}))
         }
+
+
+def _is_named(chunk: Chunk, url: object) -> bool:
+    """Whether the chunk names this source."""
+    return any(url == named for key in ("source", "name") for named in _texts(chunk.get(key)))
+
+
+def _is_contents(chunk: Chunk, text: object) -> bool:
+    """Whether this text is what the chunk has in ``contents``."""
+    return bool(chunk.get("contents")) and "\n".join(_texts(chunk["contents"])).rstrip("\n") == str(text).rstrip("\n")
+
+
+def _texts(value: Any) -> list[str]:
+    """A text, or the texts of a list."""
+    return [str(item) for item in value] if isinstance(value, list) else [] if value is None else [str(value)]

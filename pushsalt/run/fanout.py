@@ -17,7 +17,7 @@ RunOne = Callable[[str], Awaitable[TargetReturn]]
 
 
 def failure(id: str, exc: BaseException) -> TargetReturn:
-    """The return of a target whose job ended in this exception. Unexpected ones keep their traceback in the debug log."""
+    """The return of a target whose job ended in this exception. Unexpected ones leave a traceback in the debug log."""
     if isinstance(exc, (TargetError, FunctionError)):
         return TargetReturn(id, exc.as_return(), shape="error", exit_code=exc.exit_code)
     if isinstance(exc, StateError):

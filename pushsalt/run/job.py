@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pushsalt.errors import UsageError
 
-#: Connections at a time when nothing else is said. benchmarks/fanout.py --concurrency shows the measurement: on two cores
-#: the total no longer falls beyond it, while each connection more costs memory.
+#: Connections at a time when nothing else is said. benchmarks/ has the measurement: on two cores the total no longer
+#: falls beyond it, while each connection more costs memory.
 DEFAULT_CONCURRENCY = 50
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Calls a function on the target: name, positional and keyword arguments -> its value. Raises FunctionError or TargetError.
+#: Calls a function on the target: name, arguments, keyword arguments -> its value. Raises FunctionError, TargetError.
 Remote = Callable[[str, list[Any], dict[str, Any]], Any]
 
 PILLAR_FAILED = "Pillar failed to render with the following messages:"
@@ -214,6 +214,21 @@ class Minion:
     def without_target(self) -> Minion:
         """This target as it can be rendered beforehand: a call that needs the target raises."""
         return self._twin(None, self.pillar)
+
+    def limited(self, renderers: Sequence[str]) -> Minion:
+        """This target for a text that is not the operator's: no other renderer is reached, by whatever way."""
+        opts = {**self.target.minion_opts, "renderer_whitelist": list(renderers)}
+        other = Minion(
+            self.project,
+            replace(self.target, minion_opts=opts),
+            self.options,
+            self.grains,
+            self._remote,
+            rendering=True,
+            pillar_override=self._override,
+        )
+        other.__dict__["pillar"] = self.pillar
+        return other
 
     def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
         """This target for templates, with another way to it and another pillar."""

@@ -1,7 +1,7 @@
 """``salt`` as a target's templates have it: each function answered where it can be.
 
-On the controller: ``pushsalt/functions/`` (compiling, pillar, the file server) and the modules of ``thin/modules/`` that are marked
-``__controller__`` (they read grains, pillar and options, or compute). Everything else is asked of the target.
+On the controller: ``pushsalt/functions/`` (compiling, pillar, files) and the modules of ``thin/modules/`` that are
+marked ``__controller__`` (they read grains, pillar and options, or compute). All else is asked of the target.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The arguments of state functions, read from their source: nothing is executed, so every platform's states are known."""
+"""The arguments of state functions, read from their source: nothing is executed, every platform's states are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thin import runtime
 
 
 class ShippedStates:
-    """The state functions of ``thin/states/``. A function of several files (one virtual name) takes what any of them takes."""
+    """The state functions of ``thin/states/``. One of several files (one virtual name) takes what any of them takes."""
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when no shipped file has it."""

@@ -63,6 +63,7 @@ class Runner:
         self.job = job
         self.jid = jid
         self._pool: ThreadPoolExecutor | None = None
+        self._prepared: asyncio.Future[None] | None = None
         self._width = width
         self.connecting = _connect_options(project, job)
 
@@ -76,9 +77,23 @@ class Runner:
             self._pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix="pushsalt")
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
+    def prepare(self) -> None:
+        """Load what compiling takes, while the first target that is logged in to collects its grains."""
+        if self._prepared is None:
+            self._prepared = asyncio.ensure_future(self.in_thread(_load_compiler))
+
     async def close(self) -> None:
+        if self._prepared is not None:
+            self._prepared.cancel()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _load_compiler() -> None:
+    import pushsalt.pillar
+    import pushsalt.render.jinja
+    import pushsalt.run.answers
+    import pushsalt.run.minion  # noqa: F401
 
 
 class _Work:
@@ -203,6 +218,8 @@ class _Work:
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
+        if own:
+            self.runner.prepare()
         first = [] if own or job.kind != "call" else [self._call()]
         self.sent = bool(first)
         with self.phase("bootstrap"):
@@ -221,8 +238,8 @@ class _Work:
             with self.phase("run"):
                 return await self.session.first[0], int(self.session.info.get("retcode") or 0)
         with self.phase("grains"):
-            grains = await self.session.grains()
-            self.project.grains.put(self.target.id, grains)
+            grains = self.session.info.get("grains") or await self.session.grains()
+            await self.runner.in_thread(partial(self.project.grains.put, self.target.id, grains))
         if job.kind == "grains":
             return grains, 0
         minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
