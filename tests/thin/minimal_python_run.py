@@ -1,0 +1,129 @@
+"""Run by test_minimal_python.py, isolated: `python -I -S minimal_python_run.py RUNTIME play CASES FOLDER`, or
+`... RUNTIME all FOLDER`. The names of the modules that are to be missing come by stdin.
+
+Whatever imports one of them, in the runtime or in the standard library on its behalf, is told that there is none.
+"""
+
+import builtins
+import json
+import os
+import plistlib
+import pprint
+import sys
+
+runtime_folder, what = sys.argv[1:3]
+LACKING = set(sys.stdin.read().split())
+sys.dont_write_bytecode = True
+sys.path[:0] = [runtime_folder, os.path.dirname(os.path.abspath(__file__))]
+sys.modules["msgpack"] = None  # a target has the vendored one only
+
+import filebed  # noqa: E402
+
+#: what the test itself needs
+OURS = {"__main__", "filebed"}
+_import = builtins.__import__
+
+
+def limited(name, globals=None, locals=None, fromlist=(), level=0):
+    importer = (globals or {}).get("__name__", "")
+    if not level and importer.split(".")[0] not in OURS:
+        for wanted in [name] + [f"{name}.{part}" for part in fromlist or ()]:
+            parts = wanted.split(".")
+            if any(".".join(parts[:length]) in LACKING for length in range(1, len(parts) + 1)):
+                raise ModuleNotFoundError(f"No module named '{wanted}' (for {importer})", name=wanted)
+    return _import(name, globals, locals, fromlist, level)
+
+
+class Controller(filebed.Sources):
+    """Answers as the controller does: pushsalt/functions/slsutil.py."""
+
+    def ask(self, fun, args=(), kwargs=None):
+        from thin import link
+
+        if fun.startswith("slsutil."):
+            self.asked.append((fun, args[0]))
+        if fun == "slsutil.serialize" and args[0] == "json":
+            return json.dumps(args[1], **(kwargs or {}))
+        if fun == "slsutil.deserialize" and args[0] == "json":
+            try:
+                return json.loads(args[1])
+            except ValueError as exc:
+                raise link.LinkError(str(exc), "JSONDecodeError") from exc
+        if fun.startswith("slsutil."):
+            return {
+                ("slsutil.serialize", "python"): lambda data, **options: pprint.pformat(data, **options),
+                ("slsutil.serialize", "plist"): plistlib.dumps, ("slsutil.deserialize", "plist"): plistlib.loads,
+            }[fun, args[0]](args[1], **(kwargs or {}))
+        return super().ask(fun, args, kwargs)
+
+
+def everything(folder):
+    """Load all modules; then what has a stand-in, where the standard library lacks it."""
+    from thin import exceptions, grains, link, log
+
+    log.sink = lambda level, text: None
+    bed = filebed.Bed(folder)
+    every = bed.loaders
+    for kind in (every.modules, every.states):
+        for name in kind:
+            assert callable(kind[name]), name
+        refused = {name: reason for name, reason in kind._reasons.items() if reason and "Error: " in str(reason)}
+        assert not refused, refused
+    assert grains.collect({})["kernel"]
+    assert every.modules.nearest("cmd.runn")[0] == "cmd.run"
+
+    link.connect(bed.link)
+    path = bed.file("text", "one\ntwo\n")
+    managed = bed.state("managed", name=path, contents="one\nthree\n")
+    assert managed["changes"] == {"diff": "--- \n+++ \n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}, managed
+    assert bed.state("append", name=path, text="four 'a' \"b c\"")["changes"], "append"
+    assert bed.state("append", name=path, text="four 'a' \"b c\"")["changes"] == {}, "append again"
+    assert "-three" in bed.state("replace", name=path, pattern="three", repl="3")["changes"]["diff"]
+    bed.source("tree/sub/file", "x\n")
+    assert bed.state("recurse", name=bed.path("copy"), source="salt://tree")["result"] is True
+    assert bed.state("absent", name=bed.path("copy"))["result"] is True
+    assert not os.path.exists(bed.path("copy"))
+    assert every.modules["cmd.run"]("printf '%s|' 'a b' c", python_shell=False) == "a b|c|"
+    assert every.modules["hashutil.hmac_compute"]("text", "secret")
+    if "pkg.list_pkgs" in every.modules:
+        assert every.modules["pkg.list_pkgs"]()
+
+    # formats that the controller must read and write
+    del bed.link.asked[:]
+    assert stateful(every, "echo '{\"changed\": true, \"comment\": \"by JSON\"}'")["comment"] == "by JSON"
+    assert bed.link.asked == [("slsutil.deserialize", "json")], bed.link.asked
+    assert stateful(every, "echo; echo changed=yes comment='\"by words\"'")["comment"] == "by words"
+    assert len(bed.link.asked) == 1, bed.link.asked
+    assert stateful(every, "echo '{no JSON'")["result"] is False
+    for kind in ("json", "plist", "python"):
+        made = bed.path("data." + kind)
+        ret = bed.state("serialize", name=made, dataset={"a": [1, "b"]}, serializer=kind)
+        assert ret["result"] is True and os.path.getsize(made), ret
+        ret = bed.state("serialize", name=made, dataset={"c": 2}, serializer=kind, merge_if_exists=True)
+        assert ret["result"] is True, ret
+        with open(made) as source:
+            text = source.read()
+        assert "a" in text and "c" in text, text
+    link.connect(None)
+    ret = stateful(every, "echo '{}'")
+    assert ret["result"] is False and "python3" in ret["comment"], ret
+
+    # downloads need a program
+    os.environ["PATH"] = bed.path("nothing")
+    try:
+        every.modules["cp.get_url"]("http://127.0.0.1:9/x", bed.path("got"))
+        raise AssertionError("downloaded")
+    except exceptions.CommandExecutionError as exc:
+        assert "curl" in str(exc), exc
+
+
+def stateful(every, command):
+    return every.states["cmd.run"](name=command, stateful=True)
+
+
+filebed.Sources = Controller
+builtins.__import__ = limited
+if what == "play":
+    sys.exit(filebed.main(runtime_folder, *sys.argv[3:]))
+everything(sys.argv[3])
+print(json.dumps("OK"))

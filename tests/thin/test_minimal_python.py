@@ -1,0 +1,124 @@
+"""The runtime works with the part of the standard library that Debian's python3-minimal has.
+
+``LACKING`` is what the python3-minimal of bullseye, bookworm or trixie cannot import.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pushsalt.bundle import pack
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+LACKING = """
+    _asyncio _bz2 _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw _compression
+    _contextvars _crypt _ctypes _curses _curses_panel _dbm _decimal _elementtree _gdbm _json _lsprof _lzma
+    _markupbase _multibytecodec _multiprocessing _posixshmem _pydecimal _pyio _queue _sha256 _sha512 _sqlite3
+    _uuid _zoneinfo aifc asynchat asyncio asyncore audioop bdb bz2 cProfile cgi cgitb chunk cmd code codeop
+    colorsys compileall concurrent contextvars crypt ctypes curses dataclasses dbm decimal difflib distutils
+    doctest ensurepip fileinput fractions ftplib getpass gettext graphlib gzip hmac html http imaplib imghdr imp
+    json lib2to3 logging.handlers lzma mailbox mailcap mimetypes mmap modulefinder multiprocessing netrc nis
+    nntplib ntpath nturl2path numbers ossaudiodev pathlib pdb pickletools pipes plistlib poplib pprint profile
+    pstats pty pyclbr pydoc pydoc_data queue readline resource rlcompleter sched secrets shelve shlex shutil
+    smtpd smtplib sndhdr socketserver spwd sqlite3 statistics sunau symtable tabnanny tarfile telnetlib tempfile
+    termios timeit tomllib trace tty unittest urllib.request uu uuid venv wave webbrowser wsgiref xdrlib xml
+    xmlrpc zipapp zipfile zoneinfo
+""".split()  # noqa: SIM905 - the list would be a page
+
+#: (file, module): why it may be tried there, and what else is done when it is missing
+ALLOWED = {
+    ("thin/boot.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/grains/process.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/utils/serial.py", "json"): "the controller reads and writes JSON otherwise",
+    ("thin/utils/files/data.py", "plistlib"): "the controller reads and writes property lists otherwise",
+    ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
+    ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
+}
+
+
+def imported(node: ast.AST) -> list[str]:
+    """The modules that one import statement names, and what it may name as modules within them."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def lacking(name: str) -> str | None:
+    """What of LACKING a module's name means."""
+    parts = name.split(".")
+    heads = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+    return next((head for head in heads if head in LACKING), None)
+
+
+def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
+    """(module of LACKING, whether something catches that it is missing) of each import."""
+    for name in filter(None, map(lacking, imported(tree))):
+        yield name, caught
+    body = []
+    if isinstance(tree, ast.Try):
+        handled = " ".join(ast.unparse(handler.type) for handler in tree.handlers if handler.type)
+        body = tree.body if "ImportError" in handled or "ModuleNotFoundError" in handled else []
+    for child in ast.iter_child_nodes(tree):
+        yield from uses(child, caught or child in body)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "thin").rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports(path: Path) -> None:
+    place = str(path.relative_to(ROOT))
+    for name, caught in uses(ast.parse(path.read_text())):
+        assert (place, name) in ALLOWED, f"{place} imports {name}, which python3-minimal lacks"
+        assert caught, f"{place} imports {name} without `except ImportError`"
+
+
+def test_allowed_imports_are_still_there() -> None:
+    found = {(place, name) for place, _ in ALLOWED for name, _ in uses(ast.parse((ROOT / place).read_text()))}
+    assert set(ALLOWED) <= found
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runtime as a target gets it, unpacked."""
+    folder = tmp_path_factory.mktemp("packed")
+    with tarfile.open(fileobj=io.BytesIO(pack.build())) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def run(packed: Path, folder: Path, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(HERE / "minimal_python_run.py"), str(packed), *argv]
+    return subprocess.run(
+        command,
+        input=" ".join(sorted(LACKING)),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **environ},
+    )
+
+
+def test_every_module_loads_and_works(packed: Path, tmp_path: Path) -> None:
+    done = run(packed, tmp_path, "all", str(tmp_path / "bed"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == "OK"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the recorded cases change owners")
+@pytest.mark.parametrize("cases", sorted((HERE / "cases" / "file").glob("*.json")), ids=lambda path: path.stem)
+def test_file_states_as_salt(packed: Path, cases: Path, tmp_path: Path) -> None:
+    done = run(packed, tmp_path, "play", str(cases), str(tmp_path / "bed"))
+    assert done.returncode == 0, done.stdout + done.stderr
