@@ -149,6 +149,7 @@ def minion_opts(
             "sock_dir": "/var/run/salt/minion",
             "log_file": "/var/log/salt/minion",
             "default_include": "minion.d/*.conf",
+            "user": "",  # who executes there, which is not known yet; the configuration's is the master's
         }
     )
     opts.update(copy.deepcopy(dict(target.minion_opts)))

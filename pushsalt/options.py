@@ -156,7 +156,7 @@ _BOTH: Final = _of(
     ("log_granular_levels", "map", {}, "Levels by logger name."),
     ("ipv6", "bool", None, "Prefer IPv6 where both are there."),
     ("root_dir", "text", "/", "Root that grains and others look below."),
-    ("user", "text", "root", "User that formulas see in opts."),
+    ("user", "text", "", "Accepted; `opts` have the user who executes on the target, or that of its minion_opts."),
 )  # fmt: skip
 
 _CONTROLLER: Final = _of(

@@ -57,6 +57,7 @@ class Worker(object):
         log.sink = self._log
         self.opts = message.get("opts") or {}
         self.opts.setdefault("id", message.get("id"))
+        self.opts["user"] = self.opts.get("user") or _user()
         self._fixed_grains = message.get("grains") or {}
         self.loaders = loader.Loaders(self.opts, runtime, grains=self._collect, pillar=self.controller.pillar)
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result

@@ -68,6 +68,7 @@ class Minion:
             project.config, target, test=options.test or None, saltenv=options.saltenv, pillarenv=options.pillarenv
         )
         self.opts["grains"] = self.grains
+        self.opts["user"] = self.opts["user"] or self.grains.get("username") or "root"
 
     @property
     def id(self) -> str:
