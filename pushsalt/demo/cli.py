@@ -87,9 +87,9 @@ def _path() -> list[str]:
 
 def _hold(tour: Tour) -> None:
     """Until a signal."""
-    lines = [*_path(), f"cd {shlex.quote(str(tour.project))}", "pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime"]
     tour.say("\nThe targets are yours until Ctrl-C. In another terminal:\n", "1")
-    for line in lines:
+    commands = ("pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime")
+    for line in (*_path(), f"cd {shlex.quote(str(tour.project))}", *commands):
         tour.say(f"  {line}")
     tour.say("\nChange salt/ or pillar/ there, apply again, and see what changes.")
     while True:
