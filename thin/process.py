@@ -59,6 +59,11 @@ class Identity(object):
             os.setuid(self.uid)
 
 
+def _bytes(word):
+    """A word of a command line as UTF-8, in any locale: Python 3.6 knows only ASCII in the C locale."""
+    return word.encode("utf-8", "surrogateescape") if isinstance(word, str) else os.fspath(word)
+
+
 def which(name, path=None):
     """Full path (text) of an executable file, or None. A name with a slash is taken as it is."""
     for candidate in _candidates(name, os.environ.get("PATH") if path is None else path):
@@ -75,7 +80,7 @@ def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=N
     Raises OSError when the program cannot be started.
     """
     env = os.environ if env is None else env
-    argv = [os.fsencode(word) for word in argv]
+    argv = [_bytes(word) for word in argv]
     if any(b"\0" in word for word in argv):
         raise ValueError("embedded null byte")
     paths = _candidates(argv[0], env.get("PATH"))
@@ -130,10 +135,10 @@ def _close(*fds):
 
 
 def _candidates(name, path):
-    name = os.fsencode(name)
+    name = _bytes(name)
     if b"/" in name:
-        return [name if isinstance(name, bytes) else os.fsencode(name)]
-    folders = os.fsencode(os.defpath if path is None else path).split(b":")
+        return [name if isinstance(name, bytes) else _bytes(name)]
+    folders = _bytes(os.defpath if path is None else path).split(b":")
     return [os.path.join(folder, name) for folder in folders if folder]
 
 
