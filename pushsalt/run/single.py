@@ -63,7 +63,7 @@ class Runner:
         self.job = job
         self.jid = jid
         self._pool: ThreadPoolExecutor | None = None
-        self._prepared: asyncio.Future[None] | None = None
+        self._prepared: asyncio.Task[None] | None = None
         self._width = width
         self.connecting = _connect_options(project, job)
 
@@ -77,10 +77,11 @@ class Runner:
             self._pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix="pushsalt")
         return await asyncio.get_running_loop().run_in_executor(self._pool, function)
 
-    def prepare(self) -> None:
-        """Load what compiling takes, while the first target that is logged in to collects its grains."""
+    def prepare(self) -> asyncio.Task[None]:
+        """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
         if self._prepared is None:
-            self._prepared = asyncio.ensure_future(self.in_thread(_load_compiler))
+            self._prepared = asyncio.create_task(self.in_thread(_load_compiler), name="load the compiler")
+        return self._prepared
 
     async def close(self) -> None:
         if self._prepared is not None:
@@ -218,8 +219,7 @@ class _Work:
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
-        if own:
-            self.runner.prepare()
+        prepared = self.runner.prepare() if own else None
         first = [] if own or job.kind != "call" else [self._call()]
         self.sent = bool(first)
         with self.phase("bootstrap"):
@@ -242,6 +242,8 @@ class _Work:
             await self.runner.in_thread(partial(self.project.grains.put, self.target.id, grains))
         if job.kind == "grains":
             return grains, 0
+        if prepared is not None:
+            await asyncio.shield(prepared)
         minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         with self.phase("render"):
             value = await self.runner.in_thread(partial(minion.call, job.fun, self._args(), job.kwargs))

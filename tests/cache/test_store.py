@@ -28,6 +28,21 @@ def test_round_trip_and_privacy(tmp_path):
     assert not bank.delete("web/../../1")
 
 
+def test_an_unchanged_entry_is_not_written_again(tmp_path):
+    bank = Bank(tmp_path, "grains")
+    bank.put("id", {"a": 1})
+    [entry] = bank.path.iterdir()
+    os.utime(entry, (1, 1))
+    first = entry.stat()
+    assert bank.put("id", {"a": 1})
+    assert entry.stat().st_ino == first.st_ino
+    assert entry.stat().st_mtime > 1  # it is as fresh as if it had been written
+    keep_open = entry.open()  # so that its number is not given to the next file
+    assert bank.put("id", {"a": 2})
+    assert (entry.stat().st_ino != first.st_ino, bank.get("id")) == (True, {"a": 2})
+    keep_open.close()
+
+
 def test_every_flipped_or_cut_byte_is_absent(tmp_path):
     bank = Bank(tmp_path, "grains")
     bank.put("id", {"a": 1})
