@@ -58,7 +58,7 @@ class Answer(object):
         if not piece:
             said = self._process.stderr.read().decode("utf-8", "replace").strip().split("\n")
             if self._process.wait():
-                raise OSError(said[0] or "exit code %d" % self._process.returncode)
+                raise OSError(said[-1] or "exit code %d" % self._process.returncode)
         return piece
 
     def close(self):
