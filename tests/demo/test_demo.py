@@ -25,9 +25,9 @@ def environment(tmp_path):
     return {**kept, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
 
 
-def start(environment, *words):
+def start(environment, *words, **more):
     argv = [sys.executable, "-m", "pushsalt", "demo", *words]
-    return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
 def nothing_left(environment):

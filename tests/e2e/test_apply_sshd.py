@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 from pathlib import Path
 
@@ -99,6 +102,19 @@ def test_grains_are_kept_for_targeting(project):
 def test_run(project, words, want):
     done = project().json("run", "*", *words)
     assert (done.code, done.data) == (0, dict.fromkeys(["t1", "t2", "t3"], want))
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="needs root and sudo to be somebody else")
+def test_states_of_somebody_without_rights(project):
+    nobody = {"transport": "local", "sudo": True, "sudo_user": "nobody", "python": "/usr/bin/python3"}
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o777)
+        link = f"link:\n  file.symlink:\n    - name: {folder}/link\n    - target: /etc/hostname\n"
+        site = project({"salt/link.sls": f"{link}# {{{{ opts['user'] }}}}\n"}, nobody=nobody)
+        for changed in (True, False):
+            done = site.json("apply", "nobody", "link")
+            assert outcomes(done, "nobody") == [(True, changed)], done.out
+        assert Path(folder, "link").lstat().st_uid == pwd.getpwnam("nobody").pw_uid
 
 
 # what travels ---------------------------------------------------------------------------------------------------------
