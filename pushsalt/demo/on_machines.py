@@ -19,7 +19,9 @@ SUITE = "bookworm"
 def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
     """Machines and a project for them; what the tour says of them. Raises CommandError when there is no way."""
     if reason := missing():
-        raise CommandError(f"no machines can be booted here: {reason}", "try it without --machines")
+        hint = "without --machines nothing of that is needed; on Debian and Ubuntu: apt-get install debootstrap "
+        hint += "systemd-container iproute2 apt-utils openssh-client"
+        raise CommandError(f"no machines can be booted here: {reason}", hint)
     began = time.monotonic()
     tour.say("Booting three Debian machines (the first time, system and packages are downloaded) ...", "2")
     repository = AptRepository(SUITE, ["apache2"])
