@@ -20,6 +20,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from pushsalt.model import Explained
+
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``. Globs; neither letter case
 #: nor ``-`` for ``_`` makes a difference.
 SECRET_KEYS = (
@@ -139,6 +141,9 @@ class Redactor:
 
     def _data(self, value: Any) -> Any:
         match value:
+            case Explained():
+                text, explanation = self._remembered(value), self.text(value.explanation)
+                return value if text == value and explanation == value.explanation else Explained(text, explanation)
             case str():
                 return self._remembered(value)
             case bytes():

@@ -134,6 +134,8 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
         write({id: results[id] for id in watcher.ids if id in results}, time.monotonic() - started)
     if given.out == "quiet":
         _say_failures(results, redactor.text)
+    elif given.out not in (None, "rich"):
+        _explain(results)
     code = max((result.exit_code for result in results.values()), default=0)
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
 
@@ -244,6 +246,19 @@ def leave(code: int, view: Progress | None = None) -> None:
     if view:
         view.abandon()
     os._exit(code)
+
+
+def _explain(results: dict[str, TargetReturn]) -> None:
+    """What a format for machines leaves out of an error: where it is and what to do. Alike targets are named together."""
+    said: dict[str, list[str]] = {}
+    for result in results.values():
+        for text in result.ret if result.shape == "errors" else ():
+            explanation = getattr(text, "explanation", text)
+            if explanation != text:
+                said.setdefault(explanation, []).append(result.id)
+    for explanation, ids in said.items():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
 
 
 def _say_failures(results: dict[str, TargetReturn], redact: Callable[[str], str]) -> None:

@@ -23,7 +23,7 @@ NO_STATES = "No states found for this minion"
 
 @dataclass
 class CompileResult:
-    """What a step gave. With ``problems`` nothing may run, and a target's return is ``explained``.
+    """What a step gave. With ``problems`` nothing may run, and a target's return is ``errors``.
 
     ``high``        rendered SLS as one high data; ``__extend__`` and ``__exclude__`` not applied
     ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
@@ -47,11 +47,6 @@ class CompileResult:
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each has its explanation for people with it."""
         return [Explained(problem.text, problem.explain()) for problem in self.problems]
-
-    @property
-    def explained(self) -> list[str]:
-        """The same, each followed by where it is and what to do: what a target returns."""
-        return [problem.explain() for problem in self.problems]
 
     @property
     def sls(self) -> list[str]:

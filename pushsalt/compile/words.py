@@ -53,5 +53,5 @@ def is_meta(key: object) -> bool:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``Did you mean 'x'?`` with the known word that looks most like this one, or an empty text."""
-    close = nearest(word, known)
+    close = [name for name in nearest(word, known) if name != word]
     return f"Did you mean '{close[0]}'?" if close else ""

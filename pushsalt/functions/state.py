@@ -43,7 +43,7 @@ def _lowstate(minion: Minion, result: CompileResult) -> Any:
     for text in result.warnings:
         log.warning("%s: %s", minion.id, text)
     if result.errors:
-        return result.explained
+        return result.errors
     if result.nothing:
         return no_states_return(result.nothing)
     return Lowstate(result.low, test=minion.test, disabled=result.disabled)
@@ -143,7 +143,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
     minion = _for_call(minion, test, kwargs)
     result = minion.compiler.sls(_split(mods), minion.saltenv)
     if result.errors:
-        return result.explained
+        return result.errors
     wanted = [chunk for chunk in result.low if chunk.get("__id__") == id_]
     if not wanted:
         raise _refuse(
@@ -154,7 +154,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
 
 
 def _shown(result: CompileResult, what: str) -> Any:
-    return result.explained or getattr(result, what)
+    return result.errors or getattr(result, what)
 
 
 def show_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:

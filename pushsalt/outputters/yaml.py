@@ -23,6 +23,7 @@ def _str(dumper: Any, text: str) -> Any:
 
 
 _Dumper.add_representer(str, _str)
+_Dumper.add_multi_representer(str, _str)
 
 
 def output(data: Any, **kw: Any) -> str:

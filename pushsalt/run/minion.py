@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.compile import StateCompiler
+from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.config import minion_opts
@@ -255,7 +255,7 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return [problem.explain() for problem in check_chunks([chunk], ShippedStates(), Sources())]
+        return CompileResult(problems=check_chunks([chunk], ShippedStates(), Sources())).errors
 
 
 def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, TargetError
 from pushsalt.functions import Lowstate, function_named
-from pushsalt.model import Blob, Target, TargetReturn
+from pushsalt.model import Blob, Explained, Target, TargetReturn
 from pushsalt.run.job import Job
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ class _Work:
         if self.session is not None:
             result.round_trips = self.session.round_trips
             result.warnings = list(self.session.warnings)
-        if isinstance(value, list) and self.job.fun in RUNS_STATES:
+        if isinstance(value, list) and (
+            self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
+        ):
             result.shape, result.exit_code = "errors", EXIT_FAILED
         elif self.job.fun in RUNS_STATES and isinstance(value, dict):
             result.shape = "states"

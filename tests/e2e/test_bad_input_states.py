@@ -1,4 +1,6 @@
-"""States that cannot be rendered or compiled: a list of texts that say where and what, and nobody else is disturbed.
+"""States that cannot be rendered or compiled: a list of texts, with more on stderr, that say where and what.
+
+Nobody else is disturbed.
 
 One highstate over all of ``CASES`` at once, each on a target of its own beside two that are well. A case has the files
 of its states (below ``salt/ID/``; ``main.sls`` is the one in its top file), and regular expressions: each must be found in
@@ -116,7 +118,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
 def test_the_texts_say_what_and_where(done: Done, id: str) -> None:
     case, ret = CASES[id], done.data[id]
     assert isinstance(ret, list) and ret and all(isinstance(text, str) and text.strip() for text in ret), ret
-    text = "\n".join(ret)
+    text = "\n".join([*ret, *(said for said in done.err.split("[ERROR   ] ") if said.startswith(f"{id}: "))])
     for pattern in case.says:
         assert re.search(pattern, text), f"{pattern!r} is not in: {text}"
     assert not re.search(case.never, text)
@@ -152,7 +154,7 @@ def test_top_files(tmp_path: Path, top: object, says: str) -> None:
     assert done.code == 2
     (ret,) = done.data.values()
     texts = ret if isinstance(ret, list) else [state["comment"] for state in ret.values() if state["result"] is False]
-    assert texts and re.search(says, "\n".join(texts))
+    assert texts and re.search(says, "\n".join([*texts, done.err]))
 
 
 def test_a_missing_sls_names_the_nearest(tmp_path: Path) -> None:
