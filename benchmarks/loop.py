@@ -1,0 +1,39 @@
+"""The least that SSH by asyncssh costs: log in everywhere, run one command, print its output.
+
+    python loop.py FLEET.json WIDTH COMMAND
+
+The key and the known hosts are loaded once and shared, ssh_config and the agent are left aside: what is measured
+is connections, not files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+
+async def main(told: dict[str, Any], width: int, command: str) -> None:
+    key = asyncssh.read_private_key(told["key"])
+    known = asyncssh.read_known_hosts(told["known_hosts"])
+    free = asyncio.Semaphore(width)
+
+    async def one(host: str, port: int, user: str) -> None:
+        async with (
+            free,
+            asyncssh.connect(
+                host, port, username=user, client_keys=[key], known_hosts=known, config=None, agent_path=None
+            ) as connection,
+        ):
+            done = await connection.run(command, check=True)
+            print(str(done.stdout).strip())
+
+    await asyncio.gather(*(one(each["host"], each["port"], each["user"]) for each in told["hosts"]))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(Path(sys.argv[1]).read_text()), int(sys.argv[2]), sys.argv[3]))

@@ -1,0 +1,59 @@
+"""Runs one command and writes what it cost: ``python measure.py RESULT.json SECONDS COMMAND [ARG ...]``.
+
+Wall time runs until the command's process ends. CPU (user + system, seconds) is that of its whole process tree: what
+it leaves running (a multiplexing ``ssh`` master, say) is ended afterwards and counted, so every run begins without
+connections of the one before. ``rss`` (MiB) is the largest peak of a single process of the tree. Linux only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(result: str, limit: str, *argv: str) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    began = time.perf_counter()
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    try:
+        status = process.wait(float(limit))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        status = process.wait()
+    wall = time.perf_counter() - began
+    _end_leftovers()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cost = {"status": status, "wall": wall, "cpu": used.ru_utime + used.ru_stime, "rss": used.ru_maxrss / 1024}
+    Path(result).write_text(json.dumps(cost))
+
+
+def _end_leftovers() -> None:
+    """Daemons of the command are our children now: end them until none is left."""
+    end = time.monotonic() + 10
+    while children := _children():
+        number = signal.SIGTERM if time.monotonic() < end - 5 else signal.SIGKILL
+        for pid in children:
+            os.kill(pid, number)
+        time.sleep(0.02)
+        while children and os.waitpid(-1, os.WNOHANG)[0]:
+            children.pop()
+        if time.monotonic() > end:
+            break
+
+
+def _children() -> list[int]:
+    own = os.getpid()
+    return [int(pid) for pid in Path(f"/proc/{own}/task/{own}/children").read_text().split()]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

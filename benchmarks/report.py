@@ -1,0 +1,108 @@
+"""What was measured: kept as JSON, shown as Markdown tables with medians and ratios."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+Cost = dict[str, float]
+
+
+@dataclass
+class Results:
+    """``runs``: section -> contender -> the cost of each round. ``failures``: section -> contender -> why."""
+
+    about: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, dict[str, list[Cost]]] = field(default_factory=dict)
+    failures: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        return cls(**json.loads(path.read_text())) if path.exists() else cls()
+
+    def save(self, path: Path) -> None:
+        """As JSON, and as tables in a ``.md`` of the same name in capitals."""
+        path.write_text(json.dumps(self.__dict__, indent=1) + "\n")
+        path.with_name(f"{path.stem.upper()}.md").write_text(self.table())
+
+    def add(self, section: str, name: str, cost: Cost) -> None:
+        kept = {key: round(cost[key], 4) for key in ("wall", "cpu", "rss")}
+        self.runs.setdefault(section, {}).setdefault(name, []).append(kept)
+
+    def failed(self, section: str, name: str, why: str) -> None:
+        self.failures.setdefault(section, {})[name] = why
+
+    def forget(self, section: str) -> None:
+        """Drop what an earlier run said of this section (all its sizes)."""
+        for kept in (self.runs, self.failures):
+            for name in [name for name in kept if name.split()[0] == section]:
+                del kept[name]  # type: ignore[attr-defined]
+
+    def table(self) -> str:
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        yield "# Results"
+        yield ""
+        yield "Made by `python benchmarks/run.py`; see [README.md](README.md) for what is measured and how."
+        yield ""
+        for name, value in self.about.items():
+            yield f"- {name}: {value}"
+        for section, runs in self.runs.items():
+            yield ""
+            yield f"## {TITLES.get(section.split()[0], section).format(*section.split()[1:])}"
+            yield ""
+            yield "| | wall, s | least–most | to the first | controller CPU, s | peak RSS, MiB | rounds |"
+            yield "|---|---:|---:|---:|---:|---:|---:|"
+            base = None
+            for name, costs in runs.items():
+                wall = median(costs, "wall")
+                base = base or wall
+                spread = f"{min(cost['wall'] for cost in costs):.3f}–{max(cost['wall'] for cost in costs):.3f}"
+                cpu, rss = f"{median(costs, 'cpu'):.3f}", f"{median(costs, 'rss'):.0f}"
+                cells = [f"{wall:.3f}", spread, f"{wall / base:.2f}", cpu, rss]
+                yield f"| {name} | {' | '.join(cells)} | {len(costs)} |"
+        for section, failures in self.failures.items():
+            for name, why in failures.items():
+                yield ""
+                yield f"{section}, {name}: no figure: {' '.join(why.split())[:400]}"
+
+
+TITLES = {
+    "startup": "Start-up, whole process",
+    "fanout": "`cmd.run hostname` on {} loopback targets",
+    "states": "50 unchanged files on {} booted machines",
+    "memory": "Memory of the controller, 100 targets at once",
+    "concurrency": "100 loopback targets by connections at a time",
+}
+
+
+def median(costs: list[Cost], what: str) -> float:
+    return statistics.median(cost[what] for cost in costs)
+
+
+def about(peers: list[str]) -> dict[str, str]:
+    """The machine and the versions."""
+    ssh = subprocess.run(["ssh", "-V"], capture_output=True, text=True, check=False).stderr.strip()
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("asyncssh", "cryptography", "msgpack", "jinja2"))
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": f"{os.cpu_count()} CPUs ({_cpu()}), Linux {platform.release()}",
+        "Python": f"{platform.python_version()} ({sys.implementation.name}), {libraries}",
+        "OpenSSH": ssh,
+        "peers": "; ".join(peers) or "not measured",
+    }
+
+
+def _cpu() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

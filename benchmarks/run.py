@@ -1,0 +1,194 @@
+"""Measures pushsalt beside other tools; everything with one command: ``python benchmarks/run.py``.
+
+It makes the other tools' environments (below a cache folder), starts the targets, and runs all contenders in turn,
+A B C A B C …, so that what else the machine does falls on all of them alike. The first round is not counted: it fills
+caches on both sides. Results go to ``results.json`` and ``RESULTS.md``. Loopback SSH servers need OpenSSH; the runs on
+booted machines need what ``pushsalt demo --machines`` needs. A section that lacks something is left out, and says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import contenders  # noqa: E402
+import fleet as fleets  # noqa: E402
+import report  # noqa: E402
+from contenders import Contender  # noqa: E402
+from peers import PEERS, Venvs  # noqa: E402
+
+from pushsalt.demo import machines, sshd  # noqa: E402
+
+SECTIONS = ("startup", "fanout", "states", "memory", "concurrency")
+WIDTHS = (5, 10, 25, 50, 100)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Rounds that count, for all and for the heavy ones; ``limit`` seconds for one run; ``only`` these contenders."""
+
+    rounds: int
+    heavy_rounds: int
+    limit: float
+    only: tuple[str, ...]
+    out: Path
+
+
+class Bench:
+    """Runs contenders and keeps what they cost."""
+
+    def __init__(self, plan: Plan, results: report.Results) -> None:
+        self.plan = plan
+        self.results = results
+
+    def compare(self, section: str, runners: Sequence[Contender], home: Path, rounds: int | None = None) -> None:
+        """All of them, interleaved; one that fails is reported and takes no further part."""
+        wanted = [each for each in runners if not self.plan.only or any(word in each.name for word in self.plan.only)]
+        broken: set[str] = set()
+        rounds = self.plan.rounds if rounds is None else rounds
+        for number in range(rounds + 1):
+            for each in wanted:
+                if each.name in broken or number > (min(self.plan.heavy_rounds, rounds) if each.heavy else rounds):
+                    continue
+                cost, trouble = self._once(each, home, first=number == 0)
+                if trouble:
+                    broken.add(each.name)
+                    self.results.failed(section, each.name, trouble)
+                    print(f"  {each.name}: {trouble}", file=sys.stderr)
+                else:
+                    shown = f"{cost['wall']:8.3f} s wall {cost['cpu']:8.3f} s cpu {cost['rss']:6.0f} MiB"
+                    print(f"  {number} {shown}  {each.name}", file=sys.stderr, flush=True)
+                    if number:
+                        self.results.add(section, each.name, cost)
+                self.results.save(self.plan.out)
+
+    def _once(self, each: Contender, home: Path, *, first: bool) -> tuple[dict[str, float], str]:
+        with tempfile.TemporaryDirectory() as folder:
+            cost_file, output = Path(folder) / "cost", Path(folder) / "output"
+            argv = [sys.executable, HERE / "measure.py", cost_file, str(self.plan.limit), *each.argv]
+            with output.open("wb") as stream:
+                subprocess.run(
+                    argv, stdout=stream, stderr=subprocess.STDOUT, cwd=home, check=True,
+                    env={**contenders.environment(home), **each.env},
+                )  # fmt: skip
+            cost: dict[str, float] = json.loads(cost_file.read_text())
+            text = output.read_text("utf-8", "replace")
+        # The first round may change something; from then on the output must show that the work was done.
+        if cost["status"] != 0 or not (first or each.done(text)):
+            return cost, f"status {cost['status']:.0f}, and its output ends: {text.strip()[-600:]}"
+        return cost, ""
+
+
+def startup(bench: Bench, venvs: Venvs, work: Path) -> None:
+    """How long a person waits for nothing much."""
+    home = work / "home"
+    home.mkdir(parents=True)
+    run = [*contenders.PUSHSALT, "run", "localhost", "test.ping"]
+    found = [
+        Contender("python -c pass", [sys.executable, "-c", "pass"], lambda output: True),
+        Contender("pushsalt --help", [*contenders.PUSHSALT, "--help"], lambda output: "apply" in output),
+        Contender("pushsalt run localhost test.ping", run, lambda output: "rue" in output),
+    ]
+    bench.compare("startup", found, home, rounds=max(15, bench.plan.rounds))
+
+
+def fanout(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> None:
+    """``cmd.run hostname`` on loopback servers."""
+    for count in counts:
+        with fleets.sshd_fleet(count, work / str(count)) as fleet:
+            bench.compare(f"fanout {count}", contenders.commands(fleet, venvs), fleet.home)
+
+
+def states(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> None:
+    """Fifty unchanged files on booted machines."""
+    with fleets.machine_fleets(list(counts), work) as found:
+        for fleet in found:
+            bench.compare(f"states {len(fleet)}", contenders.states(fleet, venvs), fleet.home)
+
+
+def memory(bench: Bench, venvs: Venvs, work: Path) -> None:
+    """The controller's peak with a hundred targets at once: a command, and a run of fifty states each."""
+    with fleets.sshd_fleet(100, work) as fleet:
+        words = ("--concurrency", "100", "--out", "json")
+        found = [
+            Contender(f"pushsalt {' '.join(asked)}", contenders.pushsalt(fleet, *asked, *words), bool)
+            for asked in (("run", "*", "cmd.run", "hostname"), ("apply", "*", "bench", "--test"))
+        ]
+        bench.compare("memory", found, fleet.home, rounds=3)
+
+
+def concurrency(bench: Bench, venvs: Venvs, work: Path) -> None:
+    """What the number of connections at a time does to a hundred targets."""
+    with fleets.sshd_fleet(100, work) as fleet:
+        words = ("run", "*", "cmd.run", "hostname", "--out", "json", "--concurrency")
+        found = [
+            Contender(f"--concurrency {width}", contenders.pushsalt(fleet, *words, str(width)), bool)
+            for width in WIDTHS
+        ]
+        bench.compare("concurrency", found, fleet.home)
+
+
+def main() -> None:
+    options = _options()
+    given = dict(text.split("=", 1) for text in options.venv)
+    venvs = Venvs({name: Path(path).resolve() for name, path in given.items()})
+    plan = Plan(options.rounds, options.heavy_rounds, options.limit, tuple(options.only), options.out)
+    results = report.Results.load(options.out) if options.keep else report.Results()
+    if not options.only or set(options.only) - {"pushsalt", "loop", "xargs"}:
+        for peer in PEERS:
+            venvs.make(peer)
+    results.about = report.about([text for peer in PEERS if (text := venvs.versions(peer))])
+    bench = Bench(plan, results)
+    lacking = dict.fromkeys(("fanout", "memory", "concurrency"), sshd.missing()) | {"states": machines.missing()}
+    with tempfile.TemporaryDirectory(prefix="pushsalt-benchmark-") as folder:
+        for section in options.section or SECTIONS:
+            if lacking.get(section):
+                print(f"{section}: left out: {lacking[section]}", file=sys.stderr)
+                results.failed(section, "all", f"left out: {lacking[section]}")
+                continue
+            print(section, file=sys.stderr, flush=True)
+            results.forget(section)
+            work = Path(folder) / section
+            if section == "fanout":
+                fanout(bench, venvs, work, options.targets)
+            elif section == "states":
+                work.mkdir()
+                states(bench, venvs, work, options.machines)
+            else:
+                {"startup": startup, "memory": memory, "concurrency": concurrency}[section](bench, venvs, work)
+    results.save(options.out)
+    print(results.table())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", nargs="*", help=f"some of: {', '.join(SECTIONS)} (default: all)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds that count (default: %(default)s)")
+    parser.add_argument("--heavy-rounds", type=int, default=3, help="of the slow tools (default: %(default)s)")
+    parser.add_argument("--targets", type=int, nargs="+", default=[1, 10, 100], help="fan-out sizes")
+    parser.add_argument("--machines", type=int, nargs="+", default=[1, 8], help="machines for the states")
+    only = "contenders whose name has this text; repeatable"
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=only)
+    given = "use this environment for a peer instead of making one; repeatable"
+    parser.add_argument("--venv", action="append", default=[], metavar="PEER=FOLDER", help=given)
+    parser.add_argument("--limit", type=float, default=900, help="seconds for one run (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json", help="results, and their table beside it")
+    parser.add_argument("--keep", action="store_true", help="keep the results of sections that are not run now")
+    options = parser.parse_args()
+    unknown = set(options.section) - set(SECTIONS)
+    if unknown:
+        parser.error(f"no such section: {', '.join(sorted(unknown))}")
+    return options
+
+
+if __name__ == "__main__":
+    main()
