@@ -249,7 +249,7 @@ def leave(code: int, view: Progress | None = None) -> None:
 
 
 def _explain(results: dict[str, TargetReturn]) -> None:
-    """What a format for machines leaves out of an error: where it is and what to do. Alike targets are named together."""
+    """What a format for machines leaves out of an error: where it is and what to do. Alike targets share a line."""
     said: dict[str, list[str]] = {}
     for result in results.values():
         for text in result.ret if result.shape == "errors" else ():

@@ -26,11 +26,18 @@ _KEYWORDS = frozenset({"apply", "id", "list", "type"})
 
 @dataclass
 class Lowstate:
-    """Chunks to run, in order, and in which mode. ``disabled``: returns of what ``state.disable`` forbids, by tag."""
+    """Chunks to run, in order, and in which mode.
+
+    ``disabled``  returns of what ``state.disable`` forbids, by tag
+    ``mock``      nothing is called: the engine goes through the requisites alone
+    ``done``      what happens to the returns of the run on the controller
+    """
 
     chunks: list[Chunk]
     test: bool = False
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    mock: bool = False
+    done: Callable[[dict[str, Any]], object] | None = None
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError
+from pushsalt.errors import FunctionError, RenderError
 from pushsalt.plan import split_url
 from pushsalt.yamlio import dump_yaml, load_yaml
 
@@ -42,15 +42,19 @@ def renderer(
         text, place = read_source(found, sls="", saltenv=saltenv), found.path
     else:
         text, place = str(string), ":string:"
-    return render_any(
-        text,
-        path=place,
-        sls="",
-        saltenv=saltenv,
-        context=minion.context,
-        default_renderer=default_renderer,
-        variables=kwargs,
-    ).data
+    context = minion.context
+    try:
+        return render_any(
+            text,
+            path=place,
+            sls="",
+            saltenv=saltenv,
+            context=context,
+            default_renderer=default_renderer,
+            variables=kwargs,
+        ).data
+    except RenderError as exc:
+        raise FunctionError("exception", str(exc), exc.hint or "correct the template", "SaltRenderError") from exc
 
 
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:

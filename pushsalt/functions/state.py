@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile import no_states_return
@@ -35,10 +36,14 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
     pillar = kwargs.get("pillar")
     if pillar is not None and not isinstance(pillar, dict):
         raise _refuse("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
-    return minion.derive(test=test, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
+    wanted = None if test is None else test is not False
+    minion = minion.derive(test=wanted, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
+    if wanted is None and (minion.grains.get("test") is True or minion.pillar.get("test") is True):
+        return minion.derive(test=True)  # a target can be told to run in test mode, unless the call says otherwise
+    return minion
 
 
-def _lowstate(minion: Minion, result: CompileResult) -> Any:
+def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) -> Any:
     """What runs, or why nothing can."""
     for text in result.warnings:
         log.warning("%s: %s", minion.id, text)
@@ -46,7 +51,7 @@ def _lowstate(minion: Minion, result: CompileResult) -> Any:
         return result.errors
     if result.nothing:
         return no_states_return(result.nothing)
-    return Lowstate(result.low, test=minion.test, disabled=result.disabled)
+    return Lowstate(result.low, test=minion.test, disabled=result.disabled, mock=bool(kwargs.get("mock")))
 
 
 def _excluded(exclude: Any) -> list[Any]:
@@ -70,20 +75,20 @@ def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
 def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run these SLS."""
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)))
+    return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)), kwargs)
 
 
 def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run what the top file names for this target."""
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)))
+    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
 
 
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run the highstate of another top file."""
     minion = _for_call(minion, test, kwargs)
     minion.opts["state_top"] = topfn
-    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)))
+    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
 
 
 def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any) -> Any:
@@ -120,7 +125,7 @@ def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
 def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
     """Run high data as it is given."""
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compiler.high(data))
+    return _lowstate(minion, minion.compiler.high(data), kwargs)
 
 
 def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
@@ -135,7 +140,7 @@ def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run SLS text. Salt: state.template_str."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<string>"))
+    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<string>"), kwargs)
 
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
@@ -201,6 +206,60 @@ def id_exists(minion: Minion, ids: Any, mods: Any, test: Any = None, **kwargs: A
     """Whether all these IDs stand in these SLS."""
     low_data = show_low_sls(minion, mods, test=test, **kwargs)
     return {*_split(ids)} <= {chunk["__id__"] for chunk in low_data if isinstance(chunk, dict)}
+
+
+def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
+    """``state.apply`` in test mode, kept under ``name`` until ``run_request`` runs it. Salt: state.request."""
+    kwargs["test"] = True
+    asked = {"mods": mods, "kwargs": dict(kwargs)}
+    name = str(kwargs.get("name", "default"))
+
+    def keep(returns: Any) -> None:
+        minion.project.requests.put(minion.id, {**check_request(minion), name: {"test_run": returns, **asked}})
+
+    value = apply_(minion, mods, **kwargs)
+    if isinstance(value, Lowstate):
+        value.done = keep
+    else:
+        keep(value)
+    return value
+
+
+def check_request(minion: Minion, name: str | None = None) -> Any:
+    """What was requested: ``{name: {test_run, mods, kwargs}}``, or the one of that name."""
+    requests = minion.project.requests.get(minion.id) or {}
+    if name is None:
+        return requests
+    if name not in requests:
+        text = f"there is no request named '{name}'"
+        raise FunctionError("exception", text, "state.check_request lists what was requested", "KeyError")
+    return requests[name]
+
+
+def clear_request(minion: Minion, name: str | None = None) -> bool:
+    """Forget what was requested, or the request of that name; False when there is none of that name."""
+    requests = check_request(minion)
+    if name is not None and requests and name not in requests:
+        return False
+    left = {known: requests[known] for known in requests if name is not None and known != name}
+    if left:
+        minion.project.requests.put(minion.id, left)
+    else:
+        minion.project.requests.delete(minion.id)
+    return True
+
+
+def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
+    """Run what was requested under this name, ``kwargs`` over its own; {} when nothing was. It ends all requests."""
+    asked = check_request(minion).get(name)
+    if not asked:
+        return {}
+    merged = {**asked["kwargs"], **kwargs}
+    merged.pop("test", None)
+    value = apply_(minion, asked["mods"], **merged)
+    if isinstance(value, Lowstate):
+        value.done = lambda returns: minion.project.requests.delete(minion.id)
+    return value
 
 
 def running(minion: Minion, concurrent: bool = False) -> list[str]:

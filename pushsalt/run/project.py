@@ -94,6 +94,13 @@ class Project:
         return Bank(self.config.cache_dir, "grains")
 
     @property
+    def requests(self) -> Bank:
+        """Runs of states that were requested and not run yet (``state.request``), by target."""
+        from pushsalt.cache.store import Bank
+
+        return Bank(self.config.cache_dir, "requests")
+
+    @property
     def cache_dir(self) -> Path:
         return self.config.cache_dir
 

@@ -51,6 +51,8 @@ RUNS_STATES = frozenset(
         "top",
         "sls_id",
         "test",
+        "request",
+        "run_request",
     )
 )
 
@@ -250,7 +252,10 @@ class _Work:
         with self.phase("render"):
             value = await self.runner.in_thread(partial(minion.call, job.fun, self._args(), job.kwargs))
         if isinstance(value, Lowstate):
-            return await self._run_states(minion, value), 0
+            returns = await self._run_states(minion, value)
+            if value.done is not None:
+                await self.runner.in_thread(partial(value.done, returns))
+            return returns, 0
         return value, 0
 
     def _call(self) -> dict[str, Any]:
@@ -313,6 +318,7 @@ class _Work:
             "templates": plan.templates,
             "trees": plan.trees,
             "wants": wants,
+            "mock": lowstate.mock,
         }
         with self.phase("run"):
             await self.session.run(message, blobs.__getitem__)

@@ -1,0 +1,75 @@
+"""Functions of ``state`` that are more than a run: requests, mocks, test mode by pillar, what they return and keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.beds.project import Project, values
+
+TOUCH = "{}:\n  file.touch\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path, {"it": {"transport": "local"}})
+    project.write("salt/touch.sls", TOUCH.format(tmp_path / "touched"))
+    return project
+
+
+def test_a_request_is_shown_run_and_over(project: Project, tmp_path: Path) -> None:
+    assert project.json("run", "it", "state.check_request").data == {"it": {}}
+    (asked,) = values(project.json("run", "it", "state.request", "touch").data["it"])
+    assert asked["result"] is None and not (tmp_path / "touched").exists()
+
+    (kept,) = values(project.json("run", "it", "state.check_request").data["it"]["default"]["test_run"])
+    assert kept["result"] is None
+
+    (ran,) = values(project.json("run", "it", "state.run_request").data["it"])
+    assert ran["result"] is True and (tmp_path / "touched").exists()
+    assert project.json("run", "it", "state.run_request").data == {"it": {}}
+
+
+def test_requests_have_names(project: Project, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        project.json("run", "it", "state.request", "touch", f"name={name}")
+    assert project.json("run", "it", "state.clear_request", "three").data == {"it": False}
+    assert project.json("run", "it", "state.clear_request", "one").data == {"it": True}
+    assert list(project.json("run", "it", "state.check_request").data["it"]) == ["two"]
+    assert project.json("run", "it", "state.check_request", "one").error("it")["exception"] == "KeyError"
+    assert project.json("run", "it", "state.clear_request").data == {"it": True}
+    assert project.json("run", "it", "state.run_request", "two").data == {"it": {}}
+    assert not (tmp_path / "touched").exists()
+
+
+def test_a_mocked_run_calls_nothing(project: Project, tmp_path: Path) -> None:
+    (state,) = values(project.json("run", "it", "state.sls", "touch", "mock=true").data["it"])
+    assert (state["result"], state["comment"]) == (True, "Not called, mocked")
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize(
+    "words, made", [([], False), (["test=false"], True), (["test=true"], False), (["pillar={test: false}"], True)]
+)
+def test_pillar_can_ask_for_test_mode(project: Project, tmp_path: Path, words: list[str], made: bool) -> None:
+    project.files({"pillar/top.sls": "base:\n  '*':\n    - careful\n", "pillar/careful.sls": "test: true\n"})
+    (state,) = values(project.json("run", "it", "state.sls", "touch", *words).data["it"])
+    assert state["result"] is (True if made else None)
+    assert (tmp_path / "touched").exists() is made
+
+
+def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
+    project.write("salt/list.sls", "# one\nA:\n  cmd.run:\n    name: x\n")
+    for fun in ("state.sls", "state.show_sls", "state.show_low_sls"):
+        done = project.json("run", "it", fun, "list")
+        assert done.code == 2
+        assert done.data["it"] == ["State 'A' in SLS 'list' is not formed as a list"]
+        assert "salt/list.sls:2" in done.err
+    shown = project.run("run", "it", "state.sls", "list")
+    assert "salt/list.sls:2" in shown.out and "list.sls" not in shown.err
+
+
+def test_a_rendered_text_that_is_wrong_raises(project: Project) -> None:
+    error = project.json("run", "it", "slsutil.renderer", "string={{ nope.x }}").error("it")
+    assert error["exception"] == "SaltRenderError" and "nope" in error["message"]
