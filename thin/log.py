@@ -86,7 +86,8 @@ def adopt():
 
     class Handler(logging.Handler):
         def emit(self, record):
-            sink(record.levelname, self.format(record))
+            if sink is not None:  # the session may be over
+                sink(record.levelname, self.format(record))
 
     logging.root.handlers[:] = [Handler()]
     logging.root.setLevel(level)
