@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from thin.grains import network
+from thin.utils import netlink
 
 
 @pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip program to compare with")
@@ -87,4 +88,4 @@ def test_resolv_conf():
     ],
 )
 def test_link_addresses(link_type, packed, text):
-    assert network._link_address(link_type, packed) == text
+    assert netlink.link_address(link_type, packed) == text

@@ -12,19 +12,7 @@ except ImportError:
     import socket
 
 from thin.grains.probe import read
-
-# linux/netlink.h, linux/rtnetlink.h, linux/if_addr.h, linux/if_link.h
-_RTM_NEWLINK, _RTM_GETLINK, _RTM_NEWADDR, _RTM_GETADDR = 16, 18, 20, 22
-_NLM_F_REQUEST_DUMP = 0x1 | 0x300
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3
-_IFLA_ADDRESS, _IFLA_IFNAME = 1, 3
-_IFA_ADDRESS, _IFA_LOCAL = 1, 2
-_IFA_F_SECONDARY = 0x01
-_HEADER = struct.Struct("=IHHII")
-_LINK = struct.Struct("=BxHiII")  # family, type, index, flags, change
-_ADDRESS = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, index
-#: link types whose address is that of a tunnel's end (linux/if_arp.h): IPIP, IP6IP6, SIT, IPGRE, IP6GRE
-_TUNNELS = (768, 769, 776, 778, 823)
+from thin.utils import netlink
 
 
 def grains(opts):
@@ -42,27 +30,15 @@ def grains(opts):
 
 def interfaces():
     """{name: {"hwaddr": text, "inet": [address], "inet6": [...], "secondary": [...]}} in the kernel's order."""
-    if not hasattr(socket, "AF_NETLINK"):
-        return {}
     ret, by_index = {}, {}
-    for body in _dump(_RTM_GETLINK, _RTM_NEWLINK, _LINK.size):
-        _, link_type, index, _, _ = _LINK.unpack_from(body)
-        attributes = _attributes(body[_LINK.size:])
-        name = attributes.get(_IFLA_IFNAME, b"").rstrip(b"\0").decode("utf-8", "replace")
-        by_index[index] = ret.setdefault(name, {"inet": [], "inet6": [], "secondary": []})
-        if attributes.get(_IFLA_ADDRESS):
-            by_index[index]["hwaddr"] = _link_address(link_type, attributes[_IFLA_ADDRESS])
-    for body in _dump(_RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.size):
-        family, _, flags, _, index = _ADDRESS.unpack_from(body)
-        attributes = _attributes(body[_ADDRESS.size:])
-        packed = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
-        kind = {socket.AF_INET: "inet", socket.AF_INET6: "inet6"}.get(family)
-        if kind is None or packed is None or index not in by_index:
-            continue
-        address = socket.inet_ntop(family, packed)
-        # of IPv6 addresses the flag means "temporary", which `ip` writes in another word
-        secondary = kind == "inet" and flags & _IFA_F_SECONDARY
-        by_index[index]["secondary" if secondary else kind].append(address)
+    for link in netlink.links():
+        by_index[link["index"]] = ret.setdefault(link["name"], {"inet": [], "inet6": [], "secondary": []})
+        if link["address"]:
+            by_index[link["index"]]["hwaddr"] = link["address"]
+    for found in netlink.addresses():
+        if found["index"] in by_index:
+            kind = "secondary" if found["secondary"] else found["family"]
+            by_index[found["index"]][kind].append(found["address"])
     return ret
 
 
@@ -146,56 +122,6 @@ def parse_resolv(text):
         elif directive == "options" and args[0] not in ret["options"]:
             ret["options"].append(args[0])
     return ret
-
-
-# --- netlink -------------------------------------------------------------------------------------------------------
-
-
-def _dump(request, answer, size):
-    """The bodies of all messages that answer a dump request; none where the kernel refuses."""
-    try:
-        channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
-    except (OSError, AttributeError):
-        return []
-    found = []
-    try:
-        channel.settimeout(2)
-        channel.bind((0, 0))
-        channel.send(_HEADER.pack(_HEADER.size + size, request, _NLM_F_REQUEST_DUMP, 1, 0) + b"\0" * size)
-        while True:
-            data = channel.recv(256 * 1024)
-            at = 0
-            while at + _HEADER.size <= len(data):
-                length, kind, _, _, _ = _HEADER.unpack_from(data, at)
-                if kind in (_NLMSG_DONE, _NLMSG_ERROR) or length < _HEADER.size:
-                    return found
-                if kind == answer:
-                    found.append(data[at + _HEADER.size:at + length])
-                at += (length + 3) & ~3
-            if not data:
-                return found
-    except OSError:
-        return found
-    finally:
-        channel.close()
-
-
-def _attributes(data):
-    """{type: bytes} of a run of rtattr."""
-    ret, at = {}, 0
-    while at + 4 <= len(data):
-        length, kind = struct.unpack_from("=HH", data, at)
-        if length < 4:
-            break
-        ret[kind & 0x3FFF] = data[at + 4:at + length]
-        at += (length + 3) & ~3
-    return ret
-
-
-def _link_address(link_type, packed):
-    if link_type in _TUNNELS and len(packed) in (4, 16):
-        return socket.inet_ntop(socket.AF_INET if len(packed) == 4 else socket.AF_INET6, packed)
-    return ":".join("%02x" % byte for byte in bytearray(packed))
 
 
 # --- addresses and names ---------------------------------------------------------------------------------------------

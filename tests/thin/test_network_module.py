@@ -1,0 +1,170 @@
+"""The execution modules network and dig, and what they are made of. What real Salt gave is in the tables."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+import pytest
+
+from thin.utils import interfaces, routes
+
+FOUR = """default via 10.9.0.254 dev va
+10.8.0.9 dev va proto kernel scope link src 10.8.0.1
+172.20.0.0/16 via 10.9.0.3 dev va
+blackhole 172.21.0.0/16
+unreachable 172.22.0.0/16
+"""
+SIX = """fe80::/64 dev va proto kernel metric 256 pref medium
+default via 2001:db8::1 dev va metric 1024 pref medium
+local ::1 dev lo table local proto kernel metric 0 pref medium
+multicast ff00::/8 dev va table local proto kernel metric 256 pref medium
+"""
+NETSTAT = """Kernel IP routing table
+Destination     Gateway         Genmask         Flags   MSS Window  irtt Iface
+0.0.0.0         10.9.0.254      0.0.0.0         UG        0 0          0 va
+"""
+NETSTAT6 = """Kernel IPv6 routing table
+Destination                    Next Hop                   Flag Met Ref Use If
+fe80::/64                      [::]                       U    256 1     0 va
+"""
+
+
+def _rows(found):
+    names = ("addr_family", "destination", "gateway", "netmask", "flags", "interface")
+    return [tuple(route[name] for name in names) for route in found]
+
+
+def test_routes_of_ip():
+    assert _rows(routes.iproute(FOUR, SIX)) == [
+        ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"),
+        ("inet", "10.8.0.9", "0.0.0.0", "255.255.255.255", "U", "va"),
+        ("inet", "172.20.0.0", "0.0.0.0", "255.255.0.0", "U", "va"),
+        ("inet6", "fe80::/64", "::", "", "U", "va"),
+        ("inet6", "::/0", "2001:db8::1", "", "UG", "va"),
+        ("inet6", "::1/128", "::", "", "U", "lo"),
+    ]
+
+
+def test_routes_of_netstat():
+    assert _rows(routes.netstat(NETSTAT, NETSTAT6)) == [
+        ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"), ("inet6", "fe80::/64", "[::]", "", "U", "va")
+    ]
+
+
+@pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip program to compare with")
+def test_interfaces_are_those_that_ip_shows():
+    shown = json.loads(subprocess.run(["ip", "-json", "address"], stdout=subprocess.PIPE, check=True).stdout)
+    found = interfaces.table()
+    assert list(found) == [link["ifname"] for link in shown]
+    for link in shown:
+        here = found[link["ifname"]]
+        assert here["up"] == ("UP" in link["flags"])
+        plain = [each for each in link["addr_info"] if not each.get("secondary") and "address" not in each]
+        assert [(each["local"], interfaces.netmask(each["prefixlen"]), each.get("broadcast"), each["label"])
+                for each in plain if each["family"] == "inet"] == [
+            (each["address"], each["netmask"], each["broadcast"], each["label"]) for each in here.get("inet", [])
+        ]
+        assert [(each["local"], str(each["prefixlen"]), each["scope"]) for each in plain
+                if each["family"] == "inet6"] == [
+            (each["address"], each["prefixlen"], each["scope"]) for each in here.get("inet6", [])
+        ]
+
+
+@pytest.mark.parametrize(
+    "function, args, value",
+    [
+        ("calc_net", ["10.1.2.3/20"], "10.1.0.0/20"),
+        ("calc_net", ["10.1.2.3", "255.255.255.0"], "10.1.2.0/24"),
+        ("convert_cidr", ["10.1.2.3/20"],
+         {"network": "10.1.0.0", "netmask": "255.255.240.0", "broadcast": "10.1.15.255"}),
+        ("ip_in_subnet", ["1.2.3.4", "1.2.0.0/16"], True),
+        ("ip_in_subnet", [["9.9.9.9", "1.2.3.4"], "1.2.0.0/16"], True),
+        ("ip_in_subnet", ["1.2.3.4", "junk"], False),
+        ("is_private", ["10.0.0.1"], True),
+        ("is_loopback", ["::1"], True),
+        ("reverse_ip", ["1.2.3.4"], "4.3.2.1.in-addr.arpa"),
+        ("iphexval", ["1.2.3.40"], "01020328"),
+        ("in_subnet", ["junk"], False),
+        ("interface_ip", ["lo"], "127.0.0.1"),
+        ("connect", ["", 1], {"result": False, "comment": "Required argument, host, is missing."}),
+        ("connect", ["x"], {"result": False, "comment": "Required argument, port, is missing."}),
+    ],
+)
+def test_functions(make_loaders, function, args, value):
+    assert make_loaders().modules["network." + function](*args) == value
+
+
+def test_an_interface_that_is_not_there_is_said(make_loaders):
+    said = make_loaders().modules["network.hw_addr"]("nosuch0")
+    assert said.startswith('Interface "nosuch0" not in available interfaces: "lo"')
+
+
+def test_connections(make_loaders):
+    call = make_loaders().modules
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        assert call["network.connect"]("127.0.0.1", port) == {
+            "result": True, "comment": f"Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port {port}"
+        }
+        with socket.create_connection(("127.0.0.1", port)):
+            open_now = call["network.active_tcp"]().values()
+            assert ("127.0.0.1", port) in [(each["remote_addr"], each["remote_port"]) for each in open_now]
+    refused = call["network.connect"]("127.0.0.1", port)
+    assert refused == {"result": False, "comment": f"Unable to connect to 127.0.0.1 (127.0.0.1) on tcp port {port}"}
+
+
+ANSWERS = {
+    "a.example A": "192.0.2.1\n192.0.2.2\na.name.", "ns.example A": "192.0.2.53", "example NS": "ns.example",
+    "example MX": "10 a.example\n20 ns.example", "c.example CNAME": "a.example", "t.example TXT": '"hello"\n"two"',
+    "example TXT": '"v=spf1 ip4:192.0.2.0/24 +ip6:2001:db8::/32 include:inc.example include:example -all"',
+    "inc.example TXT": '"v=spf1 ip4:198.51.100.1 ip4:bad -all"', "red.example TXT": '"v=spf1 redirect=inc.example"',
+}
+
+
+@pytest.fixture
+def dig(make_loaders, tmp_path, monkeypatch):
+    """The module, with a program ``dig`` that has these answers, as the real one prints them with +short."""
+    lines = [f"'{question}') printf '%s' '{answer}';;" for question, answer in ANSWERS.items()]
+    text = "#!/bin/sh\n[ \"$6\" = @192.0.2.9 ] && exit 9\ncase \"$3 $5\" in\n" + "\n".join(lines) + "\nesac\n"
+    program = tmp_path / "dig"
+    program.write_text(text)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return make_loaders().modules
+
+
+@pytest.mark.parametrize(
+    "function, args, value",
+    [
+        ("A", ["a.example"], ["192.0.2.1", "192.0.2.2"]),
+        ("a", ["none.example"], []),
+        ("A", ["a.example", "192.0.2.9"], []),
+        ("CNAME", ["c.example"], "a.example"),
+        ("NS", ["example"], ["192.0.2.53"]),
+        ("NS", ["example", False], ["ns.example"]),
+        ("MX", ["example"], [["10", "a.example"], ["20", "ns.example"]]),
+        ("MX", ["example", True], [["10", "192.0.2.1"], ["20", "192.0.2.53"]]),
+        ("TXT", ["t.example"], ['"hello"', '"two"']),
+        ("SPF", ["example"], ["192.0.2.0/24", "2001:db8::/32", "198.51.100.1"]),
+        ("SPF", ["red.example"], ["198.51.100.1"]),
+        ("SPF", ["none.example"], []),
+        ("check_ip", ["1.2.3.4/32"], True),
+        ("check_ip", ["1.2.3.4/33"], False),
+        ("check_ip", ["::1/7"], False),
+        ("check_ip", ["::1"], True),
+        ("check_ip", [5], False),
+    ],
+)
+def test_dig(dig, function, args, value):
+    assert dig["dig." + function](*args) == value
+
+
+def test_without_the_program_there_is_no_dig(make_loaders, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    modules = make_loaders().modules
+    assert "dig.A" not in modules
+    assert "the dig binary is not in the path" in modules.missing("dig.A")

@@ -1,0 +1,657 @@
+"""Addresses, names, routes and connections of the target. Salt: ``salt/modules/network.py``."""
+
+from thin.exceptions import CommandExecutionError, CommandNotFoundError
+from thin.utils import interfaces as links
+
+#: What only computes.
+__controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
+
+_HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
+
+
+# Interfaces
+
+
+def interfaces():
+    """
+    Return ``{name: {up, hwaddr, inet, inet6, ...}}`` of all interfaces
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.interfaces
+    """
+    return links.table()
+
+
+def hw_addr(iface):
+    """
+    Return an interface's hardware address
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.hw_addr eth0
+    """
+    found = links.table()
+    return found[iface].get("hwaddr", "") if iface in found else _no_interface(iface, found)
+
+
+hwaddr = hw_addr
+
+
+def interface(iface):
+    """
+    Return an interface's IPv4 addresses, with netmask, broadcast address and label
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.interface eth0
+    """
+    found = links.table()
+    return found[iface].get("inet", "") if iface in found else _no_interface(iface, found)
+
+
+def interface_ip(iface):
+    """
+    Return an interface's first IPv4 address
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.interface_ip eth0
+    """
+    found = links.table()
+    if iface not in found:
+        return _no_interface(iface, found)
+    return found[iface]["inet"][0]["address"] if "inet" in found[iface] else ""
+
+
+def ifacestartswith(cidr):
+    """
+    Return the labels of the IPv4 addresses that begin with a text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ifacestartswith 10.0
+    """
+    found = [entry for data in links.table().values() for entry in data.get("inet", [])]
+    return [entry["label"] for entry in found if entry["address"].startswith(str(cidr))]
+
+
+# Addresses and networks
+
+
+def ip_addrs(interface=None, include_loopback=False, cidr=None, type=None):
+    """
+    Return the sorted IPv4 addresses: of interfaces (names or globs), in a network, ``type`` public or private
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_addrs cidr=10.0.0.0/8
+    """
+    found = links.addresses("inet", interface, include_loopback)
+    if cidr:
+        return [address for address in found if _within(cidr, [address])]
+    if type in ("public", "private"):
+        return [address for address in found if is_private(address) == (type == "private")]
+    return found
+
+
+ipaddrs = ip_addrs
+
+
+def ip_addrs6(interface=None, include_loopback=False, cidr=None):
+    """
+    Return the sorted IPv6 addresses: of interfaces (names or globs), in a network
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_addrs6 eth0
+    """
+    found = links.addresses("inet6", interface, include_loopback)
+    return [address for address in found if not cidr or _within(cidr, [address])]
+
+
+ipaddrs6 = ip_addrs6
+
+
+def ip_networks(interface=None, include_loopback=False, verbose=False):
+    """
+    Return the IPv4 networks that the target is in; ``verbose``: with netmask, prefix and size
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_networks interface='eth*'
+    """
+    return _networks("inet", interface, include_loopback, verbose)
+
+
+def ip_networks6(interface=None, include_loopback=False, verbose=False):
+    """
+    Return the IPv6 networks that the target is in; ``verbose``: with netmask, prefix and size
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_networks6 interface='eth*'
+    """
+    return _networks("inet6", interface, include_loopback, verbose)
+
+
+def subnets(interfaces=None):
+    """
+    Return the IPv4 networks that the target is in, or these interfaces are
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.subnets eth0
+    """
+    found = links.table()
+    if interfaces is not None:
+        names = interfaces if isinstance(interfaces, list) else [interfaces]
+        found = {name: found[name] for name in found if name in names}
+    return [str(network) for network in sorted(links.networks("inet", found))]
+
+
+def subnets6():
+    """
+    Return the IPv6 networks that the target is in
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.subnets6
+    """
+    return [str(network) for network in sorted(links.networks("inet6", links.table()))]
+
+
+def in_subnet(cidr):
+    """
+    Whether the target has an address in a network
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.in_subnet 10.0.0.0/16
+    """
+    return _within(cidr, links.addresses("inet") + links.addresses("inet6"))
+
+
+def ip_in_subnet(ip_addr, cidr):
+    """
+    Whether an address (or one of a list) is in a network
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_in_subnet 172.17.0.4 172.16.0.0/12
+    """
+    return _within(cidr, ip_addr if isinstance(ip_addr, (list, tuple)) else [ip_addr])
+
+
+def calc_net(ip_addr, netmask=None):
+    """
+    Return the network that an address is in
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.calc_net 172.17.0.5 255.255.255.240
+    """
+    from ipaddress import ip_network
+
+    return str(ip_network(ip_addr if netmask is None else "%s/%s" % (ip_addr, netmask), strict=False))
+
+
+def convert_cidr(cidr):
+    """
+    Return a network's address, netmask and broadcast address
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.convert_cidr 172.31.0.0/16
+    """
+    from ipaddress import ip_network
+
+    found = ip_network(calc_net(cidr))
+    return {
+        "network": str(found.network_address), "netmask": str(found.netmask), "broadcast": str(found.broadcast_address)
+    }
+
+
+def is_private(ip_addr):
+    """
+    Whether an address is one of those set aside for private networks
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.is_private 10.0.0.3
+    """
+    return _address(ip_addr).is_private
+
+
+def is_loopback(ip_addr):
+    """
+    Whether an address is one of this machine's own loopback
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.is_loopback 127.0.0.1
+    """
+    return _address(ip_addr).is_loopback
+
+
+def reverse_ip(ip_addr):
+    """
+    Return the name that an address has in the DNS
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.reverse_ip 172.17.0.4
+    """
+    return _address(ip_addr).reverse_pointer
+
+
+def iphexval(ip):
+    """
+    Return an IPv4 address in hexadecimal digits
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.iphexval 10.0.0.1
+    """
+    return "".join("%02X" % int(part) for part in ip.split("."))
+
+
+# Routes and neighbours
+
+
+def routes(family=None):
+    """
+    Return the routes, as a list of ``{addr_family, destination, gateway, netmask, flags, interface}``
+
+    ``family`` (inet, inet6) keeps those of one kind.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.routes inet
+    """
+    from thin import process
+    from thin.utils import routes as text
+
+    if family not in ("inet", "inet6", None):
+        raise CommandExecutionError("Invalid address family %s" % family)
+    if process.which("netstat"):
+        found = text.netstat(_out("netstat", "-A", "inet", "-rn"), _out("netstat", "-A", "inet6", "-rn"))
+    else:
+        four, six = ("ip", "-4", "route", "show", "table", "main"), ("ip", "-6", "route", "show", "table", "all")
+        found = text.iproute(_out(*four), _out(*six))
+    return [route for route in found if family in (None, route["addr_family"])]
+
+
+def default_route(family=None):
+    """
+    Return the routes that lead everywhere else
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.default_route inet
+    """
+    everywhere = ("0.0.0.0", "::/0", "default")  # noqa: S104
+    return [route for route in routes(family) if route["destination"] in everywhere]
+
+
+def get_route(ip):
+    """
+    Return how packets to an address leave: ``{destination, gateway, interface, source}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.get_route 10.10.10.10
+    """
+    words = (_out("ip", "route", "get", _sane(ip)).splitlines() or [""])[0].split()
+    values = dict(zip(words, words[1:]))
+    if "dev" not in values:
+        raise CommandExecutionError("no route to %s: %s" % (ip, " ".join(words)))
+    return {
+        "destination": ip, "gateway": values.get("via"), "interface": values["dev"], "source": values.get("src")
+    }
+
+
+def arp():
+    """
+    Return ``{hardware address: IPv4 address}`` of the neighbours, by the program ``arp``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.arp
+    """
+    _need("arp")
+    rows = [line.split() for line in _out("arp", "-an").splitlines()]
+    return {row[3]: row[1].strip("()") for row in rows if len(row) > 3}
+
+
+def ip_neighs():
+    """
+    Return ``{hardware address: IPv4 address}`` of the neighbours
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_neighs
+    """
+    return _neighbours(".")
+
+
+ipneighs = ip_neighs
+
+
+def ip_neighs6():
+    """
+    Return ``{hardware address: IPv6 address}`` of the neighbours
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ip_neighs6
+    """
+    return _neighbours(":")
+
+
+ipneighs6 = ip_neighs6
+
+
+# Names
+
+
+def get_hostname():
+    """
+    Return the name that the kernel has for this machine
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.get_hostname
+    """
+    import socket
+
+    return socket.gethostname()
+
+
+def get_fqdn():
+    """
+    Return the machine's name with its domain
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.get_fqdn
+    """
+    import socket
+
+    return socket.getfqdn()
+
+
+def fqdns():
+    """
+    Return all names that the DNS has for the machine's addresses, as ``{"fqdns": [...]}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.fqdns
+    """
+    import socket
+
+    names = set()
+    for address in links.addresses("inet") + links.addresses("inet6"):
+        try:
+            names.add(socket.getfqdn(socket.gethostbyaddr(address)[0]))
+        except (OSError, UnicodeError):
+            continue
+    return {"fqdns": sorted(names)}
+
+
+def mod_hostname(hostname):
+    """
+    Give the machine another name, now and at boot, and in ``/etc/hosts``; whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.mod_hostname web1.example.org
+    """
+    import os
+
+    from thin import process
+    from thin.utils import textfile
+
+    if hostname is None:
+        return False
+    before, program = get_hostname(), process.which("hostnamectl")
+    command = ["hostnamectl", "set-hostname", str(hostname)] if program else ["hostname", str(hostname)]
+    if __salt__["cmd.run_all"](command, python_shell=False)["retcode"] != 0:
+        return False
+    lines = [line.split() for line in textfile.lines("/etc/hosts")]
+    renamed = [[hostname if word == before else word for word in words] for words in lines]
+    textfile.write("/etc/hosts", "".join("\t".join(words) + "\n" for words in renamed))
+    if __grains__.get("os_family") == "RedHat" and os.path.exists("/etc/sysconfig/network"):
+        kept = textfile.lines("/etc/sysconfig/network")
+        kept = ["HOSTNAME=%s\n" % hostname if line.startswith("HOSTNAME") else line for line in kept]
+        textfile.write("/etc/sysconfig/network", "".join(kept))
+    elif __grains__.get("os_family") == "Debian":
+        textfile.write("/etc/hostname", "%s\n" % hostname)
+    return True
+
+
+def dig(host):
+    """
+    Return what the program ``dig`` prints for a name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.dig example.org
+    """
+    _need("dig")
+    return _out("dig", _sane(host))
+
+
+# Connections
+
+
+def ping(host, timeout=False, return_boolean=False):
+    """
+    Send four echo requests and return what ``ping`` prints, or with ``return_boolean`` whether all is well
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.ping example.org timeout=3
+    """
+    command = ["ping"] + (["-W", str(timeout)] if timeout else []) + ["-c", "4", _sane(host)]
+    if return_boolean:
+        return __salt__["cmd.run_all"](command, python_shell=False)["retcode"] == 0
+    return __salt__["cmd.run"](command, python_shell=False)
+
+
+def connect(host, port=None, **kwargs):
+    """
+    Try to connect to a port; ``proto`` (tcp, udp), ``timeout`` (seconds; 5), ``family`` (ipv4, ipv6)
+
+    Returns ``{result, comment}``. With udp, an answer must come to what is sent.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.connect example.org port=80 timeout=3
+    """
+    import os
+    import socket
+
+    for name, value in (("host", host), ("port", port)):
+        if not value:
+            return {"result": False, "comment": "Required argument, %s, is missing." % name}
+    proto = "udp" if kwargs.get("proto") == "udp" else "tcp"
+    family = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}.get(kwargs.get("family"), 0)
+    kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
+    try:
+        found = socket.getaddrinfo(_sane(host), port, family, kind)[0]
+    except (socket.gaierror, UnicodeError):
+        return {"result": False, "comment": "Unable to resolve host %s on %s port %s" % (host, proto, port)}
+    where = "%s (%s) on %s port %s" % (host, found[4][0], proto, port)
+    channel = socket.socket(*found[:3])
+    try:
+        channel.settimeout(kwargs.get("timeout", 5))
+        channel.connect(found[4])
+        if proto == "udp":
+            channel.send(os.urandom(16))
+            channel.recv(255)
+    except (OSError, ValueError, TypeError):
+        return {"result": False, "comment": "Unable to connect to %s" % where}
+    finally:
+        channel.close()
+    return {"result": True, "comment": "Successfully connected to %s" % where}
+
+
+def active_tcp():
+    """
+    Return the open TCP connections, numbered: ``{local_addr, local_port, remote_addr, remote_port}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.active_tcp
+    """
+    from thin.utils import textfile
+
+    rows = [line.split() for path in ("/proc/net/tcp", "/proc/net/tcp6") for line in textfile.lines(path)[1:]]
+    found = {}
+    for row in [row for row in rows if int(row[3], 16) == 1]:
+        (local, local_port), (remote, remote_port) = [_endpoint(row[column]) for column in (1, 2)]
+        found[len(found)] = {
+            "local_addr": local, "local_port": local_port, "remote_addr": remote, "remote_port": remote_port
+        }
+    return found
+
+
+# Below
+
+
+def _networks(family, interface, include_loopback, verbose):
+    found = links.networks(family, links.chosen(interface, links.table()), include_loopback)
+    if not verbose:
+        return [str(network) for network in sorted(found)]
+    return {
+        str(network): {
+            "address": str(network.network_address), "netmask": str(network.netmask),
+            "num_addresses": network.num_addresses, "prefixlen": network.prefixlen,
+        }
+        for network in found
+    }
+
+
+def _within(cidr, addresses):
+    from ipaddress import ip_network
+
+    try:
+        network = ip_network(cidr)
+    except ValueError:
+        return False
+    return any(_address(address) in network for address in addresses)
+
+
+def _address(text):
+    from ipaddress import ip_address
+
+    return ip_address(text)
+
+
+def _no_interface(iface, found):
+    return 'Interface "%s" not in available interfaces: "%s"' % (iface, '", "'.join(found))
+
+
+def _neighbours(mark):
+    rows = [line.split() for line in _out("ip", "neigh", "show").splitlines()]
+    return {row[4]: row[0] for row in rows if len(row) > 4 and mark in row[0]}
+
+
+def _endpoint(text):
+    """(address, port) of a column of /proc/net/tcp: hexadecimal, in words of the machine's byte order."""
+    import struct
+    from ipaddress import ip_address
+
+    digits, _, port = text.partition(":")
+    words = [int(digits[at:at + 8], 16) for at in range(0, len(digits), 8)]
+    address = ip_address(struct.pack("=%dI" % len(words), *words))
+    return str(getattr(address, "ipv4_mapped", None) or address), int(port, 16)
+
+
+def _sane(host):
+    """An address as it is; of a name, only the characters that names have, and never an option."""
+    from ipaddress import ip_address
+
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return "".join(char for char in str(host)[:255] if char in _HOST_CHARACTERS).lstrip("-")
+
+
+def _need(program):
+    from thin import process
+
+    if not process.which(program):
+        raise CommandNotFoundError("The '%s' binary was not found in $PATH." % program)
+
+
+def _out(*command):
+    return __salt__["cmd.run"](list(command), python_shell=False)

@@ -1,0 +1,56 @@
+"""Routes, out of what ``netstat`` and ``ip route`` print.
+
+Both give a list of ``{"addr_family", "destination", "gateway", "netmask", "flags", "interface"}`` in netstat's words:
+IPv4 destinations have their netmask beside them, IPv6 ones their prefix behind them.
+"""
+
+#: first words of lines of ``ip route`` that are no route that packets take
+_TYPES = (
+    "unicast", "broadcast", "throw", "unreachable", "prohibit", "blackhole", "nat", "anycast", "multicast", "nexthop",
+)
+
+
+def netstat(four, six):
+    """From the output of ``netstat -A inet -rn`` and ``netstat -A inet6 -rn``, headings included."""
+    found = []
+    for cols in [line.split() for line in four.splitlines()[2:]]:
+        if len(cols) >= 8:
+            found.append(_route("inet", cols[0], cols[1], cols[2], cols[3], cols[7]))
+    for cols in [line.split() for line in six.splitlines()[2:]]:
+        if len(cols) in (6, 7):
+            found.append(_route("inet6", cols[0], cols[1], "", cols[2], cols[-1]))
+    return found
+
+
+def iproute(four, six):
+    """From the output of ``ip -4 route show table main`` and ``ip -6 route show table all``."""
+    from ipaddress import ip_network
+
+    found = []
+    for family, text in (("inet", four), ("inet6", six)):
+        for line in text.splitlines():
+            cols = line.split()
+            if not cols or cols[0] in _TYPES:
+                continue
+            values = dict(zip(cols[1:], cols[2:]))
+            interface, gateway = values.get("dev", ""), values.get("via")
+            if cols[0] == "default":
+                network, mask = ("0.0.0.0", "0.0.0.0") if family == "inet" else ("::/0", "")  # noqa: S104
+                found.append(_route(family, network, gateway or interface, mask, "UG" if gateway else "U", interface))
+                continue
+            if family == "inet6":
+                network = cols[1] + "/128" if cols[0] == "local" else cols[0]
+                found.append(_route(family, network, "::", "", "U", interface))
+                continue
+            network = ip_network(cols[0], strict=False)
+            found.append(
+                _route(family, str(network.network_address), "0.0.0.0", str(network.netmask), "U", interface)  # noqa: S104
+            )
+    return found
+
+
+def _route(family, destination, gateway, netmask, flags, interface):
+    return {
+        "addr_family": family, "destination": destination, "gateway": gateway, "netmask": netmask, "flags": flags,
+        "interface": interface,
+    }
