@@ -154,7 +154,7 @@ class Answers:
 
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
-        own = function_named(name) if name.startswith("cp.") or name in ASKABLE else None
+        own = function_named(name) if name.startswith(("cp.", "match.")) or name in ASKABLE else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
         return {

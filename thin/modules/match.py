@@ -4,7 +4,8 @@ The controller has the matchers and all that they look at, so it is asked; the g
 expression over ids, and those over grains and pillar, are answered here too.
 """
 
-from thin.utils import data
+from thin import link
+from thin.utils import data as values
 
 __func_alias__ = {"list_": "list"}
 __controller__ = ("glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact")
@@ -54,7 +55,7 @@ def pcre(tgt, minion_id=None):
     return re.match(tgt, _id(minion_id)) is not None
 
 
-def grain(tgt, delimiter=data.DELIMITER):
+def grain(tgt, delimiter=values.DELIMITER):
     """
     Whether a grain fits a glob
 
@@ -64,10 +65,10 @@ def grain(tgt, delimiter=data.DELIMITER):
 
         pushsalt run '*' match.grain 'os:Debian'
     """
-    return data.subdict_match(__grains__, tgt, delimiter)
+    return values.subdict_match(__grains__, tgt, delimiter)
 
 
-def grain_pcre(tgt, delimiter=data.DELIMITER):
+def grain_pcre(tgt, delimiter=values.DELIMITER):
     """
     Whether a grain fits a regular expression
 
@@ -77,10 +78,10 @@ def grain_pcre(tgt, delimiter=data.DELIMITER):
 
         pushsalt run '*' match.grain_pcre 'os:(Debian|Ubuntu)'
     """
-    return data.subdict_match(__grains__, tgt, delimiter, regex_match=True)
+    return values.subdict_match(__grains__, tgt, delimiter, regex_match=True)
 
 
-def pillar(tgt, delimiter=data.DELIMITER):
+def pillar(tgt, delimiter=values.DELIMITER):
     """
     Whether a value of the pillar fits a glob
 
@@ -90,10 +91,10 @@ def pillar(tgt, delimiter=data.DELIMITER):
 
         pushsalt run '*' match.pillar 'role:web*'
     """
-    return data.subdict_match(__pillar__, tgt, delimiter)
+    return values.subdict_match(__pillar__, tgt, delimiter)
 
 
-def pillar_pcre(tgt, delimiter=data.DELIMITER):
+def pillar_pcre(tgt, delimiter=values.DELIMITER):
     """
     Whether a value of the pillar fits a regular expression
 
@@ -103,10 +104,10 @@ def pillar_pcre(tgt, delimiter=data.DELIMITER):
 
         pushsalt run '*' match.pillar_pcre 'role:web|db'
     """
-    return data.subdict_match(__pillar__, tgt, delimiter, regex_match=True)
+    return values.subdict_match(__pillar__, tgt, delimiter, regex_match=True)
 
 
-def pillar_exact(tgt, delimiter=data.DELIMITER):
+def pillar_exact(tgt, delimiter=values.DELIMITER):
     """
     Whether a value of the pillar is exactly this
 
@@ -116,7 +117,7 @@ def pillar_exact(tgt, delimiter=data.DELIMITER):
 
         pushsalt run '*' match.pillar_exact 'role:web'
     """
-    return data.subdict_match(__pillar__, tgt, delimiter, exact_match=True)
+    return values.subdict_match(__pillar__, tgt, delimiter, exact_match=True)
 
 
 def compound(tgt, minion_id=None):
@@ -158,6 +159,19 @@ def nodegroup(tgt, nodegroups=None, minion_id=None):
     return _ask("nodegroup", tgt, minion_id)
 
 
+def data(tgt):
+    """
+    Return False: there is no data store on a target
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' match.data 'spam:eggs'
+    """
+    return False
+
+
 def filter_by(lookup, tgt_type="compound", minion_id=None, merge=None, merge_lists=False, default="default"):
     """
     Return the value of the first key that matches the target, of ``default`` if none does
@@ -168,17 +182,33 @@ def filter_by(lookup, tgt_type="compound", minion_id=None, merge=None, merge_lis
 
         pushsalt run '*' match.filter_by '{web*: [a], db*: [b]}'
     """
-    from thin.exceptions import SaltException
-    from thin.utils import dictupdate
+    return link.ask("match.filter_by", [lookup, tgt_type, minion_id, merge, merge_lists, default])
 
-    for key in lookup:
-        if __salt__["match.%s" % tgt_type](*([key] if minion_id is None else [key, minion_id])):
-            if merge:
-                if not isinstance(merge, dict):
-                    raise SaltException("filter_by merge argument must be a dictionary.")
-                return merge if lookup[key] is None else dictupdate.update(lookup[key], merge, merge_lists=merge_lists)
-            return lookup[key]
-    return lookup.get(default)
+
+def search_by(lookup, tgt_type="compound", minion_id=None):
+    """
+    Return the keys whose lists of expressions have one that matches the target; None for none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' match.search_by '{web: [G@os:Debian], db: [node2]}'
+    """
+    return link.ask("match.search_by", [lookup, tgt_type, minion_id])
+
+
+def ifelse(*args, **kwargs):
+    """
+    Return the value behind the first expression that matches the target; the last argument when none does
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' match.ifelse 'foo*' 'Foo!' 'bar*' 'Bar!' neither
+    """
+    return link.ask("match.ifelse", args, kwargs)
 
 
 def _id(minion_id):
@@ -186,6 +216,4 @@ def _id(minion_id):
 
 
 def _ask(matcher, tgt, minion_id=None):
-    from thin import link
-
     return bool(link.ask("match.%s" % matcher, [tgt], {} if minion_id is None else {"minion_id": minion_id}))

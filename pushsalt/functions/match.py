@@ -1,0 +1,115 @@
+"""Salt's ``match`` functions that need every matcher; the simple ones are in ``thin/modules/match.py``, for both sides.
+
+They say whether an expression means this target, by its live grains and its pillar. ``minion_id`` puts another id in
+the place of the target's own; grains and pillar stay. An expression that cannot be understood matches nothing, and is
+logged. Salt: ``salt/modules/match.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError, UsageError
+from pushsalt.targeting import Subject, matches
+from thin.loader import LazyDict
+from thin.utils import dictupdate
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+log = logging.getLogger(__name__)
+
+_DEFAULT = "SALT_IFELSE_FUNCTION_DEFAULT"
+_NOTHING = "SALT_IFELSE_MATCH_NOTHING"
+
+
+def compound(minion: Minion, tgt: Any, minion_id: Any = None) -> bool:
+    """Whether a compound expression means the target."""
+    return _matches(minion, "compound", tgt, minion_id)
+
+
+def ipcidr(minion: Minion, tgt: Any) -> bool:
+    """Whether the target has this address, or one in this network."""
+    return _matches(minion, "ipcidr", tgt, None)
+
+
+def nodegroup(minion: Minion, tgt: Any, nodegroups: Any = None, minion_id: Any = None) -> bool:
+    """Whether the target is in a nodegroup of the configuration."""
+    return _matches(minion, "compound", f"N@{tgt}", minion_id)
+
+
+def data(minion: Minion, tgt: Any) -> bool:
+    """False: there is no data store on a target."""
+    return False
+
+
+def filter_by(
+    minion: Minion,
+    lookup: Mapping[Any, Any],
+    tgt_type: str = "compound",
+    minion_id: Any = None,
+    merge: Any = None,
+    merge_lists: bool = False,
+    default: Any = "default",
+) -> Any:
+    """The value of the first key that matches, with ``merge`` over it; of ``default`` when none does."""
+    for key, value in lookup.items():
+        if not _matches(minion, tgt_type, key, minion_id or None):
+            continue
+        if not merge:
+            return value
+        if not isinstance(merge, Mapping):
+            raise _refuse("filter_by merge argument must be a dictionary.", "give a mapping, or none")
+        if value is None:
+            return merge
+        return dictupdate.update(copy.deepcopy(value), copy.deepcopy(merge), merge_lists=merge_lists)
+    return lookup.get(default)
+
+
+def search_by(
+    minion: Minion, lookup: Mapping[Any, Any], tgt_type: str = "compound", minion_id: Any = None
+) -> list[Any] | None:
+    """The keys whose lists have an expression that matches, once for each that does; None for none."""
+    found = [
+        key
+        for key, expressions in lookup.items()
+        for expression in expressions
+        if _matches(minion, tgt_type, expression, minion_id or None)
+    ]
+    return found or None
+
+
+def ifelse(
+    minion: Minion,
+    *args: Any,
+    tgt_type: str = "compound",
+    minion_id: Any = None,
+    merge: Any = None,
+    merge_lists: bool = False,
+) -> Any:
+    """Of ``expression, value, expression, value, ..., default``: the value behind the first that matches."""
+    if len(args) % 2 == 0:
+        raise _refuse(
+            "The ifelse function must have an odd number of arguments!", "pairs of expression and value, then a default"
+        )
+    always = {True: "*", False: _NOTHING}
+    keys = [always[key] if isinstance(key, bool) else key for key in args[:-1:2]]
+    lookup = {**dict(zip(keys, args[1::2], strict=True)), _DEFAULT: args[-1]}
+    return filter_by(minion, lookup, tgt_type, minion_id, merge if keys else None, merge_lists, _DEFAULT)
+
+
+def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
+    name = minion.id if minion_id is None else str(minion_id)
+    pillar = minion.pillar if "pillar" in minion.__dict__ else LazyDict(lambda: minion.pillar)
+    try:
+        return matches(tgt, tgt_type, Subject(name, minion.grains, pillar))
+    except UsageError as exc:
+        log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)
+        return False
+
+
+def _refuse(text: str, hint: str) -> FunctionError:
+    return FunctionError("exception", text, hint, "SaltException")
