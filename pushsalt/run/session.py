@@ -31,7 +31,7 @@ CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 #: Questions that may wait for their answer at once; a sound worker asks few at a time.
 QUESTION_LIMIT = 64
-QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask"})
+QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask", "module"})
 EVENTS = frozenset({"start", "state", "log"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -50,6 +50,7 @@ class Start:
     """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
 
     ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
+    ``custom`` is the index of the users' own modules; see thin/custom.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Start:
     deadline: float | None = None
     log_level: str = "warning"
     clean: bool = False
+    custom: Mapping[str, Any] = field(default_factory=dict)
 
     def parameters(self) -> dict[str, object]:
         """What the supervisor gets of it; see thin/__main__.py."""
@@ -183,7 +185,7 @@ class Session:
             return
         init = {
             "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
-            "want_grains": start.want_grains, "log_level": start.log_level,
+            "want_grains": start.want_grains, "log_level": start.log_level, "custom": dict(start.custom),
         }  # fmt: skip
         self._write(program + b"".join([_frame(init), *(self._prepared(message) for message in first)]))
         await self._ready
@@ -275,7 +277,11 @@ class Session:
                         self._heard(data)
                 self._frames.feed(data)
                 for kind, payload in self._frames:
-                    self._take(kind, payload)
+                    try:
+                        self._take(kind, payload)
+                    except (TypeError, KeyError, AttributeError) as exc:
+                        log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
+                        raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
         except ValueError as exc:
             hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
             self._fail(TargetError("protocol_error", f"{self.target.id}: {exc}", hint))
