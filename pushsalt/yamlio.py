@@ -71,7 +71,7 @@ def load_yaml(text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML) -
 
     ``path`` names the source in errors. Raises YamlError.
     """
-    return _Builder(text, path, libyaml=libyaml).document()
+    return YamlBuilder(text, path, libyaml=libyaml).document()
 
 
 def load_yaml_with_lines(
@@ -81,7 +81,7 @@ def load_yaml_with_lines(
 
     ``()`` is the line where the document's value begins.
     """
-    builder = _Builder(text, path, libyaml=libyaml)
+    builder = YamlBuilder(text, path, libyaml=libyaml)
     data = builder.document()
     lines: dict[KeyPath, int] = {}
     if builder.root_line is not None:
@@ -166,7 +166,12 @@ class _Problem(Exception):
         self.related = related
 
 
-class _Builder:
+class YamlBuilder:
+    """Data from parser events. ``scalar``, ``sequence`` and ``mapping`` make the values: dialects override them."""
+
+    #: whether pairs that ``<<`` brings stay where the mapping has the same key itself
+    keeps_merged = False
+
     def __init__(self, text: str, path: str, *, libyaml: bool) -> None:
         self.text = str(text)  # PyYAML would read from a str that can be read from
         self.path = path
@@ -209,7 +214,7 @@ class _Builder:
                 if key_position and tag in (_MERGE, _VALUE):
                     value = raw
                 else:
-                    value = self._scalar(tag, raw, event.start_mark)
+                    value = self.scalar(tag, raw, event.start_mark)
                 if event.anchor is not None:
                     self._open_anchor(event.anchor, event.start_mark)
                     self._anchors[event.anchor] = _Anchored(value, tag, raw, None, 1)
@@ -287,23 +292,31 @@ class _Builder:
 
     def _sequence(self, frame: _Frame) -> tuple[Any, Any]:
         assert frame.items is not None
-        value: Any = frame.items
-        self.lines[id(value)] = dict(enumerate(frame.item_lines))
-        name = frame.tag.removeprefix(_TAG)
-        if name in ("omap", "pairs"):
-            pairs: list[tuple[Any, Any]] = []
-            for item in value:
-                if not isinstance(item, dict) or len(item) != 1:
-                    raise _Problem("expected a list of mappings with one key each", frame.mark)
-                pairs.extend(item.items())
-            value = dict(pairs) if name == "omap" else pairs
-        elif name != "seq":
-            raise _Problem(_unknown_tag(frame.tag), frame.mark)
+        value = self.sequence(frame.tag, frame.items, frame.mark)
+        if isinstance(value, list):
+            self.lines[id(value)] = dict(enumerate(frame.item_lines))
         return value, frame.merges
 
+    def sequence(self, tag: str, items: list[Any], mark: _Mark) -> Any:
+        """The value of a list. Raises ``problem``."""
+        name = tag.removeprefix(_TAG)
+        if name in ("omap", "pairs"):
+            pairs: list[tuple[Any, Any]] = []
+            for item in items:
+                if not isinstance(item, dict) or len(item) != 1:
+                    raise _Problem("expected a list of mappings with one key each", mark)
+                pairs.extend(item.items())
+            return dict(pairs) if name == "omap" else pairs
+        if name != "seq":
+            raise _Problem(_unknown_tag(tag), mark)
+        return items
+
     def _mapping(self, frame: _Frame) -> tuple[Any, list[_Pair]]:
-        assert frame.pairs is not None
         pairs = self._flatten(frame)
+        return self.mapping(frame.tag, pairs, frame.mark), pairs
+
+    def mapping(self, tag: str, pairs: list[_Pair], mark: _Mark) -> Any:
+        """The value of a mapping, with ``lines`` of its keys noted. Raises ``problem``."""
         data: dict[Any, Any] = {}
         lines: dict[Hashable, int] = {}
         for pair in pairs:
@@ -312,13 +325,13 @@ class _Builder:
                 raise _Problem(f"found conflicting ID {str(pair.key)!r}", pair.key_mark, first)
             data[pair.key] = pair.value
             lines[pair.key] = pair.key_mark.line + 1
-        name = frame.tag.removeprefix(_TAG)
+        name = tag.removeprefix(_TAG)
         if name == "set":
-            return set(data), pairs
+            return set(data)
         if name not in ("map", "omap"):
-            raise _Problem(_unknown_tag(frame.tag), frame.mark)
+            raise _Problem(_unknown_tag(tag), mark)
         self.lines[id(data)] = lines
-        return data, pairs
+        return data
 
     def _flatten(self, frame: _Frame) -> list[_Pair]:
         """The pairs of a mapping with ``<<`` replaced by what it merges; the mapping's own keys win."""
@@ -341,12 +354,13 @@ class _Builder:
                 if not isinstance(source, list) or not all(isinstance(item, _Pair) for item in source):
                     raise _Problem("expected a mapping for merging", pair.key_mark)
                 merged.extend(source)
-        if not merged:
-            return own
+        if not merged or self.keeps_merged:
+            return merged + own
         existing = {pair.raw for pair in own}
         return [pair for pair in merged if pair.raw not in existing] + own
 
-    def _scalar(self, tag: str, text: str, mark: _Mark) -> Any:
+    def scalar(self, tag: str, text: str, mark: _Mark) -> Any:
+        """The value of a scalar. Raises ``problem``."""
         if tag == _STR:
             return text
         construct = _SCALARS.get(tag)
@@ -356,6 +370,18 @@ class _Builder:
             return construct(text)
         except (ValueError, LookupError, binascii.Error) as exc:
             raise _Problem(f"{text!r} is no {tag.removeprefix(_TAG)}: {exc}", mark) from None
+
+    # for dialects
+
+    @staticmethod
+    def implicit_tag(text: str) -> str:
+        """The tag of a plain scalar."""
+        return _implicit_tag(text)
+
+    @staticmethod
+    def problem(words: str, mark: _Mark) -> Exception:
+        """What is raised for a value that cannot be; it becomes a YamlError."""
+        return _Problem(words, mark)
 
     # errors
 

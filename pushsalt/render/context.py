@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 #: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
 ALIASES = {"cmd.run": "cmd.shell"}
@@ -27,6 +27,23 @@ class FileSource(Protocol):
     def find(self, path: str, saltenv: str) -> FoundFile | None: ...
 
 
+class Completed(NamedTuple):
+    """How an outside program ended: its exit code and all that it wrote."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+class RunProgram(Protocol):
+    """Runs a program of the controller (gpg, an ext_pillar's command): no shell, ``input`` on its standard input.
+
+    Raises OSError when it cannot be started, TimeoutError when it does not end.
+    """
+
+    def __call__(self, argv: Sequence[str], *, input: bytes = b"") -> Completed: ...
+
+
 @dataclass(frozen=True)
 class RenderContext:
     """One target, as its templates see it.
@@ -34,6 +51,8 @@ class RenderContext:
     ``salt`` maps names like ``grains.get`` to functions; it decides where they run and notices that they ran.
     ``fileserver`` gives what templates import (pillar templates: a file server over ``pillar_roots``).
     ``extra`` holds more names for templates (``proxy`` …).
+    ``run`` runs outside programs, None where that is out of place. ``kept`` is what renderers remember from one SLS of
+    this target to the next.
     """
 
     id: str
@@ -43,6 +62,8 @@ class RenderContext:
     salt: Mapping[str, Callable[..., Any]]
     fileserver: FileSource | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    run: RunProgram | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def names(self, saltenv: str) -> dict[str, Any]:
         """The names that every template of this target has, whatever its language."""
@@ -55,6 +76,13 @@ class RenderContext:
             "proxy": {},
             **self.extra,
         }
+
+    def template_names(
+        self, *, saltenv: str, sls: str, path: str, variables: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """All names of one template: ``names``, those of the SLS it is or belongs to, and ``variables``, which win."""
+        names = self.names(saltenv) | ({"sls": sls} if sls else {}) | dict(variables or {})
+        return sls_names(path, str(names["sls"])) | names if "sls" in names else names
 
     def dunders(self, saltenv: str, sls: str) -> dict[str, Any]:
         """The names that Python code written for Salt expects as module globals."""

@@ -25,7 +25,7 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import RenderError, TargetError
-from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule, sls_names
+from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
@@ -272,9 +272,7 @@ def render_jinja(
     Raises SourceError with the place; TargetError when a call could not reach the target.
     """
     body, header = split_header(text)
-    names = context.names(saltenv) | ({"sls": sls} if sls else {}) | dict(variables or {})
-    if "sls" in names:
-        names = sls_names(path, str(names["sls"])) | names
+    names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=variables)
     name = str(names.get("tplfile") or path)
     sources = Sources(name, path, text, 0 if header is None else 1)
     try:

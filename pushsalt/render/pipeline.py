@@ -6,8 +6,8 @@ Salt: salt.template.compile_template, salt.utils.templates.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -18,7 +18,7 @@ from pushsalt.errors import ConfigError, PushsaltError, RenderError
 from pushsalt.render.context import FoundFile, RenderContext
 from pushsalt.render.problems import SourceError, python_chain, reason, render_error, source_text
 from pushsalt.render.renderers import Renderer
-from pushsalt.render.source import Origin, StageText, as_text
+from pushsalt.render.source import Origin, StageText, WrongInput, as_content
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 log = logging.getLogger(__name__)
@@ -88,8 +88,8 @@ def compile_source(
         default_renderer=default_renderer,
         variables=variables,
     )
-    if isinstance(source.data, str):
-        problem = "the last renderer gives text: one that gives data must follow, such as '| yaml'"
+    if isinstance(source.data, str | bytes):
+        problem = f"the last renderer, {source.last!r}, gives text: one that gives data must follow, such as '| yaml'"
         raise render_error(SourceError(problem), path=path, sls=sls, saltenv=saltenv)
     return source
 
@@ -145,6 +145,25 @@ def render_text(
     return str(result)
 
 
+def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> Any:
+    """A pillar value in plain: the option ``decrypt_pillar``. Salt: salt.utils.crypt.decrypt.
+
+    ``renderer`` must be one of ``decrypt_pillar_renderers``; None is ``decrypt_pillar_default``. Raises RenderError.
+    """
+    name = renderer or str(context.opts.get("decrypt_pillar_default") or "gpg")
+    valid = list(context.opts.get("decrypt_pillar_renderers") or ["gpg"])
+    if name not in valid:
+        raise RenderError(
+            f"'{name}' is not a valid decryption renderer. Valid choices are: {', '.join(map(str, valid))}",
+            "decrypt_pillar_renderers in the configuration lists what may be used",
+        )
+    try:
+        plain = _Call("", "", "base", context, {}).stage(Stage(name), value, translate_newlines=True)
+    except SourceError as exc:
+        raise RenderError(exc.problem, exc.hint) from None
+    return str(plain) if isinstance(plain, str) else plain
+
+
 def parse_pipe(pipe: str) -> list[Stage]:
     """The stages of ``jinja | yaml``, ``mako -x | json`` or an old name such as ``yaml_jinja``."""
     pipe = OLD_NAMES.get(pipe.strip(), pipe)
@@ -175,8 +194,12 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     try:
         renderer: Any = plugins.load("renderers", name)
     except ModuleNotFoundError as exc:
-        raise SourceError(f"The renderer {name!r} needs the Python package {exc.name!r}") from None
+        package = str(exc.name).split(".")[0]
+        problem = f"The renderer {name!r} needs the Python package {package!r}, which is not installed here"
+        raise SourceError(problem, hint=f"pip install 'pushsalt[{name}]'") from None
     except ConfigError as exc:
+        if "cannot be loaded" in exc.message:
+            raise SourceError(exc.message, hint=exc.hint) from None
         raise SourceError(f"The renderer {name!r} is not available", hint=exc.hint) from None
     found: Renderer = renderer
     return found
@@ -203,10 +226,11 @@ def _compiled(text: str, path: str) -> CodeType:
 
 @dataclass(frozen=True)
 class RenderedSource:
-    """``data``, and the line of the source where each of its top keys was written."""
+    """``data``, the line of the source where each of its top keys was written, and the renderer that was the last."""
 
     data: Any
     lines: Lines
+    last: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,36 +282,81 @@ class _Call:
     def run(self, text: str, stages: list[Stage]) -> RenderedSource:
         data: Any = StageText(text, lambda line, column: Origin(self.path, line, text))
         before: Any = None
+        previous = ""
         for stage in stages:
-            before, data = data, self.stage(stage, data)
+            before, data = data, self.stage(stage, data, previous)
+            previous = stage.name
         if isinstance(data, str):
-            return RenderedSource(str(data), Lines(None, self.path))
-        yaml_text = before if stages[-1].name == "yaml" and isinstance(before, StageText) else None
-        return RenderedSource(data, Lines(yaml_text, self.path))
+            return RenderedSource(str(data), Lines(None, self.path), previous)
+        yaml_text = before if previous == "yaml" and isinstance(before, StageText) else None
+        return RenderedSource(data, Lines(yaml_text, self.path), previous)
 
-    def stage(self, stage: Stage, data: Any) -> Any:
-        """What one renderer makes of ``data``. Raises SourceError with a place in a source file, where it is known."""
+    def stage(self, stage: Stage, data: Any, previous: str = "", **more: Any) -> Any:
+        """What one renderer makes of ``data``, which the renderer ``previous`` gave ('': it is the source).
+
+        ``more`` are further keywords for it.
+
+        Raises SourceError with a place in a source file, where it is known.
+        """
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
         keywords: dict[str, Any] = {
             "tmplpath": self.path,
             "render_context": self.context,
+            "renderers": RenderFunctions(self),
             "argline": stage.argline,
             "context": dict(self.variables),
+            **more,
         }
         try:
             result = renderer.render(data, self.saltenv, self.sls, **keywords)
+            if not isinstance(result, str) and hasattr(result, "read"):
+                result = as_content(result)
         except YamlError as exc:
             raise _behind(exc, data) from None
         except (SourceError, PushsaltError):
             raise
+        except WrongInput as exc:
+            giver = f"the renderer {previous!r} before it" if previous else "the source"
+            problem = f"the renderer {stage.name!r} needs {exc.needs}, and {giver} gives {exc.given}"
+            raise SourceError(problem, hint="change the order of the renderers in the first line") from None
         except Exception as exc:  # a user's renderer may raise anything
             problem = f"the renderer {stage.name!r} failed: {type(exc).__name__}: {reason(exc)}"
-            if not isinstance(data, str):
-                problem = f"the renderer {stage.name!r} cannot take what came before it: {reason(exc)}"
+            if previous and not isinstance(data, str):
+                problem = (
+                    f"the renderer {stage.name!r} cannot take what {previous!r} before it gives "
+                    f"({type(data).__name__}): {type(exc).__name__}: {reason(exc)}"
+                )
             raise SourceError(problem) from None
-        if not isinstance(result, str) and hasattr(result, "read"):
-            result = as_text(result)
         return StageText(result) if isinstance(result, str) and not isinstance(result, StageText) else result
+
+
+@dataclass(frozen=True, eq=False)
+class RenderFunctions(Mapping[str, Callable[..., Any]]):
+    """Name of a renderer -> its function: the keyword ``renderers`` that Salt's renderers have. KeyError without it.
+
+    Problems in what such a function is given are SourceErrors already, with their places.
+    """
+
+    _call: _Call
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if name not in self._names():
+            raise KeyError(name)
+
+        def function(data: Any, saltenv: str = "base", sls: str = "", argline: str = "", **kwargs: Any) -> Any:
+            call = replace(self._call, saltenv=saltenv, sls=sls, variables=kwargs.get("context") or {})
+            return call.stage(Stage(name, argline), data)
+
+        return function
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        return plugins.names("renderers", plugins.folders("renderers", self._call.context.opts))
 
 
 def _behind(exc: YamlError, data: Any) -> SourceError:

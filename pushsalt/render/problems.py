@@ -86,6 +86,18 @@ def with_function(problem: str, exc: BaseException) -> str:
     return f"{problem} (raised by the function {function})" if function and function not in problem else problem
 
 
+def raised_in_template(exc: Exception, chain: Sequence[Origin]) -> Exception:
+    """What a template's own Python raised as SourceError, or as TargetError where it is about the target."""
+    match exc:
+        case TargetError():
+            return TargetError(exc.kind, at_place(exc, chain), exc.hint)
+        case SourceError():
+            return SourceError(exc.problem, [*exc.chain, *chain], exc.hint, exc.rendered)
+        case _:
+            hint = exc.hint if isinstance(exc, FunctionError) else ""
+            return SourceError(with_function(f"{type(exc).__name__}: {reason(exc)}", exc), chain, hint)
+
+
 def source_text(found: FoundFile) -> str:
     """The text of a source file. Raises SourceError when it is not UTF-8."""
     data = found.read()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -25,31 +26,82 @@ class Origin:
 
 
 class StageText(str):
-    """Text between two renderers. A renderer may treat it as text or read it like a file: Salt's do both."""
+    """Text between two renderers. A renderer may treat it as text or read it like a file: Salt's do both.
 
-    __slots__ = ("origin",)
+    Going through it gives lines, as with a file.
+    """
+
+    __slots__ = ("_file", "origin")
 
     #: (line, column) of this text, from 1 -> where that was written, or None
     origin: Callable[[int, int], Origin | None] | None
+    _file: io.StringIO | None
 
     def __new__(cls, text: str, origin: Callable[[int, int], Origin | None] | None = None) -> StageText:
         self = super().__new__(cls, text)
         self.origin = origin
+        self._file = None
         return self
 
-    def read(self) -> str:
+    @property
+    def _stream(self) -> io.StringIO:
+        if self._file is None:
+            self._file = io.StringIO(str(self))
+        return self._file
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._stream)
+
+    def read(self, size: int = -1) -> str:
+        return self._stream.read(size)
+
+    def readline(self, size: int = -1) -> str:
+        return self._stream.readline(size)
+
+    def readlines(self, hint: int = -1) -> list[str]:
+        return self._stream.readlines(hint)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def getvalue(self) -> str:
         return str(self)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class WrongInput(TypeError):
+    """A renderer was given what it cannot take. ``needs`` says what it takes, in words."""
+
+    def __init__(self, needs: str, data: object) -> None:
+        self.needs = needs
+        self.given = "text" if isinstance(data, str) else f"data ({type(data).__name__})"
+        super().__init__(f"expected {needs}, not {self.given}")
 
 
 def as_text(data: object) -> str:
-    """The text of what a renderer was given: a text, or something to read it from."""
+    """The text of what a renderer was given: a text, or something to read it from. Raises WrongInput."""
+    content = as_content(data)
+    return content if isinstance(content, str) else content.decode()
+
+
+def as_content(data: object) -> str | bytes:
+    """As ``as_text``, but bytes stay bytes."""
     if isinstance(data, str):
         return str(data)
+    if isinstance(data, bytes | bytearray):
+        return bytes(data)
     read = getattr(data, "read", None)
     if read is None:
-        raise TypeError(f"expected text, not {type(data).__name__}")
+        raise WrongInput("text", data)
+    if hasattr(data, "seek"):
+        data.seek(0)
     content = read()
-    return content if isinstance(content, str) else bytes(content).decode()
+    return str(content) if isinstance(content, str) else bytes(content)
 
 
 class OutputMap:

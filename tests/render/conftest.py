@@ -10,6 +10,7 @@ import pytest
 
 from pushsalt.fileserver import FileServer
 from pushsalt.render import RenderContext, compile_template
+from pushsalt.render.context import RunProgram
 
 
 class Tree:
@@ -21,6 +22,7 @@ class Tree:
         self.salt: dict[str, Callable[..., Any]] = {}
         self.grains: dict[str, Any] = {"os": "Debian"}
         self.pillar: dict[str, Any] = {"port": 80}
+        self.run: RunProgram | None = None
 
     def write(self, path: str, text: str) -> Path:
         file = self.root / path
@@ -30,13 +32,17 @@ class Tree:
 
     @property
     def context(self) -> RenderContext:
-        return RenderContext("web1", self.opts, self.grains, self.pillar, self.salt, FileServer(self.opts))
+        return RenderContext(
+            "web1", self.opts, self.grains, self.pillar, self.salt, FileServer(self.opts), run=self.run
+        )
 
-    def render(self, sls: str, **variables: Any) -> Any:
+    def render(self, sls: str, context: RenderContext | None = None, **variables: Any) -> Any:
         found = FileServer(self.opts).sls_path(sls)
         assert found is not None, sls
         text = found.file.read().decode()
-        return compile_template(text, path=found.file.path, sls=sls, saltenv="base", context=self.context, **variables)
+        return compile_template(
+            text, path=found.file.path, sls=sls, saltenv="base", context=context or self.context, **variables
+        )
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ def test_rendered_line_is_shown_where_it_differs(tree):
     [
         ("#!jinja|nope", "The renderer 'nope' is not available"),
         ("#!../evil", "is not available"),
-        ("#!jinja", "the last renderer gives text"),
-        ("#!yaml|jinja", "the renderer 'jinja' cannot take what came before it"),
+        ("#!jinja", "the last renderer, 'jinja', gives text"),
+        ("#!yaml|jinja", "the renderer 'jinja' needs text, and the renderer 'yaml' before it gives data (dict)"),
         ("#!jinja -x | yaml", "Unknown renderer option: -x"),
     ],
 )

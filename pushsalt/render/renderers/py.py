@@ -6,9 +6,8 @@ from functools import lru_cache
 from types import CodeType, ModuleType
 from typing import Any
 
-from pushsalt.errors import FunctionError, TargetError
 from pushsalt.render.context import RenderContext
-from pushsalt.render.problems import SourceError, at_place, python_chain, reason, with_function
+from pushsalt.render.problems import SourceError, python_chain, raised_in_template
 from pushsalt.render.source import Origin, as_text
 
 
@@ -37,12 +36,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         return module.run()
     except SyntaxError as exc:
         raise SourceError(f"Python: {exc.msg}", [Origin(path, exc.lineno or 1, text)]) from None
-    except TargetError as exc:
-        raise TargetError(exc.kind, at_place(exc, python_chain(exc.__traceback__, path, text)), exc.hint) from None
     except Exception as exc:
-        chain = python_chain(exc.__traceback__, path, text)
-        hint = exc.hint if isinstance(exc, FunctionError) else ""
-        if not chain and isinstance(exc, AttributeError) and not hasattr(module, "run"):
+        if isinstance(exc, AttributeError) and not hasattr(module, "run"):
             raise SourceError("a #!py file needs a function run()", [Origin(path, 1, text)]) from None
-        problem = with_function(f"{type(exc).__name__}: {reason(exc)}", exc)
-        raise SourceError(problem, chain, hint) from None
+        raise raised_in_template(exc, python_chain(exc.__traceback__, path, text)) from None

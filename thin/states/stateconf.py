@@ -1,0 +1,16 @@
+"""States that do nothing and hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
+
+__func_alias__ = {"set_": "set"}
+
+
+def set_(name, **kwargs):
+    """
+    Hold values, which the renderer takes from the SLS
+
+    name
+        Not used.
+    """
+    return {"name": name, "result": True, "changes": {}, "comment": ""}
+
+
+context = set_
