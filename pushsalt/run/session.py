@@ -241,7 +241,14 @@ class Session:
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
         self._number += 1
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._pending[self._number] = future
+        trouble = self._trouble
+        if trouble is None and self._reader.done():
+            trouble = TargetError("connection_lost", f"{self.target.id}: the channel was closed", "look at the target")
+        if trouble is not None:  # nobody is left who could answer
+            future.set_exception(trouble)
+            future.exception()
+        else:
+            self._pending[self._number] = future
         return self._number, future
 
     async def _ask(self, message: Message) -> Any:
