@@ -1,0 +1,204 @@
+"""A hostile target cannot harm the controller, whatever it sends: nothing of it is run, shown raw, or waited for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.beds import hostile
+from tests.beds.project import Done, Project
+
+NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m[bold red]x[/bold red] {{ 7 * 7 }} \u202egnp.exe\r\x00\x7f \udcff"
+
+
+Frames = list[Any]
+
+
+class Fleet(Project):
+    """A project whose targets are all hostile, each sending frames of its own, but for ``well``."""
+
+    def __init__(self, folder: Path, frames: dict[str, Frames]) -> None:
+        hosts: dict[str, Any] = {"well": {"transport": "local"}}
+        for id, told in frames.items():
+            place = folder / "evil" / id
+            place.mkdir(parents=True)
+            (place / "frames").write_text(json.dumps(told))
+            python = place / "python"
+            python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{hostile.__file__}" "{place}/frames" "$5" "$6"\n')
+            python.chmod(0o755)
+            hosts[id] = {"transport": "local", "python": str(python)}
+        super().__init__(folder, hosts)
+        self.evil = folder / "evil"
+
+    def heard(self, id: str) -> str:
+        return (self.evil / id / "frames.heard").read_text()
+
+
+def message(**fields: Any) -> list[str]:
+    return ["M", repr(fields)]
+
+
+def answer(expression: str) -> list[str]:
+    return ["M", f"{{'k': 'ret', 're': 1, 'ret': {expression}}}"]
+
+
+@pytest.fixture(scope="module")
+def returned(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    text = NASTY.encode("utf-8", "surrogateescape")
+    decoded = NASTY.encode("utf-8", "replace").decode()
+    return Fleet(
+        tmp_path_factory.mktemp("returned"),
+        {
+            "value": [answer(f"{{{text!r}: [{text!r}], 'x': raw('ff00'), 1: nan, 2.5: inf, None: -inf}}")],
+            "error": [message(k="exc", re=1, type=decoded, message=decoded, tb=decoded, known=True)],
+            "unknown": [message(k="exc", re=1, type=decoded, message=decoded, known=False, nearest=[decoded] * 9)],
+            "logs": [message(k="log", level="error", text=decoded), ["S", repr(text)], answer("True")],
+            "stays": [answer("'done'"), "STAY"],
+        },
+    )
+
+
+@pytest.mark.parametrize("out", ["rich", "json", "ndjson", "yaml"])
+def test_what_it_returns_is_data(returned: Fleet, out: str) -> None:
+    done = returned.run("-l", "debug", "run", "--out", out, "*", "test.ping")
+    assert done.code == 2
+    for text in (done.out, done.err):
+        assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in text.replace("\n", "")), repr(text)
+    assert "{{ 7 * 7 }}" in done.out and "[bold red]" in done.out
+    if out == "rich":
+        assert "\u202e" not in done.out + done.err
+    if out == "json":
+        assert done.data["well"] is True and done.data["stays"] == "done"
+        assert done.error("error")["kind"] == "exception" and done.error("unknown")["kind"] == "unknown_function"
+
+
+#: id -> frames, kind
+NONSENSE: dict[str, tuple[Frames, str]] = {
+    "empty": ([["M", "b''"]], "protocol_error"),
+    "no-msgpack": ([["M", "raw('c1')"]], "protocol_error"),
+    "huge-map": ([["M", "raw('dfffffffff')"]], "protocol_error"),
+    "deep": ([["M", "deep(5000)"]], "protocol_error"),
+    "a-list": ([["M", "[1, 2]"]], "protocol_error"),
+    "kind-is-a-list": ([["M", "{'k': ['list']}"]], "protocol_error"),
+    "kind-is-a-map": ([["M", "{'k': {}, 're': {}}"]], "protocol_error"),
+    "digests": ([["M", "{'k': 'need', 'digests': 7}"]], "protocol_error"),
+    "no-tag": ([["M", "{'k': 'start'}"]], "protocol_error"),
+    "tag-is-a-map": ([["M", "{'k': 'state', 'tag': {}, 'ret': 7}"]], "protocol_error"),
+    "no-ret": ([["M", "{'k': 'log', 'level': {}, 'text': 7}"], ["M", "{'k': 'state', 'tag': 'x'}"]], "protocol_error"),
+    "nearest": ([["M", "{'k': 'exc', 're': 1, 'nearest': 7, 'known': False}"]], "protocol_error"),
+    "noise": ([["raw", "b'x' * 3000000"]], "protocol_error"),
+    "questions": ([["M", "{'k': 'file', 'url': 'salt://x', 'n': 1}"]] * 500, "protocol_error"),
+    "no-such-kind": ([["E", "b'kind=no_such_kind\\nmessage=%1b[31mx'"]], "bootstrap_failed"),
+    "no-kind": ([["E", "b''"]], "bootstrap_failed"),
+    "kind-of-ours": ([["E", "b'kind=internal'"]], "bootstrap_failed"),
+    "unheard-of": (
+        [["Z", "b'what'"], ["M", "{'k': 'unheard-of'}"], ["M", "{'k': 'ret', 're': 99, 'ret': 1}"], ["E", "b'kind=locked'"]],
+        "locked",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def nonsense(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    fleet = Fleet(tmp_path_factory.mktemp("nonsense"), {id: frames for id, (frames, _) in NONSENSE.items()})
+    return fleet.json("run", "*", "test.ping", "--concurrency", "6", "--timeout", "8")
+
+
+@pytest.mark.parametrize("id", NONSENSE)
+def test_frames_that_make_no_sense(nonsense: Done, id: str) -> None:
+    error = nonsense.error(id)
+    assert error["kind"] == NONSENSE[id][1], error
+    assert error["message"].isprintable() and error["message"].startswith(f"{id}: ")
+    assert nonsense.code == 3 and nonsense.data["well"] is True
+
+
+MARKER = "executed-by-the-controller"
+CODE = f"import os\ndef run():\n    open(os.path.expanduser('~/{MARKER}'), 'w').close()\n    return 'done'\n"
+#: what a target asks so that something of its choice runs here
+ATTACKS: dict[str, dict[str, Any]] = {
+    "py": {"k": "template", "text": CODE, "engine": "py"},
+    "pipe": {"k": "template", "text": CODE, "engine": "jinja|py"},
+    "renderer": {"k": "template", "text": f"{{{{ salt['slsutil.renderer'](string={CODE!r}, default_renderer='py') }}}}"},
+    "shebang": {"k": "template", "text": "{{ salt['slsutil.renderer'](string='#!py\\n' ~ %r) }}" % CODE},
+    "state": {"k": "template", "text": "{{ salt['state.template_str']('#!py\\n' ~ %r) }}" % CODE},
+    "derived": {"k": "template", "text": "{{ salt['state.template_str']('#!py\\n' ~ %r, test=True) }}" % CODE},
+    "override": {"k": "template", "text": "{{ salt['state.template_str']('#!py\\n' ~ %r, pillar={'a': 1}) }}" % CODE},
+    "file": {"k": "template", "url": "salt://a.py", "engine": "py"},
+    "tag": {"k": "template", "url": "salt://a.py", "engine": "py", "tag": "file_|-x_|-x_|-managed"},
+    "ask-renderer": {"k": "ask", "fun": "slsutil.renderer", "kwargs": {"string": CODE, "default_renderer": "py"}},
+    "ask-file": {"k": "ask", "fun": "slsutil.renderer", "kwargs": {"path": "salt://a.py", "default_renderer": "py"}},
+    "ask-text": {"k": "ask", "fun": "state.template_str", "args": ["#!py\n" + CODE]},
+    "ask-sls": {"k": "ask", "fun": "state.show_sls", "args": ["a"]},
+    "ask-system": {"k": "ask", "fun": "os.system", "args": [f"touch ~/{MARKER}"]},
+    "ask-dunder": {"k": "ask", "fun": "cp.__init__", "args": []},
+}
+URLS = (
+    "salt://../secret", "salt://a/../../secret", "salt:///etc/hostname", "salt://link", "salt://fifo", "/etc/hostname",
+    "file:///etc/hostname", "salt://a\0b", "salt://../../../../../../../etc/hostname", "salt://|../secret", ["x"], {}, 7, None,
+)  # fmt: skip
+PATHS = ("file", "tree", "template")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Done]:
+    """All questions in one run. The first of a target makes the controller ask for grains; each has its answer."""
+    grains = message(k="ret", re=2, ret={"id": "well"})
+
+    def conversation(questions: list[dict[str, Any]]) -> Frames:
+        first, *others = [message(n=number, **question) for number, question in enumerate(questions, 1)]
+        later = [step for question in others for step in (question, "WAIT")]
+        return ["WAIT", "WAIT", first, "WAIT", grains, "WAIT", *later, answer("'well'")]
+
+    frames = {id: conversation([question]) for id, question in ATTACKS.items()}
+    for kind in PATHS:
+        frames[kind] = conversation([{"k": kind, "url": url, "saltenv": "../..", "text": None} for url in URLS])
+    fleet = Fleet(tmp_path_factory.mktemp("asked"), frames)
+    fleet.files({"salt/a.py": CODE, "salt/a.sls": "#!py\n" + CODE, "secret": "the-secret"})
+    salt = fleet.folder / "salt"
+    (salt / "link").symlink_to("/etc/hostname")
+    os.mkfifo(salt / "fifo")
+    return fleet, fleet.json("run", "*", "test.ping", "--concurrency", "4", "--timeout", "40")
+
+
+def test_nothing_that_it_sends_is_run_on_the_controller(asked: tuple[Fleet, Done]) -> None:
+    fleet, done = asked
+    assert done.data == {"well": True, **dict.fromkeys((*ATTACKS, *PATHS), "well")}
+    assert not (fleet.home / MARKER).exists()
+    for id in ATTACKS:
+        assert "'answer'" in fleet.heard(id)
+
+
+@pytest.mark.parametrize("kind", PATHS)
+def test_only_files_of_the_roots_are_given(asked: tuple[Fleet, Done], kind: str) -> None:
+    fleet, _ = asked
+    if kind == "template":  # without a URL it is a text, and there is none
+        assert "'text': b''" in fleet.heard(kind)
+    answers = [line for line in fleet.heard(kind).splitlines() if "'k': 'answer'" in line]
+    assert len(answers) == len(URLS)
+    for url, line in zip(URLS, answers, strict=True):
+        assert url is None or "'missing': True" in line or "'error': " in line, (url, line)
+
+
+def test_its_grains_cannot_become_a_path_or_another_id(tmp_path: Path) -> None:
+    grains = message(k="ret", re=1, ret={"id": "../../well", "os": "../../../x", "nested": {1: [None]}})
+    fleet = Fleet(tmp_path, {"evil": ["WAIT", "WAIT", grains]})
+    fleet.write("salt/it.sls", "it:\n  test.nop:\n    - name: {{ grains['id'] }} {{ opts['id'] }}\n")
+    done = fleet.json("run", "evil", "state.show_low_sls", "it", "--timeout", "20")
+    assert done.data["evil"][0]["name"].endswith("evil")
+    assert not [path for path in fleet.cache.rglob("*") if "well" in path.name or path.name == "x"]
+
+
+@pytest.mark.parametrize("out", ["json", "rich"])
+def test_a_run_that_returns_nonsense_is_told(tmp_path: Path, out: str) -> None:
+    grains = message(k="ret", re=1, ret={"id": "evil"})
+    state = message(k="state", tag="other_|-x", ret={"result": "maybe", "changes": 7, "comment": [1]})
+    end = message(k="ret", re=2, ret={"states": 1})
+    fleet = Fleet(tmp_path, {"evil": ["WAIT", "WAIT", grains, "WAIT", state, end]})
+    fleet.write("salt/it.sls", "it:\n  test.nop: []\n")
+    done = fleet.run("apply", "--out", out, "*", "it", "--timeout", "20")
+    assert "well" in done.out
