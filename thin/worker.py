@@ -37,6 +37,7 @@ class Worker(object):
         self.controller = Controller(self.channel, self.blobs)
         self.loaders = None
         self.opts = {}
+        self._custom = None
         link.connect(self.controller)
 
     def close(self):
@@ -59,7 +60,13 @@ class Worker(object):
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         self._fixed_grains = message.get("grains") or {}
-        self.loaders = loader.Loaders(self.opts, runtime, grains=self._collect, pillar=self.controller.pillar)
+        if message.get("custom"):
+            from thin.custom import Custom
+
+            self._custom = Custom(message["custom"], self.controller.module)
+        overlays = {kind: [self._custom] for kind in ("modules", "states", "utils")} if self._custom else None
+        self.loaders = loader.Loaders(
+            self.opts, runtime, grains=self._collect, pillar=self.controller.pillar, overlays=overlays)
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
         ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": [],
@@ -148,13 +155,21 @@ class Worker(object):
     def _collect(self):
         from thin import grains
 
-        found = dict(grains.collect(dict(self.opts, grains=self._config_grains)))
+        found = dict(grains.collect(dict(self.opts, grains=self._config_grains), own=self._own_grains))
         if self.opts.get("grains_deep_merge"):
             from thin.utils import dictupdate
 
             return dictupdate.update(found, self._fixed_grains)
         found.update(self._fixed_grains)
         return found
+
+    def _own_grains(self, so_far):
+        if not self._custom:
+            return {}
+        from thin import custom
+
+        pack = {"__utils__": self.loaders.utils, "__context__": self.loaders.context}
+        return custom.grains(loader.Loader("grains", pack, self.opts, custom.Nothing(), [self._custom]), so_far)
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})

@@ -61,8 +61,7 @@ def _index(names: list[str], contents: dict[str, bytes]) -> bytes:
         stem = parts[2][:-3] if len(parts) == 3 else parts[2] if len(parts) == 4 and parts[3] == "__init__.py" else ""
         if stem and stem != "__init__":
             kinds.setdefault(parts[1], []).append((stem, contents[name].decode()))
-    # `thin.vendor` and `thin.utils` hold no Salt modules; their names do no harm, but nobody asks for them.
-    table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind not in ("vendor", "utils")}
+    table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind != "vendor"}
     return f'"""Made by pushsalt.bundle.pack."""\n\nINDEX = {pprint.pformat(table, width=120)}\n'.encode()
 
 

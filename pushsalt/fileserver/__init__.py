@@ -66,7 +66,8 @@ class Listing:
 class Backend(Protocol):
     """What a module of ``backends/`` has to make: ``backend(opts) -> Backend``.
 
-    Paths arrive clean: relative, normalized, never leading upwards.
+    Paths arrive clean: relative, normalized, never leading upwards. A backend may also have
+    ``list_folder(folder, saltenv)``, the paths of the files directly in a folder, if that takes it less than a listing.
     """
 
     def envs(self) -> list[str]: ...
@@ -134,6 +135,15 @@ class FileServer:
     def list_files(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         """Paths that begin with ``prefix``, sorted."""
         return _beginning(self._listing(saltenv).files, prefix)
+
+    def list_folder(self, folder: str, saltenv: str = "base") -> list[str]:
+        """The paths of the files directly in a folder, sorted. Walks no tree where a backend need not."""
+        found: set[str] = set()
+        for backend in self._backends if is_saltenv(saltenv) else ():
+            look = getattr(backend, "list_folder", None)
+            paths = look(folder, saltenv) if look else self.list_files(saltenv, f"{folder}/")
+            found.update(path for path in paths if posixpath.dirname(path) == folder)
+        return sorted(found)
 
     def list_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         return _beginning(self._listing(saltenv).dirs, prefix)

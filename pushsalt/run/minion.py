@@ -23,7 +23,7 @@ from pushsalt.model import Target
 from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.run.salt import TemplateFunctions, exists, shared
-from pushsalt.run.signatures import ShippedStates
+from pushsalt.run.signatures import KnownStates
 from pushsalt.run.trees import PillarTree, RenderedTree
 from pushsalt.targeting import Subject, matches
 from thin import runtime
@@ -31,6 +31,7 @@ from thin.loader import Loaders
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
+    from pushsalt.run.custom import CustomModules
     from pushsalt.run.job import JobOptions
     from pushsalt.run.project import Project
 
@@ -85,6 +86,15 @@ class Minion:
     @property
     def files(self) -> FileServer:
         return self.project.files
+
+    @property
+    def custom(self) -> CustomModules:
+        """The users' own modules, as this target's job has them."""
+        return self.project.custom(self.saltenv)
+
+    def has_custom(self, name: str) -> bool:
+        """Whether an execution function is of the users' own modules."""
+        return self.custom.has(name)
 
     def derive(
         self,
@@ -190,9 +200,9 @@ class Minion:
         own = function_named(name)
         if own is not None:
             function: Callable[..., Any] = lambda *a, **k: own(self, *a, **k)  # noqa: E731
-        elif name in shared():
+        elif name in shared() and not self.has_custom(name):
             function = self.shared(name)
-        elif exists(name):
+        elif exists(name) or self.has_custom(name):
             return self.remote(name, list(args), dict(kwargs))
         else:
             raise unknown_function(name)
@@ -243,7 +253,11 @@ class Minion:
     @cached_property
     def compiler(self) -> StateCompiler:
         return StateCompiler(
-            RenderedTree(self.files, self.context), self.opts, matcher=self.match, functions=ShippedStates(), check=True
+            RenderedTree(self.files, self.context),
+            self.opts,
+            matcher=self.match,
+            functions=KnownStates(self.custom),
+            check=True,
         )
 
     def match(self, expr: str, tgt_type: str) -> bool:
@@ -255,7 +269,7 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], ShippedStates(), Sources())).errors
+        return CompileResult(problems=check_chunks([chunk], KnownStates(self.custom), Sources())).errors
 
 
 def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:

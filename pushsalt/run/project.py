@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
+    from pushsalt.run.custom import CustomModules
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class Project:
     def __init__(self, config: Config, reporter: Reporter) -> None:
         self.config = config
         self.reporter = reporter
+        self._custom: dict[str, CustomModules] = {}
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
         for text in config.warnings:
             reporter.warning(None, text)
@@ -99,6 +101,14 @@ class Project:
         from pushsalt.cache.store import Bank
 
         return Bank(self.config.cache_dir, "requests")
+
+    def custom(self, saltenv: str) -> CustomModules:
+        """Users' own modules, for a job in this saltenv."""
+        if saltenv not in self._custom:
+            from pushsalt.run.custom import CustomModules
+
+            self._custom[saltenv] = CustomModules(self.files, self.config.opts, saltenv)
+        return self._custom[saltenv]
 
     @property
     def cache_dir(self) -> Path:

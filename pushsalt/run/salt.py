@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import Any, Protocol
 
 from pushsalt.functions import function_named
+from pushsalt.functions import modules as controller_modules
 from pushsalt.functions import names as controller_names
 from thin import runtime
 from thin.loader import ControllerFunctions, controller_functions
@@ -18,6 +19,8 @@ from thin.loader import ControllerFunctions, controller_functions
 
 class Answering(Protocol):
     """A target that answers for its templates: ``pushsalt.run.minion.Minion``."""
+
+    def has_custom(self, name: str) -> bool: ...
 
     def shared(self, name: str) -> Callable[..., Any]: ...
 
@@ -63,9 +66,10 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         own = function_named(name)
         if own is not None:
             return partial(own, self._minion)
-        if name in shared():
+        custom = self._minion.has_custom(name)
+        if name in shared() and not custom:
             return self._minion.shared(name)
-        if not exists(name):
+        if not custom and not exists(name):
             raise KeyError(name)
         return partial(self._ask, name)
 
@@ -74,7 +78,17 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         return self._minion.remote(name, list(args), kwargs)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (function_named(name) is not None or name in shared() or exists(name))
+        return isinstance(name, str) and (
+            function_named(name) is not None or name in shared() or exists(name) or self._minion.has_custom(name)
+        )
+
+    def has_module(self, module: str) -> bool:
+        """Whether a function ``module.…`` may be had, on some target at least."""
+        return (
+            module in controller_modules()
+            or module in runtime.virtual_index("modules")
+            or self._minion.has_custom(f"{module}.")
+        )
 
     def __iter__(self) -> Iterator[str]:
         yield from sorted({*controller_names(), *shared()})

@@ -3,47 +3,83 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec
 from thin import runtime
 
+if TYPE_CHECKING:
+    from pushsalt.run.custom import CustomModules
 
-class ShippedStates:
-    """The state functions of ``thin/states/``. One of several files (one virtual name) takes what any of them takes."""
+#: What is known of a function that is not written as one (bought in, or made at run time): anything may be given.
+ANYTHING = ArgSpec((), kwargs=True)
+
+
+class KnownStates:
+    """The state functions of ``thin/states/`` and the users' own, which come first.
+
+    One of several files (one virtual name) takes what any of them takes.
+    """
+
+    def __init__(self, custom: CustomModules | None = None) -> None:
+        self._custom = custom
 
     def spec(self, name: str) -> ArgSpec | None:
-        """The arguments of ``module.function``; None when no shipped file has it."""
+        """The arguments of ``module.function``; None when no file has it."""
         module, _, function = name.partition(".")
-        functions = _functions(module)
-        return functions.get(function) or functions.get(function + "_")
+        for one in self._custom.called("states", module) if self._custom else ():
+            found = _lookup(_defined(one.text), function)
+            if found or one.mentions(function):
+                return found or ANYTHING
+        return _lookup(_functions(module), function)
 
     def names(self) -> Iterable[str]:
-        """Every ``module.function``, sorted."""
+        """Every ``module.function``."""
+        for module, function in self._all():
+            if not function.startswith("_") and not function.startswith("mod_"):
+                yield f"{module}.{function.rstrip('_')}"
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        if self._custom:
+            for module in self._custom.virtual_names("states"):
+                for one in self._custom.called("states", module):
+                    yield from ((module, function) for function in _defined(one.text))
         for module in sorted(runtime.virtual_index("states")):
-            for function in sorted(_functions(module)):
-                if not function.startswith("_") and not function.startswith("mod_"):
-                    yield f"{module}.{function.rstrip('_')}"
+            yield from ((module, function) for function in sorted(_functions(module)))
+
+
+def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:
+    return functions.get(name) or functions.get(name + "_")
 
 
 @cache
 def _functions(module: str) -> dict[str, ArgSpec]:
     found: dict[str, ArgSpec] = {}
     for name in runtime.virtual_index("states").get(module, ()):
-        tree = ast.parse(runtime.source(f"thin.states.{name}"))
-        aliases = _aliases(tree)
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef):
-                found[aliases.get(node.name, node.name)] = _spec(node.args)
-            elif (
-                isinstance(node, ast.Assign)
-                and isinstance(node.value, ast.Name)
-                and isinstance(node.targets[0], ast.Name)
-            ):
-                same = found.get(node.value.id)  # wait_script = script
-                if same is not None:
-                    found[node.targets[0].id] = same
+        found.update(_defined(runtime.source(f"thin.states.{name}")))
+    return found
+
+
+@cache
+def _defined(source: str) -> dict[str, ArgSpec]:
+    """The functions that a file defines; none when it is no Python, which is for the target to say."""
+    found: dict[str, ArgSpec] = {}
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return found
+    aliases = _aliases(tree)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[aliases.get(node.name, node.name)] = _spec(node.args)
+        elif (
+            isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name)
+        ):
+            same = found.get(node.value.id)  # wait_script = script
+            if same is not None:
+                found[node.targets[0].id] = same
     return found
 
 
@@ -53,7 +89,10 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
         if isinstance(node, ast.Assign) and any(
             isinstance(to, ast.Name) and to.id == "__func_alias__" for to in node.targets
         ):
-            return dict(ast.literal_eval(node.value))
+            try:
+                return dict(ast.literal_eval(node.value))
+            except (ValueError, TypeError):  # computed
+                return {}
     return {}
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.run.answers import Answers
+    from pushsalt.run.custom import CustomModules
     from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
     from pushsalt.run.session import Session
@@ -220,6 +221,7 @@ class _Work:
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
+            custom=self._custom().index() if job.kind != "clean" else {},
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
@@ -346,7 +348,12 @@ class _Work:
             self._answers = Answers(self._asked_minion, self.runner.in_thread)
         return self._answers
 
+    def _custom(self) -> CustomModules:
+        return self.project.custom(str(self._opts().get("saltenv") or "base"))
+
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
+        if question.get("k") == "module":
+            return self._custom().answer(question)
         answer: dict[str, Any] = await self._the_answers()(question)
         return answer
 

@@ -10,11 +10,12 @@ import os
 from thin.grains import probe
 
 
-def collect(opts, parse_yaml=None):
+def collect(opts, parse_yaml=None, own=None):
     """The grains of this machine under these minion options.
 
     Over the collected ones come those of the grains file beside ``conf_file`` (/etc/salt/grains) and of the option
     ``grains``; ``grains_blacklist`` takes names out. A part that fails leaves its grains out and the others alone.
+    ``own`` (grains so far -> grains) gives the users' own, which come over the collected ones and below the fixed ones.
     ``parse_yaml`` (text -> data) is asked for a grains file that ``static.parse`` cannot read.
     """
     ret = {}
@@ -24,6 +25,8 @@ def collect(opts, parse_yaml=None):
     )
     for part in (_linux if kernel == "Linux" else _other, _network, _process):
         _merge(ret, part, opts, ret)
+    if own is not None:
+        ret.update(own(ret))
     deep = bool(opts.get("grains_deep_merge"))
     _update(ret, _file(opts, parse_yaml), deep)
     static = opts.get("grains")

@@ -77,6 +77,16 @@ class Roots:
                     files.add(rel)
         return Listing(sorted(files), sorted(dirs), sorted(empty), links)
 
+    def list_folder(self, folder: str, saltenv: str) -> list[str]:
+        found: set[str] = set()
+        for root in self._folders(saltenv):
+            try:
+                names = os.listdir(os.path.join(root, folder))  # noqa: PTH208 - for speed
+            except OSError:
+                continue
+            found.update(f"{folder}/{name}" for name in names)
+        return sorted(found)
+
     def _folders(self, saltenv: str) -> list[str]:
         """The roots of a saltenv, in order."""
         if saltenv in self._roots:
