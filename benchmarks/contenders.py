@@ -103,7 +103,7 @@ def states(fleet: Fleet, venvs: Venvs) -> list[Contender]:
             "asyncssh loop, python3 that stats the files",
             [sys.executable, HERE / "loop.py", fleet.json, str(WIDTH), PYTHON_STAT], _times(f"{FILES}\n", len(fleet)),
         ),
-        Contender("pyinfra", _pyinfra(fleet, venvs, _deploy(fleet)), _no_changes, heavy=True),
+        Contender("pyinfra", _pyinfra(fleet, venvs, _deploy(fleet)), _times("] No changes", count), heavy=True),
         Contender(
             "ansible + mitogen", [venvs.bin("mitogen", "ansible-playbook"), *playbook], in_order, True,
             _mitogen(fleet, venvs),
@@ -113,10 +113,6 @@ def states(fleet: Fleet, venvs: Venvs) -> list[Contender]:
             "salt-ssh", _salt_ssh(fleet, venvs, "state.apply", "bench", "--out=json", "--static"), unchanged, heavy=True
         ),
     ]  # fmt: skip
-
-
-def _no_changes(output: str) -> bool:
-    return "Grand total" in output
 
 
 def _sources(fleet: Fleet) -> Path:
