@@ -404,7 +404,8 @@ class Session:
             log.debug("%s: %s", self.target.id, message["tb"])
         if message.get("known", True):
             return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
-        near = [handshake.printable(str(one)) for one in (message.get("nearest") or ())[:3]]
+        known = message.get("nearest")
+        near = [handshake.printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
         hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
         return FunctionError("unknown_function", text, hint, "CommandExecutionError")
 
