@@ -130,7 +130,16 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
     def __getattr__(self, module: str) -> SaltModule:
         if module.startswith("_") or not module.isidentifier():
             raise AttributeError(module)  # jinja asks for attributes when an item is missing: salt['no.such']
+        if not self.has_module(module):
+            raise AttributeError(module)
         return SaltModule(self, module)
+
+    def has_module(self, module: str) -> bool:
+        """Whether there are functions ``module.…``. The mapping may know better than by its names."""
+        known = getattr(self._functions, "has_module", None)
+        if known is not None:
+            return bool(known(module))
+        return any(name.startswith(f"{module}.") for name in self._functions)
 
     def _resolve(self, name: str) -> str:
         alias = ALIASES.get(name)

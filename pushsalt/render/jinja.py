@@ -54,7 +54,8 @@ class SaltUndefined(StrictUndefined):
     def _undefined_message(self) -> str:
         owner = self._undefined_obj
         if isinstance(owner, SaltFunctions):
-            return f"'salt' has no function {self._undefined_name!r}"
+            what = "function" if "." in str(self._undefined_name) else "module"
+            return f"'salt' has no {what} {self._undefined_name!r}"
         if isinstance(owner, SaltModule):
             return f"'salt' has no function '{owner._module}.{self._undefined_name}'"
         return super()._undefined_message

@@ -8,6 +8,7 @@ import pytest
 from pushsalt.errors import FunctionError, RenderError, TargetError
 from pushsalt.fileserver import FileServer
 from pushsalt.render import RenderContext, compile_template, jinja, render_text
+from pushsalt.render.jinja import render_jinja
 from pushsalt.render.problems import SourceError
 
 
@@ -105,10 +106,10 @@ def test_salt_functions_by_item_and_attribute(tree):
         "a: {{ salt['pillar.get']('k', 1)|json }}\nb: {{ salt.pillar.get('k')|json }}\nc: {{ salt['cmd.run']('x') }}\n"
         "d: {{ salt.cmd.run('x') }}\n"
         "e: {{ 'pillar.get' in salt }} {{ 'no.such' in salt }} {{ salt['no.such'] is defined }}\n"
-        "f: {{ salt.no.such is defined }}",
+        "f: {{ salt.pillar.nosuch is defined }} {{ salt.nosuch is defined }}",
     )
     assert tree.render("web") == {
-        "a": ["k", 1], "b": ["k", None], "c": "shell", "d": "shell", "e": "True False False", "f": False
+        "a": ["k", 1], "b": ["k", None], "c": "shell", "d": "shell", "e": "True False False", "f": "False False"
     }  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def test_templates_are_compiled_once_for_all_targets(tree, monkeypatch):
 @pytest.mark.parametrize("text", ["{{ ''.__class__ }}", "{{ salt.__init__ }}", "{{ (''|attr('__class__')).mro() }}"])
 def test_sandbox(tree, text):
     tree.write("web.sls", "x: " + text)
-    with pytest.raises(Exception, match=r"unsafe|has no function|no attribute"):
+    with pytest.raises(Exception, match=r"unsafe|has no module|no attribute"):
         tree.render("web")
 
 
@@ -215,3 +216,32 @@ def test_many_targets_at_once(tree):
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(render, range(10, 60))) == [{"x": number * 101} for number in range(10, 60)]
+
+
+@pytest.mark.parametrize(
+    "expression, value",
+    [
+        ("salt.nosuch is defined", "False"),
+        ("salt.test is defined", "True"),
+        ("salt['test'] is defined", "True"),
+        ("salt.test.ping is defined", "True"),
+        ("salt.test.nosuch is defined", "False"),
+        ("salt['nosuch.fun'] is defined", "False"),
+        ("'test.ping' in salt", "True"),
+        ("'test' in salt", "False"),
+        ("salt.get('nosuch.fun')", "None"),
+        ("salt.nosuch|default('d')", "d"),
+        ("salt.test.nosuch|default('d')", "d"),
+        ("salt.get('test.ping')()", "pong"),
+    ],
+)
+def test_what_salt_has(tree, expression, value):
+    tree.salt = {"test.ping": lambda: "pong"}
+    text = "{{ " + expression + " }}"
+    assert str(render_jinja(text, path="", sls="", saltenv="base", context=tree.context)) == value
+
+
+@pytest.mark.parametrize("call", ["salt.nosuch.fun()", "salt.nosuch.fun is defined", "salt.nosuch"])
+def test_a_module_that_is_not_there(tree, call):
+    with pytest.raises(SourceError, match="Jinja variable 'salt' has no module 'nosuch'"):
+        render_jinja("{{ " + call + " }}", path="", sls="", saltenv="base", context=tree.context)

@@ -29,7 +29,7 @@ def error(tree, sls="web"):
         ("\n{{ raise('stop here') }}", 2, "Jinja error: stop here"),
         ("\n{{ 1/0 }}", 2, "Jinja error: division by zero"),
         ("\n{{ salt['no.such']() }}", 2, "Jinja variable 'salt' has no function 'no.such'"),
-        ("\n{{ salt.no.such() }}", 2, "Jinja variable 'salt' has no function 'no.such'"),
+        ("\n{{ salt.no.such() }}", 2, "Jinja variable 'salt' has no module 'no'"),
         ("\n{% import 'no/file' as x %}", 2, "no/file"),
         ("\n{{ {}|nofilter }}", 2, "No filter named 'nofilter'"),
         ("\n{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 2, "never end"),

@@ -168,3 +168,17 @@ def test_without_the_program_there_is_no_dig(make_loaders, tmp_path, monkeypatch
     modules = make_loaders().modules
     assert "dig.A" not in modules
     assert "the dig binary is not in the path" in modules.missing("dig.A")
+
+
+@pytest.mark.parametrize(
+    "addr, ipv6, want", [("127.0.0.1", None, "127.0.0.1"), ("127.0.0.1", True, "127.0.0.1"), ("::1", None, "[::1]")]
+)
+def test_dns_check(make_loaders, addr, ipv6, want):
+    modules = make_loaders().modules
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert modules["network.dns_check"](addr, server.getsockname()[1], ipv6=ipv6) == want
+
+
+def test_dns_check_of_what_has_no_address(make_loaders):
+    with pytest.raises(Exception, match=r"DNS lookup or connection check of '300\.1\.1\.1' failed\."):
+        make_loaders().modules["network.dns_check"]("300.1.1.1", 80)

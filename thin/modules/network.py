@@ -562,6 +562,45 @@ def connect(host, port=None, **kwargs):
     return {"result": True, "comment": "Successfully connected to %s" % where}
 
 
+def dns_check(addr, port, safe=False, ipv6=None):
+    """
+    Return the address of a name, IPv6 in brackets: the first that a port answers at, else the first of all
+
+    Behind the Jinja filter of that name. ``ipv6``: True prefers IPv6, False takes IPv4 only.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.dns_check example.org 443
+    """
+    import socket
+
+    families = [socket.AF_INET6, socket.AF_INET] if ipv6 else [socket.AF_UNSPEC if ipv6 is None else socket.AF_INET]
+    found = []
+    for family in families:
+        try:
+            found = socket.getaddrinfo(_sane(addr), port, family, socket.SOCK_STREAM)
+            break
+        except (OSError, UnicodeError):
+            continue
+    if not found:
+        raise CommandExecutionError("DNS lookup or connection check of '%s' failed." % addr)
+    address = found[0][4][0]
+    for family, kind, proto, _, where in found:
+        channel = socket.socket(family, kind, proto)
+        try:
+            channel.settimeout(2)
+            channel.connect(where)
+        except OSError:
+            continue
+        finally:
+            channel.close()
+        address = where[0]
+        break
+    return "[%s]" % address if ":" in address else address
+
+
 def active_tcp():
     """
     Return the open TCP connections, numbered: ``{local_addr, local_port, remote_addr, remote_port}``

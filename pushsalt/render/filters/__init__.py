@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Final
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
 
 from pushsalt.render.filters import data, hashing, lists, network, serialize, target, text
 
@@ -21,6 +25,24 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **target.FILTERS,
     **serialize.FILTERS,
 }
+
+#: Filters whose answer differs from call to call: time and chance. Jinja works out a filter of constants when it
+#: compiles, and compiled templates are kept; it does not for a filter that wants the context.
+VOLATILE: Final = (
+    "date_format", "gen_mac", "rand_str", "random_hash", "random_sample", "random_shuffle", "random_str", "strftime",
+)  # fmt: skip
+
+
+def _at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    @pass_context
+    @wraps(function)
+    def call(context: Context, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+FILTERS.update({name: _at_run_time(FILTERS[name]) for name in VOLATILE})
 
 TESTS: dict[str, Callable[..., Any]] = {
     "match": text.matches,

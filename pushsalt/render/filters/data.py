@@ -198,7 +198,7 @@ def json_query(data: Any, expression: str) -> Any:
     try:
         import jmespath  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
-        raise TemplateRuntimeError("json_query requires jmespath: pip install jmespath") from None
+        raise TemplateRuntimeError("json_query requires jmespath: pip install 'pushsalt[jmespath]'") from None
     return jmespath.search(expression, data)
 
 

@@ -83,6 +83,7 @@ def ifelse(context: Context, *args: Any, **kwargs: Any) -> Any:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
+    "dns_check": _calls("network.dns_check"),
     "file_hashsum": file_hashsum,
     "get_uid": get_uid,
     "http_query": _calls("http.query"),
