@@ -90,7 +90,7 @@ NONSENSE: dict[str, tuple[Frames, str]] = {
     "no-tag": ([["M", "{'k': 'start'}"]], "protocol_error"),
     "tag-is-a-map": ([["M", "{'k': 'state', 'tag': {}, 'ret': 7}"]], "protocol_error"),
     "no-ret": ([["M", "{'k': 'log', 'level': {}, 'text': 7}"], ["M", "{'k': 'state', 'tag': 'x'}"]], "protocol_error"),
-    "nearest": ([["M", "{'k': 'exc', 're': 1, 'nearest': 7, 'known': False}"]], "protocol_error"),
+    "number-is-a-map": ([["M", "{'k': 'ret', 're': {}}"], ["M", "{'k': 'start'}"]], "protocol_error"),
     "noise": ([["raw", "b'x' * 3000000"]], "protocol_error"),
     "questions": ([["M", "{'k': 'file', 'url': 'salt://x', 'n': 1}"]] * 500, "protocol_error"),
     "no-such-kind": ([["E", "b'kind=no_such_kind\\nmessage=%1b[31mx'"]], "bootstrap_failed"),
