@@ -15,6 +15,8 @@ _DIGITS_AND_UNDERSCORES = frozenset("0123456789_")
 _BARE_MARKS = frozenset(("", "---", "..."))
 #: Most words are plain text to YAML too; these need no parser (none of YAML's own words is longer than five letters).
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z_./-]{5,}\Z")
+#: One quoted scalar and nothing else: a ``#`` in it begins no comment. Salt keeps the quotes then, which helps nobody.
+_QUOTED = re.compile(r""""(?:[^"\\]|\\.)*"\Z|'(?:[^']|'')*'\Z""")
 _JID_DIGITS = 20
 
 
@@ -55,7 +57,8 @@ def parse_value(text: str) -> Any:
         return text
     match value:
         case str():
-            return text if "#" in text or (value == "" and text in "|!") else value
+            lossy = "#" in text and not _QUOTED.match(word)
+            return text if lossy or (value == "" and text in "|!") else value
         case None:
             return text if "#" in text or text == "!" else None
         case dict():

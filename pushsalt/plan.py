@@ -38,11 +38,8 @@ def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
     """(path below the file roots, saltenv) of a ``salt://`` URL, or None for any other. Salt: utils.url.parse."""
     if not url.startswith("salt://"):
         return None
-    path, _, query = url[len("salt://") :].partition("?")
-    for part in query.split("&"):
-        if part.startswith("saltenv="):
-            saltenv = part[len("saltenv=") :]
-    return path.lstrip("|"), saltenv
+    path, _, named = url[len("salt://") :].partition("?saltenv=")
+    return path.lstrip("|"), named or saltenv
 
 
 def make_plan(

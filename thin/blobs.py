@@ -94,6 +94,13 @@ class Blobs(object):
         if not done:
             self._failed[digest] = "a file of the controller arrived with other bytes than its digest says"
 
+    def remove(self, digest):
+        """Keep a file of the controller no longer."""
+        path = self.path(digest)
+        if path is not None:
+            del self._verified[digest]
+            _unlink(path)
+
     def waiting(self, digest):
         """Whether it is on its way and not complete."""
         return digest in self._coming

@@ -71,15 +71,24 @@ class Controller(object):
             self._files[key] = None if answer.get("missing") else answer["digest"]
         return self._files[key]
 
+    def cached(self, url, saltenv="base"):
+        digest = self.file_digest(url, saltenv)
+        return digest and self._store.path(digest)
+
+    def drop(self, url, saltenv="base"):
+        digest = self.file_digest(url, saltenv)
+        if digest is not None:
+            self._store.remove(digest)
+
     def tree(self, url, saltenv="base"):
         key = wire.file_key(url, saltenv)
         if key not in self._trees:
             self._trees[key] = self._ask({"k": "tree", "url": url, "saltenv": saltenv}).get("entries")
         entries = self._trees[key]
-        base, _, query = url.partition("?")
+        base, question, query = url.partition("?saltenv=")
         for entry in entries or ():
             if entry[1] == "f":
-                child = "%s/%s%s" % (base.rstrip("/"), entry[0], "?" + query if query else "")
+                child = "%s/%s%s%s" % (base.rstrip("/"), entry[0], question, query)
                 self._files.setdefault(wire.file_key(child, saltenv), entry[2])
         return entries
 

@@ -59,6 +59,16 @@ def file_digest(url, saltenv="base"):
     return _link().file_digest(url, saltenv)
 
 
+def cached(url, saltenv="base"):
+    """Path of the copy of a source file that is here already, or None. Salt: ``cp.is_cached``."""
+    return _link().cached(url, saltenv)
+
+
+def drop(url, saltenv="base"):
+    """Keep no copy of a source file here, if there is one."""
+    _link().drop(url, saltenv)
+
+
 def tree(url, saltenv="base"):
     """What is below a source directory, or None when there is no such directory.
 

@@ -21,6 +21,21 @@ def test_positions_keywords_and_the_last_one_wins():
     assert parse_args(["a", "k=1", "2", "k=2", "x=[1, {a: b}]"]) == (["a", 2], {"k": 2, "x": [1, {"a": "b"}]})
 
 
+@pytest.mark.parametrize(
+    "word, want",
+    [
+        ('"a # b"', "a # b"),
+        ("'it''s #1'", "it's #1"),
+        (r'"#\r\n"', "#\r\n"),
+        ("'a' # 'b'", "'a' # 'b'"),
+        (r'"a\" # "b"', r'"a\" # "b"'),
+        ("a # b", "a # b"),
+    ],
+)
+def test_quotes_make_a_text_of_anything(word, want):
+    assert parse_value(word) == want
+
+
 @given(st.text())
 def test_any_text_is_some_value(text):
     parse_value(text)

@@ -1,7 +1,8 @@
 """Files of the file server on the target. Salt: salt.modules.cp.
 
-What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. No copy
-outlives a run but those of sources from the web, so "caching" gives the path of a private copy.
+What lists or reads the file server is asked of the controller; what puts a file somewhere runs here. "Caching" gives
+the path of a private copy. Copies are kept for a while, those of the file server by digest: only what is still served
+counts as cached.
 """
 
 import os
@@ -276,11 +277,22 @@ def is_cached(path, saltenv=None):
 
     url, saltenv = _split(path, saltenv)
     kind = sources.scheme(url)
-    if kind in sources.REMOTE:
+    if kind == "salt":
+        found = _kept(url, saltenv)
+    elif kind in sources.REMOTE:
         found = cache_dest(url, saltenv)
     else:
-        found = "" if kind == "salt" else sources.local_path(url)
+        found = sources.local_path(url)
     return found if found and os.path.exists(found) else ""
+
+
+def _kept(url, saltenv):
+    from thin import link
+
+    try:
+        return link.cached(url, saltenv)
+    except link.LinkError as exc:
+        raise CommandExecutionError(str(exc))
 
 
 def list_minion(saltenv=None):

@@ -143,6 +143,8 @@ def managed(
         if signature or source_hash_sig:
             _verify_signatures(found, url_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring,
                                gnupghome, sig_backend)
+        if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:
+            raise sources.NoContent("Source file cannot be the same as destination")
         if template:
             found = _rendered(url, template, context, defaults, found)
         if keep_mode:
@@ -153,7 +155,7 @@ def managed(
         return _converge(name, ret, content, wish, replace, bool(source), check_cmd, tmp_dir, tmp_ext)
     finally:
         if source and not keep_source and not isinstance(source, list):
-            _forget(_web_cache(source))
+            _forget(source)
 
 
 def _wish(user, group, mode, backup="", **options):
@@ -226,10 +228,17 @@ def _holds(name, content):
     return os.path.isfile(name) and contents_of.same(content, name)
 
 
-def _forget(path):
+def _forget(source):
+    """Keep no copy of a source here (``keep_source: false``)."""
+    from thin import link
+    from thin.utils.files import sources
+
     try:
-        os.unlink(path)
-    except (OSError, TypeError):
+        if sources.scheme(source) == "salt":
+            link.drop(source, __env__)
+        else:
+            os.unlink(_web_cache(source))
+    except (OSError, TypeError, link.LinkError):
         pass
 
 

@@ -87,7 +87,7 @@ def plan(name, sources, saltenv, keep_symlinks=False, include_pat=None, exclude_
 
 
 def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empty):
-    base, question, query = source.partition("?")
+    base, question, query = source.partition("?saltenv=")
     links = {entry[0]: entry[2] for entry in entries if entry[1] == "l"} if keep_symlinks else {}
     real = {entry[0] for entry in entries if not (links and _through(entry[0], links))}
 
