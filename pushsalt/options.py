@@ -219,6 +219,7 @@ _MINION: Final = _of(
     ("enable_gpu_grains", "bool", True, "Look for graphics cards."),
     ("enable_lspci", "bool", True, "Use lspci for that."),
     ("disable_modules", "list", [], "Execution modules that do not exist."),
+    ("disable_states", "list", [], "State modules that do not exist."),
     ("whitelist_modules", "list", [], "Only these execution modules."),
     ("whitelist_state_modules", "list", [], "Only these state modules."),
     ("providers", "map", {}, "Module that stands behind a virtual name, such as {pkg: aptpkg}."),

@@ -26,6 +26,15 @@ EMPTY = {
 }
 
 
+#: The options that take modules of a kind away, and that leave only some. ``whitelist_modules`` is not among them: it
+#: limits what is called from outside, which the controller sees to, not what modules do with each other.
+LIMITS = {"modules": ("disable_modules", ""), "states": ("disable_states", "whitelist_state_modules")}
+
+
+def _names(value):
+    return frozenset(value if isinstance(value, (list, tuple)) else [value] if value else [])
+
+
 def _is_function(value):
     """A function or a functools.partial; whose module is imported by who makes one, not here: it is slow to load."""
     functools = sys.modules.get("functools")
@@ -118,6 +127,7 @@ class Loader(object):
         self._opts = opts
         self._sources = list(overlays) + [runtime]
         self._controller = controller
+        self._refused, self._allowed = [_names(opts.get(option)) for option in LIMITS.get(kind, ("", ""))]
         self.clear()
 
     def clear(self):
@@ -234,10 +244,13 @@ class Loader(object):
                 for virtual in index:
                     for name in index[virtual]:
                         here.add(name)
-                        if name not in seen:
+                        if name not in seen and self._wanted(virtual):
                             self._index.setdefault(virtual, []).append((source, name))
                 seen |= here
         return self._index
+
+    def _wanted(self, virtual):
+        return virtual not in self._refused and (not self._allowed or virtual in self._allowed)
 
     def _load(self, virtual, wanted=None):
         """Execute the files that can be ``virtual``, until one has the ``wanted`` function (none wanted: all)."""

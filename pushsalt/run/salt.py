@@ -20,6 +20,9 @@ from thin.loader import ControllerFunctions, controller_functions
 class Answering(Protocol):
     """A target that answers for its templates: ``pushsalt.run.minion.Minion``."""
 
+    @property
+    def opts(self) -> Mapping[str, Any]: ...
+
     def has_custom(self, name: str) -> bool: ...
 
     def shared(self, name: str) -> Callable[..., Any]: ...
@@ -51,6 +54,13 @@ def exists(name: str) -> bool:
     )
 
 
+def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
+    """Whether a command line or template may call this function: ``whitelist_modules`` and ``disable_modules``."""
+    module = name.partition(".")[0]
+    allowed = opts.get("whitelist_modules") or ()
+    return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)
+
+
 class TemplateFunctions(Mapping[str, Callable[..., Any]]):
     """The mapping behind ``salt['module.function']`` for one target.
 
@@ -64,6 +74,8 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         own = function_named(name)
+        if not callable_from_outside(self._minion.opts, name):
+            raise KeyError(name)
         if own is not None:
             return partial(own, self._minion)
         custom = self._minion.has_custom(name)
@@ -78,7 +90,9 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         return self._minion.remote(name, list(args), kwargs)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and (
+        if not isinstance(name, str) or not callable_from_outside(self._minion.opts, name):
+            return False
+        return (
             function_named(name) is not None or name in shared() or exists(name) or self._minion.has_custom(name)
         )
 

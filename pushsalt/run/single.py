@@ -19,10 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import transport
-from pushsalt.errors import EXIT_FAILED, TargetError
+from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
 from pushsalt.run.job import Job
+from pushsalt.run.salt import callable_from_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,6 +157,13 @@ class _Work:
 
     async def _within_time(self) -> tuple[Any, int]:
         """The value and Salt's retcode, in the job's time."""
+        if self.job.kind == "call" and not callable_from_outside(self._opts(), self.job.fun):
+            raise FunctionError(
+                "unknown_function",
+                f"'{self.job.fun}' is not available.",
+                "whitelist_modules or disable_modules of this target forbids it",
+                "CommandExecutionError",
+            )
         if self.target.transport == "offline":
             return await self._offline(), 0
         if self.options.timeout is None:

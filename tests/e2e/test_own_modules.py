@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,31 @@ def test_a_module_that_is_no_python_is_said_and_harms_nobody(project: Project) -
     done = project.json("run", "it", "mine.greet", "you")
     assert done.error("it")["kind"] == "unknown_function" and "mine" in done.err
     assert project.json("run", "it", "test.ping").data == {"it": True}
+
+
+@pytest.mark.parametrize(
+    "opts, works, refused",
+    [
+        ({"whitelist_modules": ["test", "mine"]}, "mine.greet", "cmd.run"),
+        ({"disable_modules": ["mine"]}, "near.it", "mine.greet"),
+    ],
+)
+def test_modules_can_be_taken_away(project: Project, opts: dict[str, list[str]], works: str, refused: str) -> None:
+    host = {"transport": "local", "minion_opts": opts}
+    project.write("inventory.yaml", json.dumps({"hosts": {"it": host}}))
+    words = {"mine.greet": ["you"], "cmd.run": ["true"], "near.it": []}
+    assert project.json("run", "it", works, *words[works]).code == 0
+    assert project.json("run", "it", refused, *words[refused]).error("it")["kind"] == "unknown_function"
+    seen = f"string={{{{ '{works}' in salt }}}} {{{{ '{refused}' in salt }}}}"
+    if "whitelist_modules" not in opts:
+        assert project.json("run", "it", "slsutil.renderer", seen, "default_renderer=jinja").data["it"] == "True False"
+
+
+@pytest.mark.parametrize("opts", [{"whitelist_state_modules": ["file"]}, {"disable_states": ["test"]}])
+def test_states_can_be_taken_away(project: Project, tmp_path: Path, opts: dict[str, list[str]]) -> None:
+    host = {"transport": "local", "minion_opts": opts}
+    project.write("inventory.yaml", json.dumps({"hosts": {"it": host}}))
+    project.write("salt/two.sls", f"a:\n  test.nop\n{tmp_path}/b:\n  file.touch\n")
+    nop, touch = values(project.json("apply", "it", "two").data["it"])
+    assert nop["result"] is False and "State 'test.nop' was not found" in nop["comment"]
+    assert touch["result"] is True
