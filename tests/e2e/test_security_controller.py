@@ -58,7 +58,6 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
             "error": [message(k="exc", re=1, type=decoded, message=decoded, tb=decoded, known=True)],
             "unknown": [message(k="exc", re=1, type=decoded, message=decoded, known=False, nearest=[decoded] * 9)],
             "logs": [message(k="log", level="error", text=decoded), ["S", repr(text)], answer("True")],
-            "stays": [answer("'done'"), "STAY"],
         },
     )
 
@@ -73,8 +72,13 @@ def test_what_it_returns_is_data(returned: Fleet, out: str) -> None:
     if out == "rich":
         assert "\u202e" not in done.out + done.err
     if out == "json":
-        assert done.data["well"] is True and done.data["stays"] == "done"
+        assert done.data["well"] is True
         assert done.error("error")["kind"] == "exception" and done.error("unknown")["kind"] == "unknown_function"
+
+
+def test_one_that_does_not_end_is_let_go(tmp_path: Path) -> None:
+    fleet = Fleet(tmp_path, {"stays": [answer("'done'"), "STAY"]})
+    assert fleet.json("run", "*", "test.ping", timeout=40).data == {"well": True, "stays": "done"}
 
 
 #: id -> frames, kind
