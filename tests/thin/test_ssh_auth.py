@@ -1,0 +1,77 @@
+"""Keys from files of the file server, and links that are not followed. Single keys: the recorded steps."""
+
+import os
+import pwd
+
+import pytest
+
+from tests.thin import filebed
+from thin import link
+from thin.exceptions import CommandExecutionError
+from thin.utils import authkeys
+
+KEYS = "# ours\nssh-ed25519 AAAAC3NzaC1l a b\nno-pty ssh-rsa AAAAB3NzaC1yc2EA me@x\n"
+USER = pwd.getpwuid(os.geteuid()).pw_name
+
+
+@pytest.fixture
+def bed(tmp_path):
+    bed = filebed.Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    yield bed
+    link.connect(before)
+
+
+def test_keys_of_a_file(bed, tmp_path):
+    path = tmp_path / "keys" / "authorized_keys"
+    args = {"user": USER, "source": bed.source("keys.pub", KEYS), "config": str(path)}
+
+    def run(state, test=False, **more):
+        bed.opts["test"] = test
+        ret = bed.loaders.states["ssh_auth." + state]("k", **{**args, **more})
+        return ret["result"], ret["changes"], ret["comment"]
+
+    assert run("present", True) == (None, {}, "Set to add: AAAAC3NzaC1l\nSet to add: AAAAB3NzaC1yc2EA\n")
+    assert not path.exists()
+    assert run("present") == (True, {"k": "New"}, f"The authorized host key k for user {USER} was added")
+    assert path.read_text() == KEYS.partition("\n")[2]
+    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert run("present")[:2] == (True, {})
+    already = f"All host keys in file {args['source']} are already present"
+    assert run("present", True) == (True, {}, already)
+    assert run("present", source="salt://none.pub")[::2] == (
+        False, "Failed to add the ssh key. Source file salt://none.pub is missing"
+    )
+    empty = bed.source("empty.pub", "nothing\n")
+    assert run("present", source=empty)[::2] == (False, f"No keys detected in {empty}. Is file properly formatted?")
+    assert run("absent", True)[0] is None
+    assert run("absent") == (True, {"k": "Removed"}, "Key removed")
+    assert path.read_text() == ""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="what root does not follow")
+def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
+    path = tmp_path / "authorized_keys"
+    path.symlink_to(tmp_path / "elsewhere")
+    os.lchown(path, 12345, 12345)
+    with pytest.raises(CommandExecutionError, match="not followed"):
+        bed.call("ssh.set_auth_key", USER, "AAAAB3NzaC1yc2EA", config=str(path))
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("ssh-rsa AAAA me", ([], "ssh-rsa", "AAAA", "me")),
+        ('a,b="c d" sk-ssh-ed25519@openssh.com AAAA', (["a", 'b="c d"'], "sk-ssh-ed25519@openssh.com", "AAAA", "")),
+        ("# ssh-rsa AAAA", None), ("", None), ("junk", None),
+    ],
+)
+def test_lines(text, found):
+    assert authkeys.fields(text) == found
+
+
+@pytest.mark.parametrize("name, full", [("rsa", "ssh-rsa"), ("e", "ecdsa-sha2-nistp256"), ("ed25519", "ssh-ed25519"),
+                                        ("rsa-sha2-512", "rsa-sha2-512")])
+def test_types(name, full):
+    assert authkeys.key_type(name) == full

@@ -1,0 +1,232 @@
+"""Keys that may log in (authorized_keys), and the host's own. Salt: ``salt/modules/ssh.py``.
+
+``config`` is the path of authorized_keys: below the home where it is not absolute; ``%u`` is the user, ``%h`` the home.
+"""
+
+import os
+import re
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import authkeys, textfile
+
+AUTHORIZED_KEYS = ".ssh/authorized_keys"
+
+
+def auth_keys(user=None, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
+    """
+    Return ``{key: {enc, comment, options, fingerprint}}`` of a user; by user, for a list of users or all
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.auth_keys root
+    """
+    if user and not isinstance(user, list):
+        return _keys(user, config, fingerprint_hash_type) or {}
+    found = {name: _keys(name, config, fingerprint_hash_type) for name in user or __salt__["user.list_users"]()}
+    return {name: keys for name, keys in found.items() if keys is not None}
+
+
+def check_key(user, key, enc, comment, options, config=AUTHORIZED_KEYS, cache_keys=None, fingerprint_hash_type=None):
+    """
+    Return what would become of a key: ``add``, ``update`` or ``exists``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.check_key root AAAAB3Nza ssh-rsa comment '[]'
+    """
+    now = auth_keys(user, config, fingerprint_hash_type).get(key)
+    if now is None:
+        return "add"
+    here = authkeys.line(now["options"], now["enc"], key, now["comment"])
+    return "exists" if here == authkeys.line(options, authkeys.key_type(enc), key, comment) else "update"
+
+
+def check_key_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None):
+    """
+    Return ``{key: add, update or exists}`` for the keys in a file (salt://)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.check_key_file root salt://ssh/keyfile
+    """
+    path = __salt__["cp.cache_file"](source, saltenv)
+    keys = _source(path, source, fingerprint_hash_type) if path else {}
+    return {
+        key: check_key(user, key, data["enc"], data["comment"], data["options"], config)
+        for key, data in keys.items()
+    }
+
+
+def set_auth_key(user, key, enc="ssh-rsa", comment="", options=None, config=AUTHORIZED_KEYS, cache_keys=None,
+                 fingerprint_hash_type=None):
+    """
+    Let a key log in: ``new``, ``replace`` or ``no change``; ``fail``, ``invalid``, ``Invalid public key``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.set_auth_key root AAAAB3Nza enc=ssh-rsa
+    """
+    if len(key.split()) > 1 or "\n" in str(comment):
+        return "invalid"
+    enc, account = authkeys.key_type(enc), __salt__["user.info"](user)
+    if not account:
+        return "fail"
+    if authkeys.fingerprint(key, fingerprint_hash_type) is None:
+        return "Invalid public key"
+    status = check_key(user, key, enc, comment, options or [], config)
+    if status == "exists":
+        return "no change"
+    path, new = _path(account, config), authkeys.line(options or [], enc, key, comment)
+    if path.startswith(account["home"]) and not os.path.isdir(account["home"]):
+        return "fail"
+    _check_links(path)
+    lines = textfile.lines(path)
+    if status == "update":
+        _write(path, [new if _key(line) == key else line for line in lines], account)
+        return "replace"
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, 0o700)
+        if os.geteuid() == 0:
+            os.chown(folder, account["uid"], account["gid"])
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    _write(path, lines + [new], account)
+    return "new"
+
+
+def set_auth_key_from_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None,
+                           options=None, **kwargs):
+    """
+    Let the keys in a file (salt://) log in: ``new``, ``replace``, ``no change`` or ``fail``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.set_auth_key_from_file root salt://ssh_keys/root.id_rsa.pub
+    """
+    done = [
+        set_auth_key(user, key, data["enc"], data["comment"], options or data["options"], config)
+        for key, data in _source(_pulled(source, saltenv), source, fingerprint_hash_type).items()
+    ]
+    return next((word for word in ("fail", "replace", "new") if word in done), "no change" if done else "fail")
+
+
+def rm_auth_key(user, key, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
+    """
+    Take a key away: ``Key removed`` or ``Key not present``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.rm_auth_key root AAAAB3Nza
+    """
+    if key not in auth_keys(user, config, fingerprint_hash_type):
+        return "Key not present"
+    account = __salt__["user.info"](user)
+    path = _path(account, config)
+    _check_links(path)
+    _write(path, [line for line in textfile.lines(path) if _key(line) != key], account)
+    return "Key removed"
+
+
+def rm_auth_key_from_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerprint_hash_type=None):
+    """
+    Take the keys in a file (salt://) away: ``Key removed``, ``Key not present`` or ``fail``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.rm_auth_key_from_file root salt://ssh_keys/root.id_rsa.pub
+    """
+    keys = _source(_pulled(source, saltenv), source, fingerprint_hash_type)
+    done = [rm_auth_key(user, key, config) for key in keys]
+    return "Key removed" if "Key removed" in done else "Key not present" if done else "fail"
+
+
+def host_keys(keydir=None, private=True, certs=True):
+    """
+    Return the host's keys, ``{type, type.pub: text}``; ``private=False`` leaves the private ones out
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.host_keys private=False
+    """
+    if not keydir and __grains__.get("kernel") != "Linux":
+        raise SaltInvocationError("ssh.host_keys: Please specify a keydir")
+    keydir, found = keydir or "/etc/ssh", {}
+    for name in os.listdir(keydir):
+        match = re.match(r"ssh_host_(.+)_key((-cert)?\.pub)?", name)
+        if match and (match.group(2) or private is not False) and (not match.group(3) or certs is not False):
+            try:
+                text = textfile.read(os.path.join(keydir, name), "")
+            except CommandExecutionError:
+                text = ""
+            found[match.group(1) + (match.group(2) or "")] = text.strip()
+    return found
+
+
+def _keys(user, config, hash_type):
+    """The keys of one user; None where there is no such user or file."""
+    account = __salt__["user.info"](user)
+    path = _path(account, config) if account else ""
+    return authkeys.parse(textfile.lines(path), hash_type) if os.path.isfile(path) else None
+
+
+def _key(line):
+    found = authkeys.fields(line)
+    return found[2] if found else None
+
+
+def _path(account, config):
+    def token(match):
+        try:
+            return {"%": "%", "u": account["name"], "h": account["home"]}[match.group(1)]
+        except KeyError:
+            raise CommandExecutionError(
+                'AuthorizedKeysFile path: unknown token character "%%%s"' % match.group(1)
+                if match.group(1) else "AuthorizedKeysFile path: Last character can't be escape character"
+            )
+
+    return os.path.join(account["home"], re.sub("%(.?)", token, config))
+
+
+def _check_links(path):
+    """A user's own link would have root write wherever the user wants."""
+    for each in (path, os.path.dirname(path)):
+        if os.geteuid() == 0 and os.path.islink(each) and os.lstat(each).st_uid != 0:
+            raise CommandExecutionError("%s is a link that its user made: it is not followed" % each)
+
+
+def _write(path, lines, account):
+    new = not os.path.exists(path)
+    ours = {"uid": account["uid"], "gid": account["gid"]} if new and os.geteuid() == 0 else {}
+    textfile.write(path, "".join(lines), mode=0o600, **ours)
+
+
+def _pulled(source, saltenv):
+    path = __salt__["cp.cache_file"](source, saltenv)
+    if not path or not os.path.isfile(path):
+        raise CommandExecutionError("Failed to pull key file from salt file server")
+    return path
+
+
+def _source(path, source, hash_type):
+    """The keys in a source file. {}, and words for the state, when there are none."""
+    keys = authkeys.parse(textfile.lines(path), hash_type)
+    if not keys:
+        __context__["ssh_auth.error"] = "No keys detected in %s. Is file properly formatted?" % source
+    return keys
