@@ -70,12 +70,15 @@ def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
     return sorted(name for name in found if not name.startswith("_"))
 
 
-def load(kind: str, name: str, folders: Sequence[Path] = ()) -> ModuleType:
-    """The plug-in's module. Raises ConfigError when there is none (naming the nearest), or when it cannot be loaded."""
+def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[str, Any] | None = None) -> ModuleType:
+    """The plug-in's module. Raises ConfigError when there is none (naming the nearest), or when it cannot be loaded.
+
+    With ``dunders``, Salt's names for what differs by target, a user's file is loaded anew, with these as globals.
+    """
     if name.isidentifier() and not name.startswith("_"):
         for folder in folders:
             if (folder / f"{name}.py").is_file():
-                return _from_file(kind, folder / f"{name}.py")
+                return _from_file(kind, folder / f"{name}.py", dunders)
         if KINDS[kind].installed_first and name in _entry_points(kind):
             return _from_entry_point(kind, name)
         if name in _own(kind):
@@ -141,24 +144,27 @@ def _from_entry_point(kind: str, name: str) -> ModuleType:
 _files: dict[tuple[Path, int, int], ModuleType] = {}
 
 
-def _from_file(kind: str, path: Path) -> ModuleType:
+def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) -> ModuleType:
     path = path.resolve()
     status = path.stat()
     key = (path, status.st_mtime_ns, status.st_size)
-    if key not in _files:
-        module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
-        module.__file__ = str(path)
-        try:
-            exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-        except Exception as exc:  # a user's file may raise anything
-            raise ConfigError(
-                f"the plug-in cannot be loaded: {type(exc).__name__}: {exc}",
-                hint="correct the file, or take it out of the plug-ins' folder",
-                where=Position(str(path), _line_of(exc, path)),
-            ) from exc
+    if dunders is None and key in _files:
+        return _files[key]
+    module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
+    module.__file__ = str(path)
+    module.__dict__.update(dunders or {})
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+    except Exception as exc:  # a user's file may raise anything
+        raise ConfigError(
+            f"the plug-in cannot be loaded: {type(exc).__name__}: {exc}",
+            hint="correct the file, or take it out of the plug-ins' folder",
+            where=Position(str(path), _line_of(exc, path)),
+        ) from exc
+    if dunders is None:
         sys.modules.setdefault(module.__name__, module)  # what pickle and dataclasses look up
         _files[key] = module
-    return _files[key]
+    return module
 
 
 def _line_of(exc: Exception, path: Path) -> int | None:

@@ -6,13 +6,22 @@ A source has ``ext_pillar(minion_id, pillar, ...)``, as Salt's have, so that use
       - cmd_yaml: cat /etc/pillar.yaml             ext_pillar(id, pillar, "cat /etc/pillar.yaml")
       - stack: [/a.cfg, /b.cfg]                    ext_pillar(id, pillar, "/a.cfg", "/b.cfg")
       - http_json: {url: "https://...", key: x}    ext_pillar(id, pillar, url="https://...", key="x")
+
+One that has a parameter ``outside`` gets an ``Outside`` by it. Users' own, from ``_pillar`` folders, find Salt's
+``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` among their globals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+from pushsalt.render import RenderContext
+from pushsalt.render.context import Completed, RunProgram
 
 
 class ExtPillar(Protocol):
@@ -27,7 +36,29 @@ class ExtPillar(Protocol):
     ) -> dict[str, Any] | None: ...
 
 
-def find_source(name: str, folders: Sequence[Path] = ()) -> ExtPillar | None:
+@dataclass(frozen=True)
+class Outside:
+    """What a source may use of the target and of this machine.
+
+    ``opts`` are the target's over the controller's; ``context`` renders for it; ``matches`` tells whether an expression
+    and its ``tgt_type`` mean it.
+    """
+
+    opts: Mapping[str, Any]
+    context: RenderContext
+    run: RunProgram
+    matches: Callable[[str, str], bool]
+
+    def output(self, argv: Sequence[str]) -> bytes:
+        """What a program writes. Raises OSError with its words when it fails and writes nothing."""
+        done = self.run(argv)
+        if done.code and not done.out.strip():
+            said = done.err.decode("utf-8", "replace").strip()
+            raise OSError(f"the command ended with code {done.code}: {said or 'it said nothing'}")
+        return done.out
+
+
+def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None = None) -> ExtPillar | None:
     """The function of a source, None when there is none of that name. ``folders`` may hold users' own.
 
     Raises ConfigError for one that cannot be loaded.
@@ -36,5 +67,60 @@ def find_source(name: str, folders: Sequence[Path] = ()) -> ExtPillar | None:
 
     if name not in plugins.names("ext_pillar", folders):
         return None
-    function: ExtPillar = plugins.load("ext_pillar", name, folders).ext_pillar
+    names: dict[str, Any] = {}
+    if outside is not None:
+        names = outside.context.dunders(str(outside.opts.get("saltenv") or "base"), "")
+        names.update(__opts__=outside.opts, __salt__=SourceFunctions(outside))
+    function: ExtPillar = plugins.load("ext_pillar", name, folders, names).ext_pillar
+    if outside is not None and "outside" in inspect.signature(function).parameters:
+        function = partial(function, outside=outside)
     return function
+
+
+class SourceFunctions(Mapping[str, Callable[..., Any]]):
+    """``__salt__`` of users' sources: Salt calls them on the master, so ``cmd.*`` means this machine.
+
+    Of the rest, those functions that need no target.
+    """
+
+    def __init__(self, outside: Outside) -> None:
+        self._outside = outside
+        self._own: dict[str, Callable[..., Any]] = {
+            "cmd.run": lambda cmd, **options: self._text(cmd, options),
+            "cmd.run_stdout": lambda cmd, **options: self._text(cmd, options),
+            "cmd.shell": lambda cmd, **options: self._text(cmd, {**options, "python_shell": True}),
+            "cmd.run_all": self._all,
+            "cmd.retcode": lambda cmd, **options: self._run(cmd, options).code,
+        }
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._own[name] if name in self._own else self._outside.context.salt[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from sorted({*self._own, *self._outside.context.salt})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._own or name in self._outside.context.salt
+
+    def _run(self, cmd: str | Sequence[str], options: Mapping[str, Any]) -> Completed:
+        import shlex
+
+        if not isinstance(cmd, str):
+            argv = [str(word) for word in cmd]
+        elif options.get("python_shell"):
+            argv = ["/bin/sh", "-c", cmd]
+        else:
+            argv = shlex.split(cmd)
+        stdin = options.get("stdin")
+        return self._outside.run(argv, input=str(stdin).encode() if stdin else b"")
+
+    def _text(self, cmd: str | Sequence[str], options: Mapping[str, Any]) -> str:
+        return self._run(cmd, options).out.decode("utf-8", "replace").rstrip("\n")
+
+    def _all(self, cmd: str | Sequence[str], **options: Any) -> dict[str, Any]:
+        done = self._run(cmd, options)
+        stdout, stderr = (text.decode("utf-8", "replace").rstrip("\n") for text in (done.out, done.err))
+        return {"retcode": done.code, "stdout": stdout, "stderr": stderr, "pid": 0}

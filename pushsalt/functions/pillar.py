@@ -6,12 +6,19 @@ Salt 3008 masks what these print unless ``unmask=True`` (``pillar_mask_output: f
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.errors import FunctionError, RenderError
 from pushsalt.pillar.mask import mask
+from pushsalt.yamlio import load_yaml
 
 if TYPE_CHECKING:
+    from pushsalt.pillar import PillarResult
     from pushsalt.run.minion import Minion
+
+
+log = logging.getLogger(__name__)
 
 
 def _shown(minion: Minion, value: Any, unmask: bool | None) -> Any:
@@ -42,14 +49,49 @@ def items(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> Any:
-    """The pillar, compiled afresh. Salt: pillar.items."""
+    """The pillar, compiled afresh; what was wrong with it is under ``_errors``. Salt: pillar.items."""
+    if args:
+        return item(minion, *args, pillarenv=pillarenv, saltenv=saltenv, unmask=unmask)
+    if pillar and pillar_enc:
+        pillar = _decrypted(minion, pillar, pillar_enc)
     minion = _fresh(minion, pillar, pillarenv, saltenv)
     if unmask is None and not minion.opts.get("pillar_mask_output", True):
         unmask = True
-    return _shown(minion, minion.pillar, unmask)
+    return _compiled(minion, minion.pillar_result, unmask)
 
 
 data = items
+
+
+def ext(minion: Minion, external: Any, pillar: Any = None, unmask: bool | None = None) -> Any:
+    """The pillar with one more external source, such as ``{cmd_yaml: cat /x}``. Salt: pillar.ext.
+
+    It must be one of the option ``on_demand_ext_pillar``; others are left out, and said.
+    """
+    sources = load_yaml(external) if isinstance(external, str) else external
+    if not isinstance(sources, dict):
+        hint = "pillar.ext '{cmd_yaml: cat /etc/pillar.yaml}'"
+        raise FunctionError("exception", "pillar.ext takes a mapping of one source", hint, "SaltInvocationError")
+    allowed = minion.project.config.opts["on_demand_ext_pillar"]
+    for name in sorted(set(sources) - set(allowed)):
+        log.warning("ext_pillar %s is not in on_demand_ext_pillar (%s): left out", name, ", ".join(allowed))
+    minion = _fresh(minion, pillar)
+    result = minion.compile_pillar({name: args for name, args in sources.items() if name in allowed})
+    return _compiled(minion, result, unmask)
+
+
+def _compiled(minion: Minion, result: PillarResult, unmask: bool | None) -> Any:
+    """A compiled pillar with its errors, which are words for people and not masked."""
+    value = _shown(minion, result.pillar, unmask)
+    return {**value, "_errors": list(result.errors)} if result.errors else value
+
+
+def _decrypted(minion: Minion, pillar: Any, renderer: str) -> Any:
+    try:
+        return minion.decrypt(pillar, renderer)
+    except RenderError as exc:
+        text = f"Failed to decrypt pillar override: {exc.message}"
+        raise FunctionError("exception", text, exc.hint or "check pillar_enc", "CommandExecutionError") from None
 
 
 def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
@@ -66,7 +108,7 @@ def raw(minion: Minion, key: str | None = None, unmask: bool | None = None) -> A
 
 def ls(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
     """The top-level keys. Salt: pillar.ls."""
-    return list(items(minion, *args, **kwargs))
+    return [key for key in items(minion, *args, **kwargs) if key != "_errors"]
 
 
 def keys(minion: Minion, key: str, delimiter: str = ":", unmask: bool | None = None) -> Any:

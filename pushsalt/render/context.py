@@ -51,8 +51,9 @@ class RenderContext:
     ``salt`` maps names like ``grains.get`` to functions; it decides where they run and notices that they ran.
     ``fileserver`` gives what templates import (pillar templates: a file server over ``pillar_roots``).
     ``extra`` holds more names for templates (``proxy`` …).
-    ``run`` runs outside programs, None where that is out of place. ``kept`` is what renderers remember from one SLS of
-    this target to the next.
+    ``run`` runs outside programs, None where that is out of place. ``private`` are options of the controller that
+    renderers use and templates do not see (keys). ``kept`` is what renderers remember from one SLS of this target to
+    the next.
     """
 
     id: str
@@ -63,7 +64,12 @@ class RenderContext:
     fileserver: FileSource | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     run: RunProgram | None = None
+    private: Mapping[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+
+    def option(self, name: str) -> Any:
+        """An option for renderers: the target's, else the controller's."""
+        return self.opts.get(name) or self.private.get(name)
 
     def names(self, saltenv: str) -> dict[str, Any]:
         """The names that every template of this target has, whatever its language."""

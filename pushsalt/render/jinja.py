@@ -255,6 +255,15 @@ def split_header(text: str) -> tuple[str, dict[str, Any] | None]:
     return "".join(lines), _known_options(options)
 
 
+def file_environment(folder: Path, names: Mapping[str, Any]) -> jinja2.Environment:
+    """An environment over the files of a folder, for templates that belong to no SLS. Undefined names are empty."""
+    base = _base_environment((), True)
+    env = base.overlay()
+    env.loader = jinja2.FileSystemLoader(folder)
+    env.globals = {**base.globals, **names}
+    return env
+
+
 # --- rendering ---------------------------------------------------------------------------------------------------
 
 

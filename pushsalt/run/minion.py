@@ -17,11 +17,13 @@ from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.config import minion_opts
 from pushsalt.errors import FunctionError, StateError, TargetError
-from pushsalt.ext_pillar import find_source
+from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.functions import function_named
 from pushsalt.model import Target
 from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
+from pushsalt.render.pipeline import decrypt_value
+from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates
 from pushsalt.run.trees import PillarTree, RenderedTree
@@ -31,6 +33,7 @@ from thin.loader import Loaders
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
+    from pushsalt.pillar import PillarResult
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.job import JobOptions
     from pushsalt.run.project import Project
@@ -141,28 +144,51 @@ class Minion:
     @cached_property
     def pillar(self) -> dict[str, Any]:
         """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
+        if self.pillar_result.errors:
+            raise StateError([PILLAR_FAILED, *self.pillar_result.errors])
+        return self.pillar_result.pillar
+
+    @cached_property
+    def pillar_result(self) -> PillarResult:
+        """The pillar as far as it could be compiled, and what was wrong with it."""
+        return self.compile_pillar()
+
+    def compile_pillar(self, more: Mapping[str, Any] | None = None) -> PillarResult:
+        """The pillar, compiled afresh; ``more`` are external sources besides those of the configuration."""
         from pushsalt.pillar import compile_pillar
 
+        config = self.project.config.opts
+        opts = {**config, **self.opts}
+        if more:
+            opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
         visible: dict[str, Any] = {}
         twin = self._twin(self._remote, visible)
+        context = replace(twin.context, fileserver=self.project.pillar_files)
+        outside = Outside(opts, context, run_program, twin.match)
         result = compile_pillar(
             self.id,
-            self.opts,
-            PillarTree(self.project.pillar_files, replace(twin.context, fileserver=self.project.pillar_files)),
+            opts,
+            PillarTree(self.project.pillar_files, context),
             twin.match,
             saltenv=self.opts.get("saltenv"),
             pillarenv=self.opts.get("pillarenv"),
             target_pillar=self.target.pillar,
-            ext_pillars=partial(find_source, folders=folders("ext_pillar", self.project.config.opts)),
+            ext_pillars=partial(find_source, folders=folders("ext_pillar", config), outside=outside),
             override=self._override,
             visible=visible,
+            decrypt=self.decrypt,
         )
         for text in result.warnings:
             log.warning("%s: %s", self.id, text)
-        if result.errors:
-            raise StateError([PILLAR_FAILED, *result.errors])
         self.project.redactor.add_pillar(result.pillar)
-        return result.pillar
+        return result
+
+    def decrypt(self, value: Any, renderer: str | None) -> Any:
+        """A value of pillar in plain. Raises RenderError."""
+        context = RenderContext(
+            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts
+        )
+        return decrypt_value(value, renderer, context)
 
     @cached_property
     def functions(self) -> TemplateFunctions:
@@ -219,7 +245,16 @@ class Minion:
     @cached_property
     def context(self) -> RenderContext:
         """What this target's SLS see."""
-        return RenderContext(self.id, self.opts, self.grains, self.pillar, self.functions, self.files)
+        return RenderContext(
+            self.id,
+            self.opts,
+            self.grains,
+            self.pillar,
+            self.functions,
+            self.files,
+            run=run_program,
+            private=self.project.config.opts,
+        )
 
     @cached_property
     def without_target(self) -> Minion:
@@ -295,5 +330,8 @@ def _all_remote() -> set[str]:
 
 def raised(name: str, exc: Exception) -> FunctionError:
     """The error of a function that raised on the controller."""
-    text = str(exc) or type(exc).__name__
-    return FunctionError("exception", f"{name}: {text}", "see the message", type(exc).__name__)
+    own = type(exc).__name__
+    text = str(exc) or own
+    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # Python's own words: a key, a name
+        text = f"{own}: {text}"
+    return FunctionError("exception", f"{name}: {text}", "run again with -l debug to see where", own)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import posixpath
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from pushsalt.render.context import RenderContext, RunProgram
@@ -44,13 +43,13 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     return in_depth(data, decrypt)
 
 
-def key_folder(opts: Mapping[str, Any]) -> str:
-    return str(opts.get("gpg_keydir") or posixpath.join(str(opts.get("config_dir") or "/etc/salt"), "gpgkeys"))
+def key_folder(context: RenderContext) -> str:
+    return str(context.option("gpg_keydir") or posixpath.join(context.opts.get("config_dir") or "/etc/salt", "gpgkeys"))
 
 
 def _plain(message: bytes, context: RenderContext) -> bytes:
     message = message.replace(rb"\n", b"\n")
-    folder = key_folder(context.opts)
+    folder = key_folder(context)
     if context.run is None:
         raise SourceError("gpg is not available here: this source is rendered without outside programs")
     run: RunProgram = context.run

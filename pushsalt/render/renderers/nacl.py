@@ -35,17 +35,17 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         if found is None:
             return value
         if not config:
-            config.update(_config(context.opts, kwargs))
+            config.update(_config(context, kwargs))
         key, sealed, box = _secret_key(config), found.group(1), str(config["box_type"])
         return plain_texts.get((box, key, sealed), lambda: _opened(sealed, key, box))
 
     return in_depth(data, decrypt)
 
 
-def _config(opts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    folder = str(opts.get("pki_dir") or "/etc/salt/pki").removesuffix("/minion").removesuffix("/master")
+def _config(context: RenderContext, given: Mapping[str, Any]) -> dict[str, Any]:
+    folder = str(context.opts.get("pki_dir") or "/etc/salt/pki").removesuffix("/minion").removesuffix("/master")
     config = {"box_type": "sealedbox", "sk": None, "sk_file": f"{folder}/master/nacl"}
-    configured = opts.get("nacl.config")
+    configured = context.option("nacl.config")
     config.update(configured if isinstance(configured, Mapping) else {})
     config.update({name: given[name] for name in config if name in given})
     return config

@@ -1,0 +1,20 @@
+"""What a command of the controller writes, as JSON. No shell; ``%s`` is the target's id. Salt: salt.pillar.cmd_json.
+
+Output that is no JSON is an error, unlike in Salt, which goes on without it.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from pushsalt.ext_pillar import Outside
+
+
+def ext_pillar(minion_id: str, pillar: dict[str, Any], command: str, *, outside: Outside) -> Any:
+    output = outside.output([word.replace("%s", minion_id) for word in shlex.split(command)])
+    try:
+        return json.loads(output) if output.strip() else {}
+    except ValueError as exc:
+        raise ValueError(f"the output of {command} is no JSON: {exc}") from None
