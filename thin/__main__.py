@@ -115,7 +115,7 @@ def _worker(sock, err_write, life_read, state, store):
         _tie(life_read)
         from thin import worker
 
-        worker.main(sock, {"dir": state["path"], "home": state["home"], "uid": os.geteuid()})
+        worker.main(sock, {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state})
         store.keep_image()
         status = relay.DONE
     except BaseException:

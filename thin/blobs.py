@@ -19,11 +19,6 @@ def _sha256(data=b""):
     return hashlib.sha256(data)
 
 
-def digest_of_bytes(data):
-    """SHA-256 (hex) of bytes."""
-    return _sha256(data).hexdigest()
-
-
 def digest_of(path):
     """SHA-256 (hex) of a regular file's bytes, or None when it cannot be read or is no regular file."""
     try:

@@ -106,18 +106,6 @@ class Controller(object):
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
-    def module(self, kind, name, digest):
-        """The bytes of one of the users' own modules, verified. Raises LinkError."""
-        if not self._store.hold(digest):
-            self._store.expect(digest, secret=False)
-            answer = self._ask({"k": "module", "kind": kind, "name": name})
-            if answer.get("digest") != digest:
-                self._store.forget(digest)
-        data = self._text(digest)
-        if data is None or blobs.digest_of_bytes(data) != digest:
-            raise LinkError("the module %s changed on the controller during the run" % name)
-        return data
-
     def pillar(self):
         return self._ask({"k": "pillar"})["pillar"]
 

@@ -1,50 +1,97 @@
-"""Users' own modules on the target: a runtime (see thin.loader) over files that the controller has.
+"""Users' own modules on the target: one archive, kept and verified in the private directory as the runtime is.
 
-The session begins with an index, ``{kind: {file name: {"digest", "virtual": [names]}}}``; kinds are ``modules``,
-``states``, ``utils`` and ``grains``. A file's text is fetched when something of it is wanted, once for each digest:
-it stays with the other files of the controller. What is run is what was hashed, whatever lies on the disk.
+The session's ``init`` names it by its SHA-256 and size. ``user-SHA.tar`` has the files of the kinds ``modules``,
+``states``, ``utils`` and ``grains`` as ``thin/<kind>/<file>.py``, and ``thin/users.py`` with
+``INDEX = {kind: {virtual name: [file names]}}``; beside it is an image of compiled code (see thin.store), authenticated
+with a key of its own. What is executed is what was hashed, whatever lies on the disk.
 """
 
+import sys
 
-class Custom(object):
-    """``fetch(kind, name, digest)`` gives the verified bytes of one file; raises thin.link.LinkError."""
+from thin.boot import mac, names, read, read_image, sha256, stamp
+from thin.store import Store
 
-    def __init__(self, index, fetch):
-        self._index = index or {}
-        self._fetch = fetch
-        self._codes = {}
+#: A private directory that is none: nothing is kept.
+NOWHERE = {"dir_fd": -1, "path": "", "key": b""}
+#: Salt's name for a kind, as the names of loaded modules have it.
+TAGS = {"modules": "module"}
 
-    def __bool__(self):
-        return any(self._index.values())
 
-    def code(self, full):
-        if full not in self._codes:
-            self._codes[full] = compile(self._bytes(full), full.replace(".", "/") + ".py", "exec", dont_inherit=True)
-        return self._codes[full]
+def find(place, sha, size):
+    """The modules that are kept here under this hash, or None. ``place`` is the first stage's state."""
+    state = _state(place, sha, size)
+    if state["dir_fd"] < 0:
+        return None
+    header, data = read_image(state["image"], state["dir_fd"], state["key"])
+    if header is not None and header["stamp"] == stamp(state["tar"], state["dir_fd"]):
+        return Custom(dict(state, header=header, data=data))
+    archive = read(state["tar"], state["dir_fd"], size)
+    if archive is None or sha256(archive).hexdigest() != sha:
+        return None
+    return Custom(dict(state, archive=archive))
 
-    def source(self, full):
-        from importlib.util import decode_source
 
-        return decode_source(self._bytes(full))
+def keep(place, sha, archive):
+    """``(modules, why they could not be kept or an empty text)`` of an archive that has arrived, and was verified."""
+    custom = Custom(dict(_state(place, sha, len(archive)), archive=archive, received=True))
+    return custom, custom.keep_archive()
 
-    def names(self, prefix):
-        kind = prefix.rpartition(".")[2]
-        return ["%s.%s" % (prefix, name) for name in sorted(self._index.get(kind, ()))]
+
+def _state(place, sha, size):
+    state = dict(place or NOWHERE, sha=sha, size=size, header=None, data=None, archive=None, received=False, fresh={})
+    state["key"] = mac(state["key"], b"user " + sha.encode("ascii"))
+    state["tar"], state["image"] = [name.replace("thin-", Custom.FAMILY, 1) for name in names(state)]
+    return state
+
+
+class Custom(Store):
+    """A runtime (see thin.loader) of users' files."""
+
+    FAMILY = "user-"
+    _index = None
 
     def virtual_index(self, kind):
-        found = {}
-        for name, entry in sorted(self._index.get(kind, {}).items()):
-            for virtual in entry["virtual"]:
-                found.setdefault(virtual, []).append(name)
-        return found
+        if self._index is None:
+            space = {}
+            exec(self.code("thin.users"), space)  # noqa: S102
+            self._index = space["INDEX"]
+        return self._index.get(kind, {})
 
-    def _bytes(self, full):
-        _, kind, name = full.split(".")
-        try:
-            digest = self._index[kind][name]["digest"]
-        except KeyError:
-            raise ImportError("no module named %r" % full, name=full)
-        return self._fetch(kind, name, digest)
+    def path(self, name):
+        """The path below the file roots, for messages: ``_modules/mine.py``."""
+        return "_" + super(Custom, self).path(name)[len("thin/"):]
+
+    def module_name(self, full):
+        """What the loaded module is called, as Salt calls it: ``salt.loaded.ext.module.mine``."""
+        _, kind, name = full.split(".", 2)
+        return "salt.loaded.ext.%s.%s" % (TAGS.get(kind, kind), name)
+
+    def find_spec(self, name, path=None, target=None):
+        """Import of the files inside of a package of theirs; and of utilities by their bare name, as in Salt."""
+        parts = name.split(".", 4)
+        if parts[:3] == ["salt", "loaded", "ext"] and len(parts) > 4:
+            kind = {tag: kind for kind, tag in TAGS.items()}.get(parts[3], parts[3])
+            full = "thin.%s.%s" % (kind, parts[4])
+        else:
+            full = "thin.utils." + name
+        if full not in self.modules:
+            return None
+        package = bool(self._entry(full)[0])
+        return type(sys.__spec__)(name, Inner(self, full), origin=self.path(full), is_package=package)
+
+
+class Inner(object):
+    """Loads a file that is imported rather than looked up: it has no dunders."""
+
+    def __init__(self, store, full):
+        self._store, self._full = store, full
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__file__ = self._store.path(self._full)
+        exec(self._store.code(self._full), module.__dict__)  # noqa: S102
 
 
 class Nothing(object):
@@ -60,19 +107,33 @@ class Nothing(object):
 def grains(loader, so_far):
     """The grains that users' own functions give, each told what is known so far if it asks for ``grains``.
 
-    A function that fails leaves its grains out and the others alone. Salt: ``salt.loader.grains``.
+    A function that fails leaves its grains out and the others alone, and is said. Salt: ``salt.loader.grains``.
     """
     from thin import log
     from thin.utils import args
 
     found = {}
-    for name, function in loader.items():
+    loader.load_all()
+    for name, function in loader._functions.items():
         try:
             ret = function(grains=dict(so_far, **found)) if "grains" in args.spec(function).args else function()
-        except Exception as exc:
-            log.getLogger(__name__).critical(
-                "Failed to load grains defined in grain file %s, error: %s: %s", name, type(exc).__name__, exc)
+        except (Exception, SystemExit) as exc:
+            where = function.__globals__.get("__file__") if hasattr(function, "__globals__") else None
+            log.getLogger(__name__).warning("the custom grain %s is missing: %s", name, explain(exc, where))
             continue
         if isinstance(ret, dict):
             found.update(ret)
     return found
+
+
+def explain(exc, path):
+    """``path:line: Class: text`` of what a user's file raised; the line is the last one there that was at work."""
+    line, text, trace = None, str(exc), exc.__traceback__
+    if isinstance(exc, SyntaxError) and exc.filename == path:
+        line, text = exc.lineno, exc.msg
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    said = "%s: %s" % (type(exc).__name__, text) if text else type(exc).__name__
+    return "%s: %s" % ("%s:%d" % (path, line) if line else path, said) if path else said

@@ -261,14 +261,33 @@ class Loader(object):
             if wanted is not None and wanted in self._functions:
                 return
 
+    def _file(self, name):
+        """The module of the file with this name, executed anew whatever its ``__virtual__`` says; None without one."""
+        full = "thin.%s.%s" % (self._kind, name)
+        for source in self._sources:
+            try:
+                source.code(full)
+            except (ImportError, KeyError):
+                continue
+            return self._namespace(source, full)["__module_object__"]
+        return None
+
     def _execute(self, source, name):
         full = "thin.%s.%s" % (self._kind, name)
         try:
             module = self._namespace(source, full)
             virtual, reason = _virtual(module, name)
-        except Exception as exc:  # a user's file may do anything: it must not take the others along
-            self._reasons[name] = "%s: %s" % (type(exc).__name__, exc)
-            self._note("cannot load %s: %s" % (full, self._reasons[name]))
+        except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
+            reason = "%s: %s" % (type(exc).__name__, exc)
+            if hasattr(source, "module_name"):
+                from thin import custom
+
+                reason = custom.explain(exc, source.path(full))
+            self._reasons[name] = reason
+            for virtual, files in self._files().items():
+                if (source, name) in files:
+                    self._reasons[virtual] = reason
+            self._note("cannot load %s: %s" % (full, reason))
             return
         if virtual is None:
             self._reasons[name] = self._reasons[module.get("__virtualname__", name)] = reason
@@ -285,17 +304,25 @@ class Loader(object):
                     self._functions.setdefault(dotted, public[function])
 
     def _namespace(self, source, full):
-        module = types.ModuleType(full)
+        own = hasattr(source, "module_name")  # a user's file
+        name = source.module_name(full) if own else full
+        module = types.ModuleType(name)
         space = module.__dict__
         for dunder in EMPTY:
             space[dunder] = EMPTY[dunder]() if callable(EMPTY[dunder]) else EMPTY[dunder]
         space.update(self._pack)
         space["__opts__"] = self._opts
-        space["__file__"] = full.replace(".", "/") + ".py"
-        space["__package__"] = full.rpartition(".")[0]
+        space["__file__"] = source.path(full) if own else full.replace(".", "/") + ".py"
+        space["__package__"] = name.rpartition(".")[0]
         space["__module_object__"] = module  # keeps the module alive as long as its functions
+        if own:
+            if source.is_package(full):
+                space["__package__"], space["__path__"] = name, []
+            sys.modules[name] = module  # what pickle, dataclasses and a package's own imports look for
         exec(source.code(full), space)  # noqa: S102  (this is what a loader does)
         log.adopt()
+        if "__depends__" in space:
+            sys.modules["salt.utils.decorators"].depends.enforce(space)
         init = space.get("__init__")
         if isinstance(init, types.FunctionType):
             init(self._opts)

@@ -20,7 +20,7 @@ from thin.boot import body, mac, read, sha256, stamp
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
 _BLOCK = 512
-_OURS = ("thin-", ".thin-")
+_OURS = ("thin-", ".thin-", "user-", ".user-")
 
 
 def start(state):
@@ -37,6 +37,9 @@ def start(state):
 
 class Store(object):
     """Serves thin.runtime's functions, and the ``import`` of everything below ``thin``."""
+
+    #: How the names of its files begin; thin.custom has others beside them.
+    FAMILY = "thin-"
 
     def __init__(self, state):
         self._state = state
@@ -203,7 +206,7 @@ class Store(object):
 
         dir_fd, found = self._state["dir_fd"], {}
         for name in os.listdir(dir_fd):
-            if name.startswith(_OURS):
+            if name.startswith((self.FAMILY, "." + self.FAMILY)):
                 state = stamp(name, dir_fd)
                 if state:
                     found[name] = state[2]

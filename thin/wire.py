@@ -27,7 +27,8 @@ count; the answer carries the same ``n`` as ``re``.
 down      fields                                                      up: what answers
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
-          log_level, custom (index; see thin.custom)                  warnings | error: kind, message, hint
+          log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
+          sha, size, coming: they follow unasked)                     it, need: the sha, when it is not here
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode | exc: re, type, message,
                                                                       tb, known
 grains    n, refresh: bool                                            ret
@@ -49,7 +50,6 @@ because what renders on the controller may ask it something::
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls
     pillar    (nothing)                      -> pillar: the compiled pillar
-    module    kind, name                     -> digest (the bytes follow): a file of the users' own modules
     ask       fun, args, kwargs              -> ret     (what only the controller can answer: mine.get, cp.list_states)
 
 Other messages up, without an answer: log: level, text; stderr: text (what the worker printed, capped).

@@ -38,13 +38,19 @@ class Worker(object):
         self.loaders = None
         self.opts = {}
         self._custom = None
+        self._held = None  # messages that wait until the session is ready
         link.connect(self.controller)
 
     def close(self):
         link.connect(None)
+        if self._custom is not None:
+            self._custom.keep_image()
         self.blobs.close()
 
     def serve(self, message):
+        if self._held is not None:
+            self._held.append(message)
+            return
         handler = getattr(self, "on_%s" % message.get("k"), None)
         if handler is None:
             log.getLogger(__name__).warning("unknown message %r", message.get("k"))
@@ -60,16 +66,27 @@ class Worker(object):
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         self._fixed_grains = message.get("grains") or {}
+        warnings, held = [], []
         if message.get("custom"):
-            from thin.custom import Custom
-
-            self._custom = Custom(message["custom"], self.controller.module)
-        overlays = {kind: [self._custom] for kind in ("modules", "states", "utils")} if self._custom else None
+            try:
+                self._held = held
+                warnings = self._take_custom(message["custom"])
+            except ValueError as exc:
+                self.channel.send({"k": "error", "kind": "bootstrap_failed", "message": str(exc)})
+                return
+            finally:
+                self._held = None
+        own = [] if self._custom is None else [self._custom]
+        overlays = dict.fromkeys(("modules", "states", "utils"), own)
         self.loaders = loader.Loaders(
             self.opts, runtime, grains=self._collect, pillar=self.controller.pillar, overlays=overlays)
+        if self._custom is not None:
+            from thin import compat
+
+            compat.install(self.loaders, self._custom)
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
-        ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": [],
+        ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": warnings,
                  "uid": os.geteuid(), "user": _user(), "pid": os.getpid()}
         try:
             if message.get("want_grains"):
@@ -80,6 +97,27 @@ class Worker(object):
                                "tb": _traceback()})
             return
         self.channel.send(ready)
+        for waiting in held:
+            self.serve(waiting)
+
+    def _take_custom(self, wanted):
+        """Find the users' own modules, or have them sent. Returns warnings; raises ValueError when they do not come."""
+        from thin import custom
+
+        sha, place = wanted["sha"], self.info.get("place")
+        self._custom = custom.find(place, sha, wanted["size"])
+        if self._custom is not None:
+            return []
+        self.blobs.expect(sha, secret=True)
+        if not wanted.get("coming"):
+            self.channel.send({"k": "need", "re": None, "digests": [sha]})
+        self.channel.wait(lambda: not self.blobs.waiting(sha))
+        archive = self.blobs.data(sha)
+        self.blobs.forget_secrets()
+        if archive is None:
+            raise ValueError("the modules of the file roots did not arrive: %s" % self.blobs.failure(sha))
+        self._custom, trouble = custom.keep(place, sha, archive)
+        return [trouble] if trouble else []
 
     def on_grains(self, message):
         def answer():
@@ -164,11 +202,14 @@ class Worker(object):
         return found
 
     def _own_grains(self, so_far):
-        if not self._custom:
+        if self._custom is None or not self._custom.virtual_index("grains"):
             return {}
         from thin import custom
 
-        pack = {"__utils__": self.loaders.utils, "__context__": self.loaders.context}
+        if isinstance(self.loaders.grains, loader.LazyDict):
+            self.loaders.grains._fetch = lambda: dict(so_far)  # what they call may read grains, which are being made
+        pack = {"__utils__": self.loaders.utils, "__context__": self.loaders.context, "__salt__": self.loaders.modules,
+                "__grains__": so_far}
         return custom.grains(loader.Loader("grains", pack, self.opts, custom.Nothing(), [self._custom]), so_far)
 
     def _log(self, level, text):

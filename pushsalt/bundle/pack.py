@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pprint
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from thin import runtime
@@ -51,6 +51,11 @@ def build(root: Path = THIN) -> bytes:
     files = [(name, path.read_bytes()) for name, path in members(root)]
     index = _index([name for name, _ in files], dict(files))
     files.append(("thin/_index.py", index))
+    return archive(files)
+
+
+def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
+    """An archive of these files (name, content), in their order. Raises ValueError for a name that has no place."""
     return b"".join(_ustar(files))
 
 
@@ -65,7 +70,7 @@ def _index(names: list[str], contents: dict[str, bytes]) -> bytes:
     return f'"""Made by pushsalt.bundle.pack."""\n\nINDEX = {pprint.pformat(table, width=120)}\n'.encode()
 
 
-def _ustar(files: list[tuple[str, bytes]]) -> Iterator[bytes]:
+def _ustar(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
     for name, data in files:
         yield _header(name, len(data))
         yield data

@@ -2,22 +2,30 @@
 
 They lie in ``_modules``, ``_states``, ``_grains`` and ``_utils`` of the file roots and of each of ``module_dirs``
 (there also without the underscore). ``module_dirs`` come first, then the job's saltenv, then base, then the others;
-the first file of a name is the one. Salt: ``saltutil.sync_all`` and ``salt.loader``.
+the first file of a name is the one. A folder with an ``__init__.py`` is a module too, with all that is in it.
+Salt: ``saltutil.sync_all`` and ``salt.loader``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import pprint
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import decode_source
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.bundle import pack
 from pushsalt.fileserver import FileServerError, disk_file
 from pushsalt.model import Blob
 from thin import runtime
+from thin.custom import TAGS
+from thin.loader import marked
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer, FoundFile
@@ -28,23 +36,38 @@ KINDS = ("modules", "states", "grains", "utils")
 #: What stands in ``__virtual__``, to its end; and the names that it can return.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
+_PACKAGE = "__init__"
+#: Characters of a path below the kind's folder that the archive has room for.
+_LONGEST = 80
 
 
 @dataclass(frozen=True)
 class CustomModule:
-    """One file. ``virtual`` are the names that its functions may be called by."""
+    """One file, or one package. ``parts``: path in the archive below the kind -> content, the module itself first.
+
+    ``virtual`` are the names that its functions may be called by; ``where`` names the file to people.
+    """
 
     kind: str
     name: str
-    file: FoundFile
+    where: str
     text: str
+    parts: Mapping[str, bytes]
 
-    @property
+    @cached_property
     def virtual(self) -> list[str]:
         names = list(runtime.index([(self.name, self.text)]))
         for body in _VIRTUAL.findall(self.text):
             names += _RETURNED.findall(body)
         return list(dict.fromkeys(names))
+
+    @cached_property
+    def controller(self) -> frozenset[str]:
+        """Names of the functions that it marks with ``__controller__``."""
+        try:
+            return frozenset(marked(self.text))
+        except (SyntaxError, ValueError):  # the target says what is wrong
+            return frozenset()
 
     def mentions(self, word: str) -> bool:
         """Whether a word stands in the file at all: whoever wants to know more has to run it."""
@@ -52,7 +75,10 @@ class CustomModule:
 
 
 class CustomModules:
-    """All of them for one saltenv. What lies there is looked at when it is first asked for."""
+    """All of them for one saltenv. What lies there is looked at when it is first asked for.
+
+    It is a runtime (see ``thin.loader``) too, for what is answered on the controller.
+    """
 
     def __init__(self, files: FileServer, opts: Mapping[str, Any], saltenv: str = "base") -> None:
         self._files = files
@@ -85,48 +111,129 @@ class CustomModules:
         virtual, _, function = name.partition(".")
         return any(module.mentions(function) for module in self.called("modules", virtual))
 
-    def index(self) -> dict[str, dict[str, Any]]:
-        """What a target is told of them; see thin/custom.py."""
-        return {
-            kind: {name: {"digest": one.file.digest(), "virtual": one.virtual} for name, one in modules.items()}
-            for kind, modules in self.by_kind.items()
-            if modules
-        }
+    def on_controller(self, name: str) -> bool:
+        """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""
+        virtual, _, function = name.partition(".")
+        return any(function in module.controller for module in self.called("modules", virtual))
 
-    def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a target that wants one file; what it may ask for stands in the index."""
-        modules = self.by_kind.get(str(question.get("kind")), {})
-        one = modules.get(str(question.get("name")))
-        if one is None:
-            return {"error": "there is no such module", "exception": "ImportError"}
-        digest = one.file.digest()
-        return {"digest": digest, "blob": Blob(digest, one.file.size, path=one.file.path)}
+    @cached_property
+    def archive(self) -> Blob | None:
+        """What travels: the same bytes for the same files anywhere; see thin/custom.py. None when there is nothing."""
+        files, index = [], {}
+        for kind, modules in sorted(self.by_kind.items()):
+            virtual: dict[str, list[str]] = {}
+            for name, module in sorted(modules.items()):
+                files += [(f"thin/{kind}/{part}", data) for part, data in sorted(module.parts.items())]
+                for known in module.virtual:
+                    virtual.setdefault(known, []).append(name)
+            index[kind] = virtual
+        if not files:
+            return None
+        table = f"INDEX = {pprint.pformat(index, width=120)}\n".encode()
+        data = pack.archive([("thin/users.py", table), *files])
+        return Blob(hashlib.sha256(data).hexdigest(), len(data), data=data)
+
+    # --- as a runtime
+
+    def virtual_index(self, kind: str) -> dict[str, list[str]]:
+        """Of what is marked for the controller, and of utilities: nothing else is run there."""
+        found: dict[str, list[str]] = {}
+        for name, module in sorted(self.by_kind.get(kind, {}).items()):
+            for virtual in module.virtual if module.controller or kind == "utils" else ():
+                found.setdefault(virtual, []).append(name)
+        return found
+
+    def names(self, prefix: str) -> list[str]:
+        return [f"{prefix}.{name}" for name in sorted(self.by_kind.get(prefix.rpartition(".")[2], ()))]
+
+    def source(self, full: str) -> str:
+        return self._named(full).text
+
+    def code(self, full: str) -> CodeType:
+        found: CodeType = compile(self.source(full), self.path(full), "exec", dont_inherit=True)
+        return found
+
+    def path(self, full: str) -> str:
+        return self._named(full).where
+
+    def is_package(self, full: str) -> bool:
+        return len(self._named(full).parts) > 1
+
+    def module_name(self, full: str) -> str:
+        _, kind, name = full.split(".", 2)
+        return f"salt.loaded.ext.{TAGS.get(kind, kind)}.{name}"
+
+    def _named(self, full: str) -> CustomModule:
+        _, kind, name = full.split(".", 2)
+        try:
+            return self.by_kind[kind][name]
+        except KeyError:
+            raise ImportError(f"no module named {full!r}", name=full) from None
+
+    # --- what lies there
 
     def _of(self, kind: str) -> dict[str, CustomModule]:
         allowed = (self._opts.get("extmod_whitelist") or {}).get(kind)
+        refused = (self._opts.get("extmod_blacklist") or {}).get(kind) or ()
         found: dict[str, CustomModule] = {}
-        for name, file in self._candidates(kind):
-            if name in found or not name.isidentifier() or (allowed and name not in allowed):
+        for name, parts in self._candidates(kind):
+            if name in found or not _sound(name) or (allowed and name not in allowed) or name in refused:
+                continue
+            first = next(iter(parts.values()))
+            if max(map(len, parts)) > _LONGEST:
+                log.warning("the module %s is left out: the path of one of its files is too long", first.path)
                 continue
             try:
-                found[name] = CustomModule(kind, name, file, file.read().decode("utf-8"))
-            except (FileServerError, UnicodeDecodeError) as exc:
-                log.warning("the module %s is left out: %s", file.path, exc)
+                contents = {path: file.read() for path, file in parts.items()}
+                text = decode_source(next(iter(contents.values())))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents)
+            except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
+                log.warning("the module %s is left out: %s", first.path, exc)
         return found
 
-    def _candidates(self, kind: str) -> Iterator[tuple[str, FoundFile]]:
+    def _candidates(self, kind: str) -> Iterator[tuple[str, dict[str, FoundFile]]]:
+        """(name, its files by their path below the kind, the module itself first), what counts most first."""
         for top in self._opts.get("module_dirs") or ():
             for folder in (Path(top) / f"_{kind}", Path(top) / kind):
-                for path in sorted(folder.glob("*.py")) if folder.is_dir() else ():
-                    file = disk_file(str(path), path.name)
-                    if file is not None:
-                        yield path.stem, file
+                for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                    inner = sorted(path.rglob("*.py")) if (path / "__init__.py").is_file() else [path]
+                    files = ((one.relative_to(folder).as_posix(), disk_file(str(one), one.name)) for one in inner)
+                    yield from _module({rel: file for rel, file in files if file is not None})
         for saltenv in self._saltenvs():
-            for path_in_tree in self._files.list_folder(f"_{kind}", saltenv):
-                if path_in_tree.endswith(".py"):
-                    found = self._files.find(path_in_tree, saltenv)
-                    if found is not None:
-                        yield path_in_tree.rpartition("/")[2].removesuffix(".py"), found
+            for entry in self._files.list_folder(f"_{kind}", saltenv):
+                inner_names = [entry] if entry.endswith(".py") else list(self._package(entry, saltenv))
+                found = ((name, self._files.find(name, saltenv)) for name in inner_names)
+                yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
+
+    def _package(self, folder: str, saltenv: str) -> Iterator[str]:
+        """The files of a package of the file roots; none when the folder is no package."""
+        if self._files.find(f"{folder}/{_PACKAGE}.py", saltenv) is None:
+            return
+        for entry in self._files.list_folder(folder, saltenv):
+            if entry.endswith(".py"):
+                yield entry
+            else:
+                yield from self._package(entry, saltenv)
 
     def _saltenvs(self) -> Iterable[str]:
         return dict.fromkeys([self._saltenv, "base", *(env for env in self._files.envs() if env != "__env__")])
+
+
+def _sound(name: str) -> bool:
+    return name.isidentifier() and name.isascii() and name != _PACKAGE
+
+
+def _module(parts: dict[str, FoundFile]) -> Iterator[tuple[str, dict[str, FoundFile]]]:
+    """One module of its files by path: ``x.py``, or ``x/__init__.py`` and what is beside and below it."""
+    known = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
+    known = {path: file for path, file in known.items() if path.endswith(".py")}
+    if not known:
+        return
+    name = next(iter(known)).split("/")[0].removesuffix(".py")
+    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in known else f"{name}.py"
+    if head in known:
+        yield name, {head: known[head], **known}
+
+
+def _part(word: str) -> bool:
+    return word.isidentifier() and word.isascii()

@@ -31,7 +31,7 @@ CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 #: Questions that may wait for their answer at once; a sound worker asks few at a time.
 QUESTION_LIMIT = 64
-QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask", "module"})
+QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask"})
 EVENTS = frozenset({"start", "state", "log"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -50,7 +50,7 @@ class Start:
     """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
 
     ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
-    ``custom`` is the index of the users' own modules; see thin/custom.py.
+    ``custom`` are the users' own modules, if there are any; see thin/custom.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Start:
     deadline: float | None = None
     log_level: str = "warning"
     clean: bool = False
-    custom: Mapping[str, Any] = field(default_factory=dict)
+    custom: Blob | None = None
 
     def parameters(self) -> dict[str, object]:
         """What the supervisor gets of it; see thin/__main__.py."""
@@ -102,6 +102,8 @@ class Session:
         self._pending: dict[int, asyncio.Future[Any]] = {}
         self._questions: set[asyncio.Task[None]] = set()
         self._blobs: Callable[[str], Blob] | None = None
+        self._custom: Blob | None = None
+        self._sent_runtime = False
         self._trouble: TargetError | None = None
         self._has_read = True
         self._work_sent = False
@@ -185,9 +187,16 @@ class Session:
             return
         init = {
             "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
-            "want_grains": start.want_grains, "log_level": start.log_level, "custom": dict(start.custom),
+            "want_grains": start.want_grains, "log_level": start.log_level,
         }  # fmt: skip
+        custom = self._custom = start.custom
+        # A target that had no runtime has no modules either: they are sent unasked.
+        unasked = custom is not None and self._sent_runtime
+        if custom is not None:
+            init["custom"] = {"sha": custom.digest, "size": custom.size, "coming": unasked}
         self._write(program + b"".join([_frame(init), *(self._prepared(message) for message in first)]))
+        if custom is not None and unasked:
+            self._begin(self._sender.send(custom))
         await self._ready
         self._bound_by.pop(0).cancel()
 
@@ -349,6 +358,7 @@ class Session:
         self._warn(fields.get("warnings", ""))
         if fields.get("have") != "1":
             self._write_frame(b"A", self._runtime.archive)
+            self._sent_runtime = True
         kept = Met(self._runtime.sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None
         self._runtime.remember(self.target, self._opening.user, kept)
         _resolve(self._hello)
@@ -433,7 +443,10 @@ class Session:
     async def _send_needed(self, digests: list[str]) -> None:
         for digest in digests:
             try:
-                blob = self._blobs(digest) if self._blobs is not None else None
+                if self._custom is not None and digest == self._custom.digest:
+                    blob: Blob | None = self._custom
+                else:
+                    blob = self._blobs(digest) if self._blobs is not None else None
             except KeyError:
                 blob = None
             if blob is None:

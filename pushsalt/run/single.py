@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.run.answers import Answers
-    from pushsalt.run.custom import CustomModules
     from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
     from pushsalt.run.session import Session
@@ -221,15 +220,16 @@ class _Work:
         job = self.job
         own = function_named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
+        opts = self._opts()
         start = Start(
-            opts=self._opts(),
+            opts=opts,
             grains=dict(self.target.grains),
             want_grains=own or job.kind == "grains",
             lock=LockRequest(_holder(self.runner.jid), self.options.wait_lock) if runs_states else None,
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
-            custom=self._custom().index() if job.kind != "clean" else {},
+            custom=self.project.custom(str(opts.get("saltenv") or "base")).archive if job.kind != "clean" else None,
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
@@ -356,12 +356,7 @@ class _Work:
             self._answers = Answers(self._asked_minion, self.runner.in_thread)
         return self._answers
 
-    def _custom(self) -> CustomModules:
-        return self.project.custom(str(self._opts().get("saltenv") or "base"))
-
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:
-        if question.get("k") == "module":
-            return self._custom().answer(question)
         answer: dict[str, Any] = await self._the_answers()(question)
         return answer
 

@@ -1,0 +1,130 @@
+"""``salt.*`` for users' own modules: the helpers that such modules import from Salt, by Salt's names.
+
+``install`` puts a finder behind all others, so nothing is loaded before a module imports it, and a real Salt is found
+first where there is one. Files are in ``thin/compat/salt/``; what pushsalt does not have is an ImportError, as ever.
+
+``salt.modules.x`` and ``salt.states.x`` are our own files of that name (or the user's), with their dunders.
+"""
+
+import sys
+
+PREFIX = "thin.compat."
+#: Packages that only hold what thin.custom loads.
+LOADED = ("salt.loaded", "salt.loaded.ext") + tuple(
+    "salt.loaded.ext." + tag for tag in ("module", "states", "utils", "grains"))
+
+_finder = None
+
+
+def install(loaders=None, custom=None):
+    """Make ``salt.*`` importable in this process.
+
+    On a target ``loaders`` serve ``salt.modules`` and ``salt.states``, ``custom`` (thin.custom) what it has to import,
+    and imports find what the system's Python has installed: the runtime starts without it.
+    """
+    global _finder
+    if _finder is None:
+        _finder = Finder()
+        sys.meta_path.append(_finder)
+    if loaders is not None:
+        _finder.loaders = loaders
+        sys.meta_path += [custom, SiteFinder()]
+
+
+def loaders():
+    """The loaders that ``install`` was given, or None."""
+    return _finder and _finder.loaders
+
+
+class Finder(object):
+    """Import system's side of it: a finder and the loader of what it finds."""
+
+    loaders = None
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] != "salt":
+            return None
+        if name != "salt" and not getattr(sys.modules.get("salt"), "__compat__", False):
+            return None  # a real Salt, which lacks this one
+        from thin import runtime
+
+        if name in LOADED:
+            return _spec(name, CompatFile(compile("", name, "exec")), True)
+        kind, _, rest = name[5:].partition(".")
+        try:
+            code = runtime.code(PREFIX + name)
+        except ImportError:
+            if kind not in ("modules", "states") or not rest or self.loaders is None:
+                return None
+            found = getattr(self.loaders, kind)._file(rest)
+            return found and _spec(name, ShippedFile(found), False)
+        package = name in ("salt.modules", "salt.states") or bool(runtime.names(PREFIX + name))
+        return _spec(name, CompatFile(code), package)
+
+
+def _spec(name, loader, package):
+    origin = (PREFIX + name).replace(".", "/")
+    return type(sys.__spec__)(name, loader, origin=origin, is_package=package)
+
+
+class CompatFile(object):
+    """Loads a file of ``thin/compat``."""
+
+    def __init__(self, code):
+        self._code = code
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__file__ = self._code.co_filename
+        exec(self._code, module.__dict__)  # noqa: S102
+
+
+class ShippedFile(object):
+    """Hands out a module that a ``thin.loader.Loader`` has executed."""
+
+    def __init__(self, module):
+        self._module = module
+
+    def create_module(self, spec):
+        if spec.name == "salt.modules.cmdmod":
+            _quiet(self._module)
+        return self._module
+
+    def exec_module(self, module):
+        pass
+
+
+def _quiet(cmdmod):
+    """What grains modules use of Salt's cmdmod, though it is private there."""
+
+    def _run_quiet(cmd, *args, **kwargs):
+        kwargs.setdefault("python_shell", False)
+        return cmdmod.run_stdout(cmd, *args, output_loglevel="quiet", ignore_retcode=True, **kwargs)
+
+    def _run_all_quiet(cmd, *args, **kwargs):
+        kwargs.setdefault("python_shell", False)
+        return cmdmod.run_all(cmd, *args, output_loglevel="quiet", ignore_retcode=True, **kwargs)
+
+    cmdmod.__dict__.setdefault("_run_quiet", _run_quiet)
+    cmdmod.__dict__.setdefault("_run_all_quiet", _run_all_quiet)
+
+
+class SiteFinder(object):
+    """Adds the folders of installed packages to ``sys.path`` when an import finds nothing without them, once.
+
+    Only the system's own, never a user's, and without running their ``.pth`` files.
+    """
+
+    def find_spec(self, name, path=None, target=None):
+        if path is not None or name.startswith(("salt", "thin")):
+            return None
+        sys.meta_path.remove(self)
+        import os
+        import site
+
+        sys.path.extend(one for one in site.getsitepackages() if one not in sys.path and os.path.isdir(one))
+        from importlib.machinery import PathFinder
+
+        return PathFinder.find_spec(name, None, target)

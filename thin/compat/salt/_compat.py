@@ -1,0 +1,6 @@
+"""Salt: ``salt/_compat.py``."""
+
+import ipaddress
+import xml.etree.ElementTree as ElementTree
+
+__all__ = ["ElementTree", "ipaddress"]

@@ -1,0 +1,3 @@
+"""Salt: ``salt/defaults/__init__.py``."""
+
+DEFAULT_TARGET_DELIM = ":"

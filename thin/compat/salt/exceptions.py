@@ -1,0 +1,3 @@
+"""Salt: ``salt/exceptions.py``."""
+
+from thin.exceptions import *  # noqa: F403

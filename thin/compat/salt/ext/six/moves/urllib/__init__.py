@@ -1,0 +1,1 @@
+"""Salt: ``salt.ext.six.moves.urllib``."""

@@ -1,0 +1,3 @@
+"""Salt: ``salt.ext.six.moves.urllib.error``."""
+
+from urllib.error import *  # noqa: F403

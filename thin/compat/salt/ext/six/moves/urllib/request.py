@@ -1,0 +1,3 @@
+"""Salt: ``salt.ext.six.moves.urllib.request``."""
+
+from urllib.request import *  # noqa: F403

@@ -1,0 +1,26 @@
+"""The loaders of this target, however they are asked for. Salt: ``salt/loader/__init__.py``."""
+
+from thin import compat
+
+
+def _all():
+    found = compat.loaders()
+    if found is None:
+        raise ImportError("there are no loaders on the controller", name=__name__)
+    return found
+
+
+def minion_mods(opts=None, *args, **kwargs):
+    return _all().modules
+
+
+def utils(opts=None, *args, **kwargs):
+    return _all().utils
+
+
+def states(opts=None, *args, **kwargs):
+    return _all().states
+
+
+def grains(opts=None, *args, **kwargs):
+    return dict(_all().grains)

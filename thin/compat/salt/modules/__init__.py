@@ -1,0 +1,1 @@
+"""Our execution modules, and the users' own, by the name of their file; see thin.compat."""

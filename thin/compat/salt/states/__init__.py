@@ -1,0 +1,1 @@
+"""Our states, and the users' own, by the name of their file; see thin.compat."""

@@ -1,0 +1,13 @@
+"""Folders of a Salt installation, as a minion has them. Salt: ``salt/syspaths.py``."""
+
+ROOT_DIR = "/"
+CONFIG_DIR = "/etc/salt"
+CACHE_DIR = "/var/cache/salt"
+SOCK_DIR = "/var/run/salt"
+SRV_ROOT_DIR = "/srv"
+BASE_FILE_ROOTS_DIR = "/srv/salt"
+BASE_PILLAR_ROOTS_DIR = "/srv/pillar"
+LOGS_DIR = "/var/log/salt"
+PIDFILE_DIR = "/var/run"
+SPM_FORMULA_PATH = "/srv/spm/salt"
+HOME_DIR = "~"

@@ -1,0 +1,157 @@
+"""Arguments of functions. Salt: ``salt/utils/args.py``."""
+
+from collections import namedtuple
+
+from thin.exceptions import SaltInvocationError
+from thin.utils import args as signatures
+from thin.utils.words import split
+
+ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
+
+
+def clean_kwargs(**kwargs):
+    """The arguments without those of Salt's own (``__pub_fun`` and the like)."""
+    return {key: value for key, value in kwargs.items() if not key.startswith("__")}
+
+
+def invalid_kwargs(invalid_kwargs, raise_exc=True):
+    """Raise SaltInvocationError that names these arguments, or return its text."""
+    text = "The following keyword arguments are not valid: %s" % ", ".join(
+        "%s=%s" % (key, invalid_kwargs[key]) for key in invalid_kwargs)
+    if raise_exc:
+        raise SaltInvocationError(text)
+    return text
+
+
+def get_function_argspec(func, is_class_method=None):
+    """args, varargs, keywords, defaults of a function or method, the last two None where there are none."""
+    if not callable(func):
+        raise TypeError("Cannot inspect argument list for '%s'" % (func,))
+    if not hasattr(func, "__code__"):
+        import inspect
+
+        found = inspect.getfullargspec(func)
+        args, varargs, keywords, defaults = found.args, found.varargs, found.varkw, found.defaults
+    else:
+        found = signatures.spec(func)
+        args, varargs, keywords = list(found.args), found.varargs, found.keywords
+        defaults = tuple(found.defaults) or None
+    bound = hasattr(func, "__self__") and isinstance(getattr(func, "__func__", None), type(get_function_argspec))
+    if (bound or is_class_method) and args and args[0] in ("self", "cls"):
+        args = args[1:]
+    return ArgSpec(args, varargs, keywords, defaults)
+
+
+def arg_lookup(fun, aspec=None):
+    """``{"args": [names], "kwargs": {name: default}}``."""
+    aspec = aspec or get_function_argspec(fun)
+    cut = len(aspec.args) - len(aspec.defaults or ())
+    return {"args": list(aspec.args[:cut]), "kwargs": dict(zip(aspec.args[cut:], aspec.defaults or ()))}
+
+
+def shlex_split(s, **kwargs):
+    """The words of a shell line; what is no text is given back."""
+    if not isinstance(s, str):
+        return s
+    if kwargs:
+        import shlex
+
+        return shlex.split(s, **kwargs)
+    return split(s)
+
+
+def split_input(val, mapper=None):
+    """A list of texts, from one or from a text with commas."""
+    items = val if isinstance(val, list) else str(val).split(",")
+    return [(mapper or (lambda item: item.strip()))(item) if isinstance(item, str) else (mapper or str)(item)
+            for item in items]
+
+
+def test_mode(**kwargs):
+    """Whether ``test`` is among the arguments and means yes."""
+    from thin.utils.data import is_true
+
+    return any(is_true(value) for key, value in kwargs.items() if key.lower() == "test")
+
+
+def yamlify_arg(arg):
+    """The value that a word of a command line is read as."""
+    if not isinstance(arg, str) or not arg.strip():
+        return arg
+    if "_" in arg and all(char.isdigit() or char == "_" for char in arg):
+        return arg
+    from thin.utils.data import scalar
+
+    if not any(char in arg for char in "{}[]:,'\"\n|>&*!%@`#"):
+        return scalar(arg)
+    from salt.utils import yaml
+
+    try:
+        found = yaml.safe_load(arg)
+    except Exception:
+        return arg
+    return arg if found is None or (isinstance(found, dict) and not arg.lstrip().startswith("{")) else found
+
+
+def parse_input(args, condition=True, no_parse=None, **kwargs):
+    """Positional arguments and, as the last of them, the keyword arguments marked ``__kwarg__``."""
+    found, named = [], {}
+    for arg in args:
+        if isinstance(arg, dict) and arg.pop("__kwarg__", False):
+            named.update(arg)
+            continue
+        key, equals, value = arg.partition("=") if isinstance(arg, str) else (arg, "", "")
+        if equals and key.isidentifier():
+            named[key] = value if key in (no_parse or ()) else yamlify_arg(value)
+        else:
+            found.append(yamlify_arg(arg))
+    if condition and named:
+        found.append(dict(named, __kwarg__=True))
+    return found if condition else (found, named)
+
+
+def condition_input(args, kwargs):
+    """One list: the positional arguments, then the named ones marked ``__kwarg__``."""
+    return list(args or ()) + ([dict(kwargs, __kwarg__=True)] if kwargs else [])
+
+
+def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_method=None):
+    """``{"args": [...], "kwargs": {...}}`` for a call of ``fun`` with what it takes of ``data``.
+
+    Raises SaltInvocationError for a missing argument.
+    """
+    ret = dict(initial_ret or {})
+    aspec = get_function_argspec(fun, is_class_method)
+    known = arg_lookup(fun, aspec)
+    missing = [name for name in known["args"] if name not in data]
+    if missing:
+        wanted = len(known["args"])
+        raise SaltInvocationError("%s takes at least %d argument%s (%d given)" % (
+            fun.__name__, wanted, "" if wanted == 1 else "s", wanted - len(missing)))
+    ret["args"] = [data[name] for name in known["args"]]
+    ret["kwargs"] = {name: data.get(name, known["kwargs"][name]) for name in known["kwargs"]}
+    extra = {key: value for key, value in data.items()
+             if key not in known["args"] and key not in known["kwargs"] and key not in expected_extra_kws}
+    if aspec.keywords:
+        ret["kwargs"].update(extra)
+    elif extra:
+        ret["warnings"] = [invalid_kwargs(extra, raise_exc=False)]
+    return ret
+
+
+def prepare_kwargs(all_kwargs, class_init_kwargs):
+    """Two dicts: the arguments named in ``class_init_kwargs``, and the others."""
+    wanted = dict.fromkeys(class_init_kwargs)
+    return ({key: all_kwargs[key] for key in all_kwargs if key in wanted},
+            {key: all_kwargs[key] for key in all_kwargs if key not in wanted})
+
+
+def argspec_report(functions, module=""):
+    """``{function: {args, defaults, varargs, kwargs}}`` of a module's functions."""
+    ret = {}
+    for name in sorted(functions):
+        if name == module or name.startswith(module + ".") or not module:
+            aspec = get_function_argspec(functions[name])
+            ret[name] = {"args": aspec.args or None, "defaults": list(aspec.defaults or ()) or None,
+                         "varargs": True if aspec.varargs else None, "kwargs": True if aspec.keywords else None}
+    return ret

@@ -1,0 +1,266 @@
+"""Structures. Salt: ``salt/utils/data.py``."""
+
+import fnmatch
+
+from thin.utils.data import (  # noqa: F401
+    compare_dicts,
+    compare_lists,
+    filter_by,
+    is_dictlist,
+    is_true,
+    recursive_diff,
+    subdict_match,
+    traverse_dict,
+    traverse_dict_and_list,
+)
+from thin.utils.data import repack_dictlist as _repack
+
+
+def repack_dictlist(data, strict=False, recurse=False, key_cb=None, val_cb=None):
+    """A dict of a list of dicts and texts, ``{}`` for what is none."""
+    found = _repack(data)
+    if not isinstance(found, dict):
+        return {}
+    if strict and isinstance(data, list) and any(not isinstance(item, dict) for item in data):
+        return {}
+    if recurse:
+        found = {key: repack_dictlist(value, strict, True, key_cb, val_cb) if is_dictlist(value) else value
+                 for key, value in found.items()}
+    key_cb, val_cb = key_cb or (lambda key: key), val_cb or (lambda key, value: value)
+    return {key_cb(key): val_cb(key, value) for key, value in found.items()}
+
+
+def _changed(data, leaf, preserve_tuples, keys=True):
+    if isinstance(data, dict):
+        return {(_changed(key, leaf, True) if keys else key): _changed(value, leaf, preserve_tuples, keys)
+                for key, value in data.items()}
+    if isinstance(data, tuple):
+        found = [_changed(item, leaf, preserve_tuples, keys) for item in data]
+        return tuple(found) if preserve_tuples else found
+    if isinstance(data, (list, set, frozenset)):
+        found = [_changed(item, leaf, preserve_tuples, keys) for item in data]
+        return found if isinstance(data, list) else type(data)(found)
+    return leaf(data)
+
+
+def decode(data, encoding=None, errors="strict", keep=False, normalize=False, preserve_dict_class=False,
+           preserve_tuples=False, to_str=False):
+    """The data with every bytes in it as text; with ``keep`` what cannot be decoded stays bytes."""
+    def leaf(value):
+        if not isinstance(value, (bytes, bytearray)):
+            return value
+        try:
+            return bytes(value).decode(encoding or "utf-8", errors)
+        except UnicodeDecodeError:
+            if not keep:
+                raise
+            return value
+
+    return _changed(data, leaf, preserve_tuples)
+
+
+def encode(data, encoding=None, errors="strict", keep=False, preserve_dict_class=False, preserve_tuples=False):
+    """The data with every text in it as bytes."""
+    def leaf(value):
+        if not isinstance(value, str):
+            return value
+        try:
+            return value.encode(encoding or "utf-8", errors)
+        except UnicodeEncodeError:
+            if not keep:
+                raise
+            return value
+
+    return _changed(data, leaf, preserve_tuples)
+
+
+decode_dict = decode_list = decode
+encode_dict = encode_list = encode
+
+
+def decode_tuple(data, *args, **kwargs):
+    return tuple(decode_list(list(data), *args, **kwargs))
+
+
+def encode_tuple(data, *args, **kwargs):
+    return tuple(encode_list(list(data), *args, **kwargs))
+
+
+def to_lowercase(data, preserve_dict_class=False):
+    return _changed(data, lambda value: value.lower() if isinstance(value, str) else value, True)
+
+
+def to_uppercase(data, preserve_dict_class=False):
+    return _changed(data, lambda value: value.upper() if isinstance(value, str) else value, True)
+
+
+def exactly_n(iterable, amount=1):
+    """Whether exactly so many of them are true."""
+    return sum(1 for item in iterable if item) == amount
+
+
+def exactly_one(iterable):
+    return exactly_n(iterable)
+
+
+def substr_in_list(string_to_search_for, list_to_search):
+    return any(string_to_search_for in item for item in list_to_search)
+
+
+def is_list(value):
+    return isinstance(value, list)
+
+
+def is_iter(thing, ignore=(str,)):
+    """Whether it can be iterated and is none of ``ignore``."""
+    return not isinstance(thing, ignore) and hasattr(thing, "__iter__")
+
+
+def sorted_ignorecase(to_sort):
+    return sorted(to_sort, key=str.lower)
+
+
+def mysql_to_dict(data, key):
+    """Rows of a table as ``mysql`` draws it, by the column ``key``."""
+    ret, headers = {}, []
+    for line in data:
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if not cells:
+            continue
+        if not headers:
+            headers = cells
+            continue
+        row = dict(zip(headers, cells))
+        if key in row:
+            ret[row[key]] = row
+    return ret
+
+
+def simple_types_filter(data):
+    """The data with everything but numbers, texts, None, lists and dicts as its ``repr``."""
+    if isinstance(data, dict):
+        return {key if isinstance(key, (str, int, float, bool)) else repr(key): simple_types_filter(value)
+                for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [simple_types_filter(item) for item in data]
+    return data if data is None or isinstance(data, (str, int, float, bool, bytes)) else repr(data)
+
+
+def stringify(data):
+    """A list with everything in it as text."""
+    return [item if isinstance(item, str) else str(item) for item in data]
+
+
+def filter_falsey(data, recurse_depth=None, ignore_types=()):
+    """The data without what is false in it, except for values of ``ignore_types``."""
+    def kept(value):
+        return bool(value) or type(value) in ignore_types
+
+    def inner(value):
+        deeper = recurse_depth is not None and recurse_depth > 0 and isinstance(value, (dict, list))
+        return filter_falsey(value, recurse_depth - 1, ignore_types) if deeper else value
+
+    if isinstance(data, dict):
+        pairs = [(key, inner(value)) for key, value in data.items()]
+        return type(data)((key, value) for key, value in pairs if kept(value))
+    if isinstance(data, (list, set, tuple)):
+        return type(data)(value for value in (inner(item) for item in data) if kept(value))
+    return data
+
+
+def flatten(data, levels=None, preserve_nulls=False, _ids=None):
+    """One list of nested ones, ``levels`` deep at most; None is left out unless wanted."""
+    ret = []
+    for item in data:
+        if item is None or item == "None":
+            ret += [item] if preserve_nulls else []
+        elif is_iter(item, ignore=(str, dict, bytes)) and (levels is None or levels >= 1):
+            ret += flatten(item, None if levels is None else levels - 1, preserve_nulls)
+        else:
+            ret.append(item)
+    return ret
+
+
+def get_value(obj, path, default=None):
+    """``[{"value": …}]`` of a path like ``a:b:c``; ``*`` takes every key and adds an ``id``."""
+    found = [{"value": obj}]
+    for word in path.split(":"):
+        step = []
+        for item in found:
+            value = item["value"]
+            if isinstance(value, dict):
+                step += [dict(item, value=value[key], **({"id": key} if "*" in word else {}))
+                         for key in value if fnmatch.fnmatchcase(str(key), word)]
+            elif isinstance(value, list) and (word == "*" or (word.isdigit() and int(word) < len(value))):
+                step += [dict(item, value=one) for one in (value if word == "*" else [value[int(word)]])]
+        found = step
+    return found or ([] if default is None else [{"value": default}])
+
+
+def hash(value, algorithm="sha512"):
+    """The hexadecimal digest of a text."""
+    import hashlib
+
+    return hashlib.new(algorithm, value.encode("utf-8") if isinstance(value, str) else value).hexdigest()
+
+
+def sample(value, size, seed=None):
+    import random
+
+    return random.Random(seed).sample(list(value), size)  # noqa: S311
+
+
+def shuffle(value, seed=None):
+    return sample(value, len(value), seed)
+
+
+def to_entries(data):
+    """``[{"key": …, "value": …}]`` of a dict or list."""
+    pairs = data.items() if isinstance(data, dict) else enumerate(data)
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+def from_entries(entries):
+    """The opposite of ``to_entries``; keys may also be called ``name``."""
+    ret = {}
+    for entry in entries:
+        lower = {key.lower(): value for key, value in entry.items()}
+        ret[lower.get("key", lower.get("name"))] = lower.get("value")
+    return ret
+
+
+class CaseInsensitiveDict(dict):
+    """A dict whose keys are the same in any case; it remembers how each was written last."""
+
+    def __init__(self, init=None, **kwargs):
+        super(CaseInsensitiveDict, self).__init__()
+        self._names = {}
+        self.update(init or {}, **kwargs)
+
+    def update(self, other=(), **kwargs):
+        for key, value in dict(other, **kwargs).items():
+            self[key] = value
+
+    def __setitem__(self, key, value):
+        self.pop(key, None)
+        self._names[key.lower()] = key
+        dict.__setitem__(self, key, value)
+
+    def __getitem__(self, key):
+        return dict.__getitem__(self, self._names[key.lower()])
+
+    def __delitem__(self, key):
+        dict.__delitem__(self, self._names.pop(key.lower()))
+
+    def __contains__(self, key):
+        return key.lower() in self._names
+
+    def get(self, key, default=None):
+        return self[key] if key in self else default
+
+    def pop(self, key, *default):
+        if key not in self and default:
+            return default[0]
+        value = self[key]
+        del self[key]
+        return value

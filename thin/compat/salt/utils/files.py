@@ -1,0 +1,300 @@
+"""Files. Salt: ``salt/utils/files.py``."""
+
+import contextlib
+import errno
+import os
+import stat
+
+from thin.exceptions import CommandExecutionError, FileLockError, MinionError
+
+TEMPFILE_PREFIX = "__salt.tmp."
+REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
+VALID_PROTOS = ("salt", "file", *REMOTE_PROTOS)
+HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
+
+
+def guess_archive_type(name):
+    """``tar``, ``zip``, ``rar`` or None, by the name."""
+    name = name.lower()
+    tars = (".tar", ".tgz", ".tbz", ".txz", ".tbz2", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.lzma", ".tlz", ".tar.zst")
+    if name.endswith(tars):
+        return "tar"
+    return next((kind for kind in ("zip", "rar") if name.endswith("." + kind)), None)
+
+
+def mkstemp(*args, **kwargs):
+    """The path of a new, empty file; with ``close_fd=False`` its descriptor before it."""
+    import tempfile
+
+    kwargs.setdefault("prefix", TEMPFILE_PREFIX)
+    close = kwargs.pop("close_fd", True)
+    handle, path = tempfile.mkstemp(*args, **kwargs)
+    if not close:
+        return handle, path
+    os.close(handle)
+    return path
+
+
+def recursive_copy(source, dest):
+    """Copy all files below ``source`` to ``dest``; what is there besides stays."""
+    import shutil
+
+    for folder, _, names in os.walk(source):
+        target = os.path.normpath(os.path.join(dest, os.path.relpath(folder, source)))
+        os.makedirs(target, exist_ok=True)
+        for name in names:
+            shutil.copyfile(os.path.join(folder, name), os.path.join(target, name))
+
+
+def copyfile(source, dest, backup_mode="", cachedir=""):
+    """Put a copy in the place of ``dest``, whole or not at all; owner and mode of what was there stay."""
+    from thin.utils.files import atomic, backup
+
+    if not os.path.isfile(source):
+        raise OSError("[Errno 2] No such file or directory: %s" % source)
+    if not os.path.isdir(os.path.dirname(dest)):
+        raise OSError("[Errno 2] No such file or directory: %s" % dest)
+    if cachedir and backup_mode in ("minion", "both"):
+        backup.keep(dest, backup_mode, cachedir)
+    atomic.write(dest, atomic.pieces(source))
+
+
+def rename(src, dst):
+    """Raises MinionError when it cannot be."""
+    try:
+        os.replace(src, dst)
+    except OSError as exc:
+        raise MinionError("Error: Unable to rename '%s' to '%s': %s" % (src, dst, exc))
+
+
+def process_read_exception(exc, path, ignore=None):
+    """Raise a CommandExecutionError that says why a file cannot be read, unless its errno is to be ignored."""
+    ignored = {ignore} if isinstance(ignore, int) else set(ignore or ())
+    if exc.errno in ignored:
+        return
+    words = {errno.ENOENT: "%s does not exist", errno.EACCES: "Permission denied reading from %s"}.get(exc.errno)
+    raise CommandExecutionError(words % path if words else "Error %d encountered reading from %s: %s" % (
+        exc.errno, path, exc.strerror))
+
+
+@contextlib.contextmanager
+def wait_lock(path, lock_fn=None, timeout=5, sleep=0.1, time_start=None):
+    """Hold a lock file beside ``path``. Raises FileLockError when it is not to be had in ``timeout`` seconds."""
+    import time
+
+    began, name = time_start or time.time(), lock_fn or "%s.w" % path
+    while True:
+        try:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            break
+        except OSError as exc:
+            if exc.errno != errno.EEXIST:
+                raise FileLockError("Error creating lock file %s: %s" % (name, exc), time_start=began)
+        if time.time() - began >= timeout:
+            raise FileLockError("Timeout waiting for lock file %s" % name, time_start=began)
+        time.sleep(sleep)
+    try:
+        yield
+    finally:
+        safe_rm(name)
+
+
+def get_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def set_umask(mask):
+    """Another umask while it lasts; None changes nothing."""
+    if mask is None:
+        yield
+        return
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def fopen(*args, **kwargs):
+    """``open``, in UTF-8 for text; descriptors and empty names are refused."""
+    if args[0] in (0, 1, 2) and not isinstance(args[0], bool):
+        raise TypeError("%s is not a permitted file descriptor" % (args[0],))
+    mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
+    if "b" not in mode and len(args) < 4:
+        kwargs.setdefault("encoding", "utf-8")
+    elif "b" in mode:
+        kwargs.pop("encoding", None)
+        kwargs.pop("newline", None)
+    return open(*args, **kwargs)  # the caller closes it
+
+
+@contextlib.contextmanager
+def flopen(*args, **kwargs):
+    """An open file, locked (flock) while it is."""
+    import fcntl
+
+    with fopen(*args, **kwargs) as handle:
+        fcntl.flock(handle.fileno(), fcntl.LOCK_SH)
+        try:
+            yield handle
+        finally:
+            fcntl.flock(handle.fileno(), fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def fpopen(*args, **kwargs):
+    """An open file, with owner and permissions set when they were given as ``uid``, ``gid``, ``mode``."""
+    uid, gid, bits = kwargs.pop("uid", -1), kwargs.pop("gid", -1), kwargs.pop("mode", None)
+    with fopen(*args, **kwargs) as handle:
+        found = os.stat(args[0])
+        if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
+            os.chown(args[0], uid, gid)
+        if bits is not None and stat.S_IMODE(found.st_mode) != bits:
+            os.chmod(args[0], found.st_mode | bits)
+        yield handle
+
+
+def safe_walk(top, topdown=True, onerror=None, followlinks=True, _seen=None):
+    """``os.walk`` that follows links and enters no folder twice."""
+    seen = set() if _seen is None else _seen
+    for folder, folders, names in os.walk(top, topdown, onerror, followlinks):
+        found = os.stat(folder)
+        if (found.st_dev, found.st_ino) in seen:
+            del folders[:]
+            continue
+        seen.add((found.st_dev, found.st_ino))
+        yield folder, folders, names
+
+
+def safe_rm(tgt):
+    """Remove a file; that it is not there, or cannot be removed, is no matter."""
+    try:
+        os.remove(tgt)
+    except OSError:
+        pass
+
+
+def rm_rf(path):
+    """Remove a file, a link or a whole tree. Raises OSError."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        os.remove(path)
+    else:
+        from thin.utils import osutil
+
+        osutil.rmtree(path)
+
+
+def remove(path):
+    """Remove a file that need not be there. Raises OSError for other reasons."""
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+def is_empty(filename):
+    try:
+        return os.stat(filename).st_size == 0
+    except OSError:
+        return False
+
+
+def is_fcntl_available(check_sunos=False):
+    return True
+
+
+def safe_filename_leaf(file_basename):
+    """The name with what no file name should have percent-encoded."""
+    return "".join("%%%02X" % ord(char) if char in "\\:/*?\"<>|\0" else char for char in file_basename)
+
+
+def safe_filepath(file_path_name, dir_sep=None):
+    drive, sep = "/" if file_path_name.startswith("/") else "", dir_sep or os.sep
+    return drive + sep.join(safe_filename_leaf(part) for part in file_path_name.strip(sep).split(sep))
+
+
+def is_text(fp_, blocksize=512):
+    """Whether the first bytes of a file (open, or by name) look like text."""
+    from thin.utils.files import diff
+
+    if hasattr(fp_, "read"):
+        data = fp_.read(blocksize)
+        return not diff.is_binary(data if isinstance(data, bytes) else data.encode("utf-8", "surrogateescape"))
+    try:
+        with open(fp_, "rb") as handle:
+            return not diff.is_binary(handle.read(blocksize))
+    except OSError:
+        return False
+
+
+def is_binary(path):
+    """Whether a file holds no text; False for one that cannot be read."""
+    return os.path.isfile(path) and os.access(path, os.R_OK) and not is_text(path, 2048)
+
+
+def list_files(directory):
+    """All paths of a folder, itself among them."""
+    found = {directory}
+    for folder, folders, names in safe_walk(directory):
+        found.update(os.path.join(folder, name) for name in folders + names)
+    return list(found)
+
+
+def st_mode_to_octal(mode):
+    try:
+        return oct(mode)[-4:]
+    except (TypeError, IndexError):
+        return ""
+
+
+def normalize_mode(mode):
+    """A mode as text with a leading zero; None stays."""
+    if mode is None:
+        return None
+    text = str(mode).replace("0o", "0").strip("\"'").lstrip("0")
+    return "0%s" % text if text else "0"
+
+
+def human_size_to_bytes(human_size):
+    """Bytes of ``10M``. Raises ValueError for what is no size."""
+    import re
+
+    match = re.match(r"([0-9]+)([a-zA-Z]?)", str(human_size))
+    if not match:
+        raise ValueError("Size must be all digits, with an optional unit type (K, M, G, T, or P)")
+    return int(match.group(1)) * 1024 ** " KMGTP".index(match.group(2).upper() or " ")
+
+
+def backup_minion(path, bkroot):
+    """Keep a copy of a file below ``bkroot``, named by the time."""
+    import shutil
+    import time
+
+    folder, name = os.path.split(os.path.abspath(path))
+    where = os.path.join(bkroot, folder.lstrip("/"), "%s_%s" % (name, time.strftime("%a_%b_%d_%H:%M:%S_%Y")))
+    os.makedirs(os.path.dirname(where), exist_ok=True)
+    shutil.copyfile(path, where)
+
+
+def case_insensitive_filesystem(path=None):
+    return False
+
+
+def get_encoding(path):
+    """``utf-8``, ``ascii``, ``bom`` … of a text file. Raises CommandExecutionError for what is none."""
+    with open(path, "rb") as handle:
+        data = handle.read()
+    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe\0\0", "utf-32"), (b"\xff\xfe", "utf-16"),
+                       (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            return name
+    for name in ("ascii", "utf-8"):
+        try:
+            data.decode(name)
+            return name
+        except UnicodeDecodeError:
+            continue
+    raise CommandExecutionError("Could not detect file encoding")

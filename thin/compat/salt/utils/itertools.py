@@ -1,0 +1,15 @@
+"""Salt: ``salt/utils/itertools.py``."""
+
+
+def split(orig, sep=None):
+    """The parts of a text, one after the other."""
+    return iter(orig.split(sep))
+
+
+def read_file(fh_, chunk_size=1048576):
+    """The pieces of an open file, which is closed then."""
+    try:
+        for piece in iter(lambda: fh_.read(chunk_size), type(fh_.read(0))()):
+            yield piece
+    finally:
+        fh_.close()

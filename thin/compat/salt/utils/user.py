@@ -1,0 +1,62 @@
+"""Users and groups. Salt: ``salt/utils/user.py``."""
+
+import grp
+import os
+import pwd
+
+
+def get_user():
+    """Who executes this."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+get_specific_user = get_user
+
+
+def get_uid(user=None):
+    """The uid of a user, ours without one; None when there is no such user."""
+    if not user:
+        return os.geteuid()
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None
+
+
+def get_gid(group=None):
+    if not group:
+        return os.getegid()
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        return None
+
+
+def get_default_group(user):
+    return grp.getgrgid(pwd.getpwnam(user).pw_gid).gr_name
+
+
+def get_group_dict(user=None, include_default=True):
+    """``{group: gid}`` of a user."""
+    found = {entry.gr_name: entry.gr_gid for entry in grp.getgrall() if user is None or user in entry.gr_mem}
+    if user is not None:
+        try:
+            name = get_default_group(user)
+        except KeyError:
+            return found
+        if include_default:
+            found[name] = grp.getgrnam(name).gr_gid
+        else:
+            found.pop(name, None)
+    return found
+
+
+def get_group_list(user, include_default=True):
+    return sorted(get_group_dict(user, include_default))
+
+
+def get_gid_list(user, include_default=True):
+    return sorted(set(get_group_dict(user, include_default).values()))
