@@ -1,0 +1,161 @@
+"""Which program a generic name stands for, by update-alternatives. Salt: ``salt/modules/alternatives.py``.
+
+What changes something returns what the program said.
+"""
+
+import os
+
+__func_alias__ = {"set_": "set"}
+
+__outputter__ = {"display": "txt", "install": "txt", "remove": "txt"}
+
+#: where the links are written down, by os_family; elsewhere the program is asked
+_KEPT = {"RedHat": "/var/lib/alternatives", "Suse": "/var/lib/rpm/alternatives"}
+
+
+def __virtual__():
+    if os.path.isdir("/etc/alternatives"):
+        return True
+    return False, "Cannot load alternatives module: /etc/alternatives dir not found"
+
+
+def display(name):
+    """
+    Return all that is known of a name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.display editor
+    """
+    done = _run("--display", name, ignore_retcode=True)
+    return done["stderr"] if done["retcode"] and done["stderr"] else done["stdout"]
+
+
+def show_link(name):
+    """
+    Return the path of the generic name; False when there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.show_link editor
+    """
+    folder = _KEPT.get(__grains__.get("os_family"))
+    if folder:
+        from thin.utils import textfile
+
+        lines = textfile.lines(os.path.join(folder, name))
+        return lines[1].rstrip("\n") if len(lines) > 1 else False
+    done = _run("--query", name, ignore_retcode=True)
+    lines = done["stdout"].split("\n\n", 1)[0].splitlines() if not done["retcode"] else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("Link:")), False)
+
+
+def show_current(name):
+    """
+    Return the path that a name stands for now; False when there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.show_current editor
+    """
+    try:
+        return os.readlink(os.path.join("/etc/alternatives", name))
+    except OSError:
+        return False
+
+
+def check_exists(name, path):
+    """
+    Whether a path is one of those that a name can stand for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.check_exists editor /usr/bin/vim
+    """
+    done = _run("--display", name, ignore_retcode=True)
+    if done["retcode"] and done["stderr"]:
+        return False
+    return any(line.startswith(path) for line in done["stdout"].splitlines())
+
+
+def check_installed(name, path):
+    """
+    Whether a name stands for a path now
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.check_installed editor /usr/bin/vim
+    """
+    return show_current(name) == path
+
+
+def install(name, link, path, priority):
+    """
+    Add a path to those that a name can stand for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.install editor /usr/bin/editor /usr/bin/emacs23 50
+    """
+    done = _run("--install", link, name, path, str(priority))
+    return done["stderr"] if done["retcode"] and done["stderr"] else done["stdout"]
+
+
+def remove(name, path):
+    """
+    Take a path away from those that a name can stand for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.remove editor /usr/bin/emacs23
+    """
+    return _said(_run("--remove", name, path))
+
+
+def auto(name):
+    """
+    Let a name stand for the path of the highest priority
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.auto editor
+    """
+    return _said(_run("--auto", name))
+
+
+def set_(name, path):
+    """
+    Let a name stand for this path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' alternatives.set editor /usr/bin/vim
+    """
+    return _said(_run("--set", name, path))
+
+
+def _said(done):
+    return done["stderr"] if done["retcode"] else done["stdout"]
+
+
+def _run(*args, **kwargs):
+    program = "alternatives" if __grains__.get("os_family") == "RedHat" else "update-alternatives"
+    return __salt__["cmd.run_all"]([program] + list(args), python_shell=False, **kwargs)
