@@ -57,7 +57,7 @@ class Results:
         yield ""
         for name, value in self.about.items():
             yield f"- {name}: {value}"
-        for section, runs in self.runs.items():
+        for section, runs in sorted(self.runs.items(), key=lambda item: list(TITLES).index(item[0].split()[0])):
             yield ""
             yield f"## {TITLES.get(section.split()[0], section).format(*section.split()[1:])}"
             yield ""
