@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,32 @@ def test_a_template_is_not_rendered_over_itself(project: Project, tmp_path: Path
     state = managed(project, name, f"{prefix}{name}", "template=jinja")
     assert state["result"] is False and "cannot be the same as destination" in str(state["comment"])
     assert name.read_text() == "{{ 1 + 1 }}\n"
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not there")
+@pytest.mark.parametrize("what", ["signature", "source_hash_sig"])
+@pytest.mark.parametrize("honest", [True, False])
+def test_signed_sources(project: Project, tmp_path: Path, what: str, honest: bool) -> None:
+    tree = project.folder / "salt"
+    digest = hashlib.sha256((tree / "a/page").read_bytes()).hexdigest()
+    project.write("salt/a/page.sha256", f"{digest}  page\n")
+    signed = tree / ("a/page" if what == "signature" else "a/page.sha256")
+    commands = [
+        ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key"],
+        ["pkey", "-in", "key", "-pubout", "-out", "pub"],
+        ["dgst", "-sha256", "-sign", "key", "-out", f"{signed}.sig", str(signed)],
+    ]
+    for words in commands:
+        subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)
+    if not honest:
+        signed.write_bytes(signed.read_bytes() + b" ")
+    words = [f"{what}=salt://a/{signed.name}.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
+    if what == "source_hash_sig":
+        words += ["source_hash=salt://a/page.sha256"]
+        source = str(project.write("copy/page", "a page\n"))
+    else:
+        source = "salt://a/page"
+    state = managed(project, tmp_path / "made", source, *words)
+    assert state["result"] is honest and (tmp_path / "made").exists() is honest
+    if not honest:
+        assert "signature could not be verified" in str(state["comment"])

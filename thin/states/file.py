@@ -131,18 +131,23 @@ def managed(
         ignore=_ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters),
     )
 
+    trust = _trust(signature or source_hash_sig, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
+    if trust is not None and trust.verify is None:
+        return failed(ret, "Cannot verify signatures because the %s module was not loaded" % sig_backend)
+
     def content():
         if not source:
             return data
         url, url_hash = sources.choose(source, source_hash, __env__)
         found = None
+        if source_hash_sig and sources.is_list_of_hashes(url_hash):
+            url_hash = _verified(trust, url_hash, source_hash_sig, verify_ssl)
         if not template or sources.scheme(url) != "salt":
             found = sources.resolve(
                 name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url)
             )
-        if signature or source_hash_sig:
-            _verify_signatures(found, url_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring,
-                               gnupghome, sig_backend)
+        if signature and found is not None:
+            trust.check(found.fetched(), signature, __env__, verify_ssl, _web_cache)
         if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:
             raise sources.NoContent("Source file cannot be the same as destination")
         if template:
@@ -156,6 +161,26 @@ def managed(
     finally:
         if source and not keep_source and not isinstance(source, list):
             _forget(source)
+
+
+def _trust(wanted, *args):
+    """Whose signatures count, when any are wanted."""
+    if not wanted:
+        return None
+    from thin.utils.files import signatures
+
+    return signatures.Trust(__salt__, *args)
+
+
+def _verified(trust, source_hash, signature, verify_ssl):
+    """The path of a list of digests that is well signed."""
+    from thin.utils.files import sources
+
+    path = sources.fetch(source_hash, __env__, verify_ssl, cache=_web_cache(source_hash))
+    if not path:
+        raise CommandExecutionError("Source hash file %s not found" % sources.redact(source_hash))
+    trust.check(path, signature, __env__, verify_ssl, _web_cache)
+    return path
 
 
 def _wish(user, group, mode, backup="", **options):
@@ -346,30 +371,6 @@ def _looked_up(word, keys, delimiter):
             raise CommandExecutionError("%s %s does not exist" % (word, key))
         values.append(value)
     return "\n".join(values) if isinstance(keys, list) else values[0]
-
-
-def _verify_signatures(
-    content, source_hash, source_hash_sig, signature, signed_by_any, signed_by_all, keyring, gnupghome, backend
-):
-    """Check detached signatures of the source and of the list of its digests with ``<backend>.verify``."""
-    from thin.utils.files import sources
-
-    verify = __salt__.get(backend + ".verify")
-    if verify is None:
-        raise CommandExecutionError(
-            "Cannot verify signatures because the %s module was not loaded" % backend
-        )
-    trust = {"signed_by_any": signed_by_any, "signed_by_all": signed_by_all, "keyring": keyring, "gnupghome": gnupghome}
-    checks = []
-    if source_hash_sig:
-        checks.append((sources.fetch(source_hash, __env__), source_hash_sig, "source hash"))
-    if signature:
-        checks.append((content.fetched(), signature, "new file"))
-    for path, sig, what in checks:
-        detached = None if sig is True else sources.fetch(sig, __env__)
-        answer = verify(filename=path, signature=detached, **{key: value for key, value in trust.items() if value})
-        if not answer.get("res"):
-            raise CommandExecutionError("Failed checking %s's signature: %s" % (what, answer.get("message", "")))
 
 
 # -- directory ----------------------------------------------------------------------------------------------------

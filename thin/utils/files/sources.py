@@ -86,13 +86,18 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
 
     Raises CommandExecutionError. Salt: ``file.get_source_sum``.
     """
-    if isinstance(source_hash, str) and (os.path.isabs(source_hash) or scheme(source_hash)):
+    if is_list_of_hashes(source_hash):
         with open(_hash_list(source_hash, saltenv, verify_ssl), "rb") as lines:
             found = hashes.extract(lines, "", name, source, source_hash_name)
         if found is None:
             raise hashes.bad_format(source_hash)
         return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}
     return hashes.parse(source_hash)
+
+
+def is_list_of_hashes(source_hash):
+    """Whether a ``source_hash`` names a file of digests, by path or URL, and is none itself."""
+    return isinstance(source_hash, str) and bool(os.path.isabs(source_hash) or scheme(source_hash))
 
 
 def _hash_list(source_hash, saltenv, verify_ssl):
