@@ -32,10 +32,13 @@ class Project:
         file.write_text(text)
         return file
 
-    def call(self, function="pillar.items", *args, **kwargs):
+    def run(self, function, *args, **kwargs):
         self.write("pushsalt.yaml", dump_yaml(self.config))
         client = Client(Settings(config=self.root / "pushsalt.yaml", cache_dir=self.root / "cache"))
-        return client.run(Selection("web1"), function, list(args), kwargs, options=JobOptions())["web1"].ret
+        return client.run(Selection("web1"), function, list(args), kwargs, options=JobOptions())["web1"]
+
+    def call(self, function="pillar.items", *args, **kwargs):
+        return self.run(function, *args, **kwargs).ret
 
     def pillar(self, *sources):
         self.config["ext_pillar"] = list(sources)
@@ -81,6 +84,27 @@ def test_all_errors_are_said(project):
     project.write("pillar/tree.sls", "x: {{ nope }}\n")
     errors = project.pillar({"cmd_yaml": "exit 1"}, {"cmd_json": "echo x"})["_errors"]
     assert [word in text for word, text in zip(("nope", "cmd_yaml", "cmd_json"), errors, strict=True)] == [True] * 3
+
+
+def test_a_pillar_with_errors_is_shown_and_is_a_failure(project):
+    assert project.run("pillar.items").exit_code == 0
+    project.write("pillar/top.sls", "base: {'*': [tree, bad]}\n")
+    project.write("pillar/bad.sls", "x: {{ nope }}\n")
+    result = project.run("pillar.items")
+    assert result.ret["tree"] == "**********" and "'nope' is undefined" in result.ret["_errors"][0]
+    assert result.exit_code == 2
+    assert project.run("pillar.ext", {}).exit_code == 2
+    assert project.run("pillar.get", "tree").exit_code == 2, "half a pillar is no answer"
+
+
+def test_states_of_other_renderers_compile(project):
+    project.write("salt/a.sls", "#!stateconf\n.x:\n  test.nop: []\n.v:\n  stateconf.set: [{k: 1}]\n")
+    project.write("salt/b.sls", "#!pyobjects\nwith Test.nop('p'):\n    Cmd.run('q', cwd=pillar('tree'))\n")
+    chunks = project.call("state.show_low_sls", ["a", "b"])
+    assert [(chunk["state"], chunk["__id__"]) for chunk in chunks] == [
+        ("test", "a::x"), ("stateconf", "a::v"), ("stateconf", "a::goal"), ("test", "p"), ("cmd", "q")
+    ]  # fmt: skip
+    assert chunks[4]["require"] == [{"test": "p"}] and chunks[4]["cwd"] == 1
 
 
 def test_file_tree(project):

@@ -13,4 +13,11 @@ def set_(name, **kwargs):
     return {"name": name, "result": True, "changes": {}, "comment": ""}
 
 
-context = set_
+def context(name, **kwargs):
+    """
+    The old name of ``set``
+
+    name
+        Not used.
+    """
+    return set_(name)
