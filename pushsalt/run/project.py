@@ -110,6 +110,12 @@ class Project:
             self._custom[saltenv] = CustomModules(self.files, self.config.opts, saltenv)
         return self._custom[saltenv]
 
+    @cached_property
+    def mine(self) -> Bank:
+        from pushsalt.cache.store import Bank
+
+        return Bank(self.config.cache_dir, "mine")
+
     @property
     def cache_dir(self) -> Path:
         return self.config.cache_dir
