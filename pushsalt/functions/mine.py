@@ -1,4 +1,4 @@
-"""Salt's ``mine``: what targets told of themselves earlier, answered from the controller's cache; nobody is connected to."""
+"""Salt's ``mine``: what targets told of themselves earlier, answered from the cache; nobody is connected to."""
 
 from __future__ import annotations
 
