@@ -1,7 +1,7 @@
 """One target's job from connecting to its return.
 
 Everything that can go wrong on the way is a TargetError, FunctionError or StateError here, and becomes that target's
-return; nothing of it touches another target.
+return in ``fanout``; nothing of it touches another target.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
-from pushsalt.run.fanout import failure
 from pushsalt.run.job import Job
 from pushsalt.run.salt import callable_from_outside
 
@@ -75,14 +74,8 @@ class Runner:
         self.connecting = _connect_options(project, job)
 
     async def run(self, id: str) -> TargetReturn:
-        """The job on one target. What goes wrong is its return too, with the warnings that came before."""
-        work = _Work(self, self.project.inventory.targets[id])
-        try:
-            result = await work.go()
-        except Exception as exc:
-            result = failure(id, exc)
-        result.warnings = work.warnings
-        return result
+        """The job on one target. Raises TargetError, FunctionError, StateError; fanout makes returns of them."""
+        return await _Work(self, self.project.inventory.targets[id]).go()
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Rendering and compiling happen here, so that no target waits for another's templates."""
@@ -108,9 +101,6 @@ def _load_compiler() -> None:
     import pushsalt.render.jinja
     import pushsalt.run.answers
     import pushsalt.run.minion  # noqa: F401
-    from thin import compat
-
-    compat.install()  # `salt.*` for what users have written for the controller
 
 
 class _Work:
@@ -130,7 +120,6 @@ class _Work:
         self.total = 0
         #: a call that the target works on by itself is on its way
         self.sent = False
-        self.warnings: list[str] = []
         self._minion: Minion | None = None
         self._answers: Answers | None = None
 
@@ -157,6 +146,7 @@ class _Work:
         result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
+            result.warnings = list(self.session.warnings)
         if isinstance(value, list) and (
             self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
         ):
@@ -260,7 +250,6 @@ class _Work:
                 first=first,
                 serve=self._serve,
                 on_event=self._event,
-                warnings=self.warnings,
             )
         if job.kind == "clean":
             return self.session.removed, 0
