@@ -35,21 +35,24 @@ if TYPE_CHECKING:
 class Kind:
     """``package`` has our own plug-ins; ``salt`` is Salt's name for their folder.
 
-    ``installed_first``: entry points win over our own.
+    ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from all saltenvs:
+    the configuration's, base, the others.
     """
 
     package: str
     salt: str
     installed_first: bool = False
+    every_env: bool = False
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "renderers": Kind("pushsalt.render.renderers", "renderers", installed_first=True),
+    "renderers": Kind("pushsalt.render.renderers", "renderers", installed_first=True, every_env=True),
     "matchers": Kind("pushsalt.targeting.matchers", "matchers"),
     "outputters": Kind("pushsalt.outputters", "output"),
     "transport": Kind("pushsalt.transport", "transport"),
     "ext_pillar": Kind("pushsalt.ext_pillar", "pillar"),
     "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
+    "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
     "functions": Kind("pushsalt.functions", "wrapper"),
 }
 
@@ -58,7 +61,10 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
     """The folders that a configuration names for plug-ins of this kind; not all of them need to be there."""
     salt = KINDS[kind].salt
     found = [Path(top) / name for top in opts.get("module_dirs") or () for name in (f"_{salt}", salt, f"_{kind}", kind)]
-    found += [Path(top) / f"_{salt}" for top in (opts.get("file_roots") or {}).get("base") or ()]
+    roots = opts.get("file_roots") or {}
+    envs = dict.fromkeys([opts.get("saltenv") or "base", "base", *roots]) if KINDS[kind].every_env else ["base"]
+    for saltenv in envs:
+        found += [Path(top) / f"_{salt}" for top in roots.get(saltenv) or ()]
     return tuple(dict.fromkeys(found))
 
 
@@ -150,6 +156,9 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
     key = (path, status.st_mtime_ns, status.st_size)
     if dunders is None and key in _files:
         return _files[key]
+    from thin import compat
+
+    compat.install()  # `salt.*`, unless there is a real one
     module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
     module.__file__ = str(path)
     module.__dict__.update(dunders or {})

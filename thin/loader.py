@@ -368,7 +368,7 @@ class Loaders(object):
         self.pack = {"__grains__": self.grains, "__pillar__": self.pillar, "__context__": self.context}
         self.pack.update(extra or {})
         self.modules, self.states, self.utils = [
-            Loader(kind, self.pack, opts, runtime, overlays.get(kind, ()), controller)
+            Loader(kind, self.pack, opts, runtime, overlays.get(kind, ()), controller and kind != "utils")
             for kind in ("modules", "states", "utils")
         ]
         self.pack.update(__salt__=self.modules, __states__=self.states, __utils__=self.utils)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.plan import split_url
 from pushsalt.yamlio import dump_yaml, load_yaml
@@ -57,8 +59,21 @@ def renderer(
         raise FunctionError("exception", str(exc), exc.hint or "correct the template", "SaltRenderError") from exc
 
 
+def _own_serializer(minion: Minion, name: str, what: str) -> Callable[..., Any] | None:
+    """A function of one of ``_serializers``, or None."""
+    places = plugins.folders("serializers", minion.project.config.opts)
+    if not name.isidentifier() or not any((folder / f"{name}.py").is_file() for folder in places):
+        return None
+    found: Callable[..., Any] | None = getattr(plugins.load("serializers", name, places), what, None)
+    return found
+
+
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:
-    """The text of a value, bytes for a plist. Salt: slsutil.serialize."""
+    """The text of a value, bytes for a plist; a serializer may be the user's own. Salt: slsutil.serialize."""
+    own = _own_serializer(minion, serializer, "serialize")
+    if own is not None:
+        found: str | bytes = own(obj, **options)
+        return found
     if serializer == "yaml":
         options.setdefault("default_flow_style", False)
         return dump_yaml(obj, **options)
@@ -77,6 +92,9 @@ def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str 
 
 def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
     """The value of a text. Salt: slsutil.deserialize."""
+    own = _own_serializer(minion, serializer, "deserialize")
+    if own is not None:
+        return own(stream_or_string, **options)
     text = stream_or_string.read() if hasattr(stream_or_string, "read") else stream_or_string
     if serializer == "plist":
         import plistlib

@@ -36,6 +36,7 @@ KINDS = ("modules", "states", "grains", "utils")
 #: What stands in ``__virtual__``, to its end; and the names that it can return.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
+_FUNCTION = re.compile(r"^def ([a-zA-Z]\w*)\(", re.MULTILINE)
 _PACKAGE = "__init__"
 #: Characters of a path below the kind's folder that the archive has room for.
 _LONGEST = 80
@@ -110,6 +111,12 @@ class CustomModules:
         """Whether ``module.function`` may be an execution function of theirs."""
         virtual, _, function = name.partition(".")
         return any(module.mentions(function) for module in self.called("modules", virtual))
+
+    def functions(self, kind: str) -> Iterator[str]:
+        """Names of their functions as far as they are written as such, for suggestions."""
+        for module in self.by_kind[kind].values():
+            for virtual in module.virtual:
+                yield from (f"{virtual}.{name}" for name in _FUNCTION.findall(module.text))
 
     def on_controller(self, name: str) -> bool:
         """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""

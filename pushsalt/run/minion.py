@@ -7,7 +7,7 @@ blocks that thread while the event loop does the talking.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -98,6 +98,10 @@ class Minion:
     def has_custom(self, name: str) -> bool:
         """Whether an execution function is of the users' own modules."""
         return self.custom.has(name)
+
+    def on_controller(self, name: str) -> bool:
+        """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
+        return self.custom.on_controller(name) if self.custom.has(name) else name in shared()
 
     def derive(
         self,
@@ -202,6 +206,7 @@ class Minion:
             runtime,
             grains=self.grains,
             pillar=lambda: self.pillar,
+            overlays={"modules": [self.custom], "utils": [self.custom]},
             controller=True,
             extra={"__salt_template__": True},
         )
@@ -226,12 +231,12 @@ class Minion:
         own = function_named(name)
         if own is not None:
             function: Callable[..., Any] = lambda *a, **k: own(self, *a, **k)  # noqa: E731
-        elif name in shared() and not self.has_custom(name):
+        elif self.on_controller(name):
             function = self.shared(name)
         elif exists(name) or self.has_custom(name):
             return self.remote(name, list(args), dict(kwargs))
         else:
-            raise unknown_function(name)
+            raise unknown_function(name, more=self.custom.functions("modules"))
         try:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError):
@@ -307,13 +312,13 @@ class Minion:
         return CompileResult(problems=check_chunks([chunk], KnownStates(self.custom), Sources())).errors
 
 
-def unknown_function(name: str, nearest: Sequence[str] = ()) -> FunctionError:
+def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str] = ()) -> FunctionError:
     """The error of a function that does not exist."""
     import difflib
 
     from pushsalt.functions import names
 
-    near = list(nearest) or difflib.get_close_matches(name, {*names(), *shared(), *_all_remote()}, n=3)
+    near = list(nearest) or difflib.get_close_matches(name, {*names(), *shared(), *_all_remote(), *more}, n=3)
     hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
     return FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
 

@@ -25,6 +25,8 @@ class Answering(Protocol):
 
     def has_custom(self, name: str) -> bool: ...
 
+    def on_controller(self, name: str) -> bool: ...
+
     def shared(self, name: str) -> Callable[..., Any]: ...
 
     def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
@@ -79,7 +81,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         if own is not None:
             return partial(own, self._minion)
         custom = self._minion.has_custom(name)
-        if name in shared() and not custom:
+        if self._minion.on_controller(name):
             return self._minion.shared(name)
         if not custom and not exists(name):
             raise KeyError(name)

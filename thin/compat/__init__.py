@@ -1,7 +1,7 @@
 """``salt.*`` for users' own modules: the helpers that such modules import from Salt, by Salt's names.
 
-``install`` puts a finder behind all others, so nothing is loaded before a module imports it, and a real Salt is found
-first where there is one. Files are in ``thin/compat/salt/``; what pushsalt does not have is an ImportError, as ever.
+``install`` only adds a finder: nothing is loaded before a module imports it, and a real Salt is used where there is one
+(a folder called ``salt`` is none). Files are in ``thin/compat/salt/``; what is not there is an ImportError, as ever.
 
 ``salt.modules.x`` and ``salt.states.x`` are our own files of that name (or the user's), with their dunders.
 """
@@ -25,7 +25,7 @@ def install(loaders=None, custom=None):
     global _finder
     if _finder is None:
         _finder = Finder()
-        sys.meta_path.append(_finder)
+        sys.meta_path.insert(0, _finder)
     if loaders is not None:
         _finder.loaders = loaders
         sys.meta_path += [custom, SiteFinder()]
@@ -42,10 +42,10 @@ class Finder(object):
     loaders = None
 
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] != "salt":
+        if not name.startswith("salt") or name.partition(".")[0] != "salt":
             return None
-        if name != "salt" and not getattr(sys.modules.get("salt"), "__compat__", False):
-            return None  # a real Salt, which lacks this one
+        if _is_real() if name == "salt" else not getattr(sys.modules.get("salt"), "__compat__", False):
+            return None
         from thin import runtime
 
         if name in LOADED:
@@ -60,6 +60,14 @@ class Finder(object):
             return found and _spec(name, ShippedFile(found), False)
         package = name in ("salt.modules", "salt.states") or bool(runtime.names(PREFIX + name))
         return _spec(name, CompatFile(code), package)
+
+
+def _is_real():
+    """Whether Salt is installed for this Python."""
+    from importlib.machinery import PathFinder
+
+    found = PathFinder.find_spec("salt")
+    return found is not None and found.loader is not None and found.has_location
 
 
 def _spec(name, loader, package):
