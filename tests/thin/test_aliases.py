@@ -1,0 +1,95 @@
+"""The aliases file: what is read of it, and that nothing else in it changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thin import loader, runtime
+from thin.exceptions import SaltInvocationError
+
+TEXT = """\
+# See man 5 aliases
+postmaster:    root
+root: ann@example.org,
+\tbob@example.org
+"first last" : someone # a comment
+
+news: "|/usr/bin/program"
+"""
+READ = {
+    "postmaster": "root",
+    "root": "ann@example.org, bob@example.org",
+    "first last": "someone",
+    "news": '"|/usr/bin/program"',
+}
+
+
+class Bed:
+    def __init__(self, path: Path, test: bool = False) -> None:
+        self.path = path
+        self.loaders = loader.Loaders({"id": "it", "aliases.file": str(path), "test": test}, runtime)
+        self.loaders.modules._functions["cmd.which"] = lambda name: None
+
+    def __call__(self, fun: str, *args: Any) -> Any:
+        kind = self.loaders.states if fun.startswith("alias.") else self.loaders.modules
+        return kind[fun](*args)
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    path = tmp_path / "aliases"
+    path.write_text(TEXT)
+    path.chmod(0o640)
+    return Bed(path)
+
+
+def test_reading(bed: Bed) -> None:
+    assert bed("aliases.list_aliases") == READ
+    assert bed("aliases.get_target", "root") == READ["root"] and bed("aliases.get_target", "none") == ""
+    assert bed("aliases.has_target", "root", ["ann@example.org", "bob@example.org"]) is True
+    assert bed("aliases.has_target", "root", "ann@example.org") is False
+    assert bed("aliases.has_target", "none", "x") is False
+
+
+@pytest.mark.parametrize(
+    "fun, args, old, new",
+    [
+        ("set_target", ("root", "eve"), "root: ann@example.org,\n\tbob@example.org\n", "root: eve\n"),
+        ("set_target", ("first last", "me"), '"first last" : someone # a comment\n', '"first last": me  # a comment\n'),
+        ("set_target", ("postmaster", "root"), "", ""),
+        ("set_target", ("new", ["a", "b"]), 'program"\n', 'program"\nnew: a, b\n'),
+        ("rm_alias", ("root",), "root: ann@example.org,\n\tbob@example.org\n", ""),
+        ("rm_alias", ("none",), "", ""),
+    ],
+)
+def test_only_the_line_in_question_changes(bed: Bed, fun: str, args: tuple[Any, ...], old: str, new: str) -> None:
+    assert bed(f"aliases.{fun}", *args) is True
+    assert bed.path.read_text() == TEXT.replace(old, new)
+    assert bed.path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("fun, args", [("set_target", ("", "x")), ("set_target", ("x", "")), ("has_target", ("x", ""))])
+def test_nothing_is_no_name(bed: Bed, fun: str, args: tuple[str, str]) -> None:
+    with pytest.raises(SaltInvocationError):
+        bed(f"aliases.{fun}", *args)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    bed = Bed(tmp_path / "aliases")
+    assert bed("aliases.list_aliases") == {} and bed("aliases.rm_alias", "x") is True
+    assert not bed.path.exists()
+    assert bed("aliases.set_target", "x", "y") is True
+    assert bed.path.read_text() == "x: y\n" and bed.path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("fun, args", [("alias.present", ("root", "eve")), ("alias.absent", ("news",))])
+def test_states(bed: Bed, fun: str, args: tuple[str, ...]) -> None:
+    planned = Bed(bed.path, test=True)(fun, *args)
+    assert (planned["result"], planned["changes"]) == (None, {}) and bed.path.read_text() == TEXT
+    done = bed(fun, *args)
+    assert (done["result"], done["changes"]) == (True, {"alias": args[0]})
+    again = bed(fun, *args)
+    assert (again["result"], again["changes"]) == (True, {}) and "already" in again["comment"]
