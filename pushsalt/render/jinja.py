@@ -418,6 +418,8 @@ def _translated(exc: Exception, sources: Sources) -> Exception:
             problem = f"Jinja syntax error: {exc.message}"
         case _ if is_call_error(exc):
             problem, hint = f"Problem running salt function in Jinja template: {reason(exc)}", getattr(exc, "hint", "")
+        case RaisedByTemplate():  # Salt shows the class of it, which tools look for
+            problem = f"Jinja error: {exc} (TemplateError, raised by the template)"
         case RenderError():
             problem, hint = f"Jinja error: {exc.message}", exc.hint
         case _:

@@ -3,8 +3,11 @@
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
 from thin.utils.files import owner
 from thin.utils.files.arguments import cachedir, expand
+
+log = getLogger(__name__)
 
 __virtualname__ = "file"
 
@@ -122,7 +125,7 @@ def _unspool(path):
         os.unlink(path)
 
 
-def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, encoding_errors="strict"):
+def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, encoding_errors="strict", verify_ssl=True):
     """The content that the arguments of manage_file and check_file_meta describe, or None."""
     from thin.utils.files import content, sources
 
@@ -136,7 +139,8 @@ def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, enco
         return content.LocalFile(sfn, None if trusted and not wanted else wanted, sources.MISMATCH % (source or name))
     if not source:
         return None
-    return content.Fetched(source, lambda: sources.fetch(source, saltenv), wanted, sources.MISMATCH % source)
+    mismatch = sources.MISMATCH % source
+    return content.Fetched(source, lambda: sources.fetch(source, saltenv, verify_ssl), wanted, mismatch)
 
 
 def manage_file(
@@ -156,7 +160,7 @@ def manage_file(
         if keep_mode and source:
             mode = sources.server_mode(source, saltenv)
         content = _given(name, sfn, source, None if skip_verify else source_sum, contents, saltenv, encoding,
-                         encoding_errors)
+                         encoding_errors, verify_ssl)
         wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
                      ignore_whitespace, ignore_comment_characters, new_file_diff)
         wish.makedirs, wish.dir_mode, wish.show_changes = makedirs, dir_mode, show_changes
@@ -196,7 +200,7 @@ def check_file_meta(
 
     wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
                  ignore_whitespace, ignore_comment_characters, new_file_diff)
-    content = _given(name, sfn, source, source_sum, contents, saltenv)
+    content = _given(name, sfn, source, source_sum, contents, saltenv, verify_ssl=verify_ssl)
     if contents is None and not (source_sum and "hsum" in source_sum):
         content = None
     changes, matters = managed.predict(expand(name), content, wish)
@@ -220,6 +224,7 @@ def check_managed_changes(
             skip_verify, verify_ssl
         )
         if words:
+            log.error("%s", words)
             return False, words
         if keep_mode and source:
             mode = sources.server_mode(source, saltenv)
