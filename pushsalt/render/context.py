@@ -100,6 +100,7 @@ class RenderContext:
             "__env__": saltenv,
             "__sls__": sls,
             "__proxy__": {},
+            "__context__": self.kept.setdefault("__context__", {}),
         }
 
 

@@ -6,6 +6,7 @@ Salt: salt.template.compile_template, salt.utils.templates.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -185,12 +186,11 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
 
     A user's module is made anew for each rendering, with Salt's dunders as its globals: they differ by target.
     """
-    folders = plugins.folders("renderers", context.opts)
-    if name.isidentifier():
-        for folder in folders:
-            own = folder / f"{name}.py"
-            if own.is_file():
-                return _own_renderer(own, context.dunders(saltenv, sls))
+    refused = ""
+    for path in _own_files(name, plugins.folders("renderers", context.opts)):
+        own, refused = _own_renderer(path, name, context.dunders(saltenv, sls))
+        if own is not None:
+            return own
     try:
         renderer: Any = plugins.load("renderers", name)
     except ModuleNotFoundError as exc:
@@ -200,23 +200,48 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     except ConfigError as exc:
         if "cannot be loaded" in exc.message:
             raise SourceError(exc.message, hint=exc.hint) from None
-        raise SourceError(f"The renderer {name!r} is not available", hint=exc.hint) from None
+        problem = f"The renderer {name!r} is not available{refused and ': '}{refused}"
+        raise SourceError(problem, hint="" if refused else exc.hint) from None
     found: Renderer = renderer
     return found
 
 
-def _own_renderer(path: Path, dunders: Mapping[str, Any]) -> Renderer:
+_VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
+
+
+def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
+    """Users' files that may be this renderer: by their ``__virtualname__``, else by the file's name."""
+    if not name.isidentifier():
+        return
+    for folder in folders:
+        if folder.is_dir():
+            for path in sorted(folder.glob("*.py")):
+                virtual = _VIRTUAL_NAME.search(path.read_text("utf-8", "replace"))
+                if (virtual.group(1) if virtual else path.stem) == name:
+                    yield path
+
+
+def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:
+    """The module, or None and the reason when its ``__virtual__`` says no."""
     text = path.read_text("utf-8")
     module: Any = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__dict__.update(dunders)
     try:
         exec(_compiled(text, str(path)), module.__dict__)  # noqa: S102 - a renderer is code that its user wrote
+        said = module.__virtual__() if hasattr(module, "__virtual__") else True
+        if "__init__" in module.__dict__:
+            module.__init__(dunders["__opts__"])
     except Exception as exc:
         place = python_chain(exc.__traceback__, str(path), text)
-        raise SourceError(f"The renderer {path.stem!r} cannot be loaded: {reason(exc)}", place) from None
-    renderer: Renderer = module
-    return renderer
+        raise SourceError(f"The renderer {name!r} cannot be loaded: {reason(exc)}", place) from None
+    why = ""
+    if isinstance(said, tuple):
+        said, why = said[0], str(said[1]) if len(said) > 1 else ""
+    if said is True or said == name:
+        renderer: Renderer = module
+        return renderer, ""
+    return None, why or f"__virtual__ of {path} says {said!r}"
 
 
 @lru_cache(maxsize=64)

@@ -198,6 +198,26 @@ def test_own_renderer_wins_over_ours_and_can_call_others(minion):
     assert minion.render("web") == {"own": {"a": 5}, "known": True, "not": False}
 
 
+def test_own_renderer_as_salt_loads_it(minion):
+    minion.write(
+        "_renderers/other.py",
+        "__virtualname__ = 'counted'\n"
+        "def __virtual__():\n    return __virtualname__ if 'id' in __opts__ else (False, 'no id')\n"
+        "def __init__(opts):\n    __context__.setdefault('n', 0)\n"
+        "def render(data, saltenv, sls, **kws):\n    __context__['n'] += 1\n    return dict(__context__)\n",
+    )
+    minion.write("web.sls", "#!counted\n")
+    context = minion.context
+    assert [minion.render("web", context=context) for _ in range(2)] == [{"n": 1}, {"n": 2}]
+    minion.write("other.sls", "#!other\n")
+    assert "The renderer 'other' is not available" in failure(minion, "other")
+    del minion.opts["id"]
+    assert "The renderer 'counted' is not available: no id" in failure(minion)
+    minion.write("_renderers/toml.py", "def __virtual__():\n    return False\n")
+    minion.write("web.sls", "#!toml\na = 1\n")
+    assert minion.render("web") == {"a": 1}, "ours, then"
+
+
 def test_entry_point_wins_over_ours(tree, tmp_path, monkeypatch):
     site = tmp_path / "site"
     (site / "theirs-1.dist-info").mkdir(parents=True)
