@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
+    from pushsalt.model import Blob
     from pushsalt.run.custom import CustomModules
 
 log = logging.getLogger(__name__)
@@ -115,6 +117,25 @@ class Project:
         from pushsalt.cache.store import Bank
 
         return Bank(self.config.cache_dir, "mine")
+
+    def custom_archive(self, saltenv: str) -> Blob | None:
+        """The users' own modules as they travel, or None: found out without a file server where that can be."""
+        return self.custom(saltenv).archive if self._may_have_custom else None
+
+    @cached_property
+    def _may_have_custom(self) -> bool:
+        opts = self.config.opts
+        roots = opts.get("file_roots") or {}
+        backends = list(opts.get("fileserver_backend") or ["roots"])
+        if opts.get("module_dirs") or "__env__" in roots or backends != ["roots"]:
+            return True
+        # os.path rather than pathlib: every command pays for this.
+        return any(
+            os.path.isdir(f"{root}/_{kind}")  # noqa: PTH112
+            for folders in roots.values()
+            for root in folders or ()
+            for kind in ("modules", "states", "grains", "utils")
+        )
 
     @property
     def cache_dir(self) -> Path:

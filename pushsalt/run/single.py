@@ -101,6 +101,9 @@ def _load_compiler() -> None:
     import pushsalt.render.jinja
     import pushsalt.run.answers
     import pushsalt.run.minion  # noqa: F401
+    from thin import compat
+
+    compat.install()  # `salt.*` for what users have written for the controller
 
 
 class _Work:
@@ -234,7 +237,7 @@ class _Work:
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
-            custom=self.project.custom(str(opts.get("saltenv") or "base")).archive if job.kind != "clean" else None,
+            custom=self.project.custom_archive(str(opts.get("saltenv") or "base")) if job.kind != "clean" else None,
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
