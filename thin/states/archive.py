@@ -1,0 +1,492 @@
+"""Archives taken apart into a directory. Salt: states/archive.py"""
+
+import errno
+import os
+import stat
+
+from thin.exceptions import CommandExecutionError
+
+FORMATS = ("tar", "rar", "zip")
+
+
+class _Done(Exception):
+    """The state ends here: ``args`` are result and comment."""
+
+
+def __virtual__():
+    return "archive"
+
+
+def extracted(
+    name, source, source_hash=None, source_hash_name=None, source_hash_update=False, skip_files_list_verify=False,
+    skip_verify=False, password=None, options=None, list_options=None, force=False, overwrite=False, clean=False,
+    clean_parent=False, user=None, group=None, if_missing=None, trim_output=False, use_cmd_unzip=None,
+    extract_perms=True, enforce_toplevel=True, enforce_ownership_on=None, archive_format=None, use_etag=False,
+    signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None,
+    sig_backend="gpg", **kwargs
+):
+    """All that is in the archive is in the directory ``name``, which is made when it is missing.
+
+    It is extracted where a path of it is missing there, with ``overwrite`` always, with ``source_hash_update`` when the
+    archive's digest is another than the last time; never where ``if_missing`` exists. Where something of another kind
+    stands in the way, ``force`` takes that away first, ``clean`` all that is in the archive, ``clean_parent`` the whole
+    directory. ``enforce_toplevel``: the archive must have one directory and nothing beside it. ``options`` are for the
+    command tar or unzip, ``list_options`` is the command that decompresses, ``password`` is for zip.
+    changes: ``extracted_files``, ``directories_created``, ``removed``, ``updated ownership``.
+    """
+    ret = {"name": name, "result": False, "changes": {}, "comment": ""}
+    job = _Job(ret, locals(), kwargs)
+    try:
+        job.check()
+        job.choose()
+        job.fetch()
+        job.look()
+        if job.needed:
+            job.extract()
+        job.own()
+        job.conclude()
+    except _Done as exc:
+        ret["result"], ret["comment"] = exc.args
+    except CommandExecutionError as exc:
+        ret["result"], ret["comment"] = False, str(exc)
+    return ret
+
+
+class _Job(object):
+    """One extraction: the arguments as attributes, and what is learned on the way."""
+
+    def __init__(self, ret, arguments, kwargs):
+        self.__dict__.update(arguments)
+        self.ret = ret
+        self.keep = kwargs.get("keep_source", kwargs.get("keep", True))
+        if "keep_source" in kwargs and "keep" in kwargs:
+            self.warn(
+                "Both 'keep_source' and 'keep' were used. Since these both do the same thing, 'keep' was ignored."
+            )
+        self.needed = self.missing = self.updated = self.created = False
+        self.files, self.contents = [], None
+
+    def warn(self, words):
+        self.ret.setdefault("warnings", []).append(words)
+
+    def check(self):
+        """The arguments by themselves. Salt's order decides which fault is told."""
+        if self.skip_files_list_verify and self.skip_verify:
+            raise _Done(False, 'Only one of "skip_files_list_verify" and "skip_verify" can be set to True')
+        if not _absolute(self.name):
+            raise _Done(False, "%s is not an absolute path" % self.name)
+        if not self.name:
+            raise _Done(False, "Name of the directory path needs to be specified")
+        bare = self.name.rstrip(os.sep)
+        if os.path.isfile(bare):
+            raise _Done(False, "%s exists and is not a directory" % bare)
+        self.name = bare + os.sep
+        for key in ("if_missing", "enforce_ownership_on"):
+            if not _absolute(getattr(self, key)):
+                raise _Done(False, "Value for '%s' is not an absolute path" % key)
+        if self.enforce_ownership_on and os.path.relpath(self.enforce_ownership_on, self.name).startswith("../"):
+            raise _Done(False, "Value for 'enforce_ownership_on' must be within %s" % self.name)
+        if self.if_missing is not None and os.path.exists(self.if_missing):
+            raise _Done(True, "Path %s exists" % self.if_missing)
+        self.uid = __salt__["file.user_to_uid"](self.user) if self.user else -1
+        if self.uid == "":
+            raise _Done(False, "User %s does not exist" % self.user)
+        self.gid = __salt__["file.group_to_gid"](self.group) if self.group else -1
+        if self.gid == "":
+            raise _Done(False, "Group %s does not exist" % self.group)
+        if self.source_hash_update and not self.source_hash:
+            self.warn("The 'source_hash_update' argument is ignored when 'source_hash' is not also specified.")
+        if (self.signature or self.source_hash_sig) and self.sig_backend + ".verify" not in __salt__:
+            words = "Cannot verify signatures because the %s module was not loaded"
+            raise _Done(False, words % self.sig_backend)
+
+    def choose(self):
+        """The source, the archive's format and how it is taken apart."""
+        from thin.utils.files import sources
+
+        self.match = __salt__["file.source_list"](self.source, self.source_hash, __env__)[0]
+        if not self.match:
+            raise _Done(False, 'Invalid source "%s"' % self.source)
+        self.shown = sources.redact(str(self.match))
+        self.local = sources.scheme(self.match) in ("", "file")
+        if self.local:
+            self.match = self.shown = os.path.realpath(os.path.expanduser(sources.local_path(self.match)))
+            if not os.path.isfile(self.match):
+                raise _Done(False, "Source file '%s' does not exist" % self.shown)
+        self._choose_format()
+        if self.options is not None and not isinstance(self.options, str):
+            self.options = str(self.options)
+        self.strip = _stripped(self.options) if self.options and self.archive_format == "tar" else None
+        if self.archive_format == "zip":
+            self._choose_unzip()
+        elif self.password:
+            raise _Done(False, "The 'password' argument is only supported for zip archives")
+        if self.options and self.archive_format == "rar":
+            words = "The 'options' argument is only compatible with the following archive formats: tar, zip"
+            raise _Done(False, words)
+        if self.trim_output is True:
+            self.trim_output = 100
+        elif self.trim_output and not isinstance(self.trim_output, int):
+            try:
+                self.trim_output = int(self.trim_output)
+            except (TypeError, ValueError):
+                raise _Done(False, "Invalid value for trim_output, must be True/False or an integer")
+        self.sum = {}
+        if self.source_hash:
+            self.sum = __salt__["file.get_source_sum"](
+                source=self.match, source_hash=self.source_hash, source_hash_name=self.source_hash_name, saltenv=__env__
+            )
+
+    def _choose_format(self):
+        said = self.archive_format or __salt__["archive.guess_format"](str(self.match).partition("?")[0].rstrip("/"))
+        if said is None:
+            words = (
+                "Could not guess archive_format from the value of the 'source' argument. Please set this "
+                "archive_format to one of the following: %s"
+            )
+            raise _Done(False, words % ", ".join(FORMATS))
+        self.archive_format = str(said).lower()
+        if self.archive_format not in FORMATS:
+            words = (
+                "Invalid archive_format '%s'. Either set it to a supported value (%s) or remove this argument and the "
+                "archive format will be guessed based on file extension."
+            )
+            raise _Done(False, words % (self.archive_format, ", ".join(FORMATS)))
+
+    def _choose_unzip(self):
+        if self.options:
+            if self.use_cmd_unzip is None:
+                self.use_cmd_unzip = True
+            elif not self.use_cmd_unzip:
+                words = (
+                    "'use_cmd_unzip' cannot be set to False if CLI options are being specified (via the 'options' "
+                    "argument). Either remove 'use_cmd_unzip', or set it to True."
+                )
+                raise _Done(False, words)
+        if self.password and self.use_cmd_unzip:
+            self.warn(
+                "Using a password in combination with setting 'use_cmd_unzip' to True is considered insecure. It is "
+                "recommended to remove the 'use_cmd_unzip' argument (or set it to False)."
+            )
+
+    def fetch(self):
+        """The archive on this machine; a dry run fetches nothing."""
+        if self.skip_files_list_verify and self.sum and self._recorded() == self.sum["hsum"]:
+            words = (
+                "Archive %s existing source sum is the same as the expected one and skip_files_list_verify argument "
+                "was set to True. Extraction is not needed"
+            )
+            raise _Done(None if __opts__["test"] else True, words % self.shown)
+        if self.local:
+            self.cached = self.match
+        elif __opts__["test"]:
+            words = "Archive %s would be cached (if necessary) and checked to discover if extraction is needed"
+            raise _Done(None, words % self.shown)
+        else:
+            done = __states__["file.cached"](
+                self.match, source_hash=self.source_hash or "", source_hash_name=self.source_hash_name,
+                skip_verify=self.skip_verify, saltenv=__env__, use_etag=self.use_etag,
+            )
+            if not done["result"]:
+                self.ret["changes"] = done["changes"]
+                raise _Done(False, done["comment"])
+            self.cached = __salt__["cp.is_cached"](self.match, saltenv=__env__)
+            self.cached = self.cached or __salt__["cp.cache_file"](self.match, saltenv=__env__)
+        before = self._recorded()
+        if self.source_hash and self.source_hash_update and not self.skip_verify:
+            now = __salt__["file.get_hash"](self.cached, "sha256")
+            self.updated = before is not None and before != now
+            if before != now and not __opts__["test"]:
+                self._record(now)
+
+    def _record_path(self):
+        from thin.utils.files import arguments, sources
+
+        kind = "local" if self.local else os.path.join("extrn_files", __env__)
+        place = self.match.lstrip("/") if self.local else sources.redact(self.match).partition("://")[2]
+        place = os.path.normpath("/" + place).lstrip("/") + ".sha256"
+        return os.path.join(arguments.cachedir(__opts__), "archive_hash", kind, place)
+
+    def _recorded(self):
+        """The SHA-256 that the archive had when it was last extracted with ``source_hash_update``, or None."""
+        try:
+            with open(self._record_path()) as stream:
+                return stream.read().strip() or None
+        except OSError:
+            return None
+
+    def _record(self, digest):
+        from thin.utils.files import atomic
+
+        atomic.makedirs(self._record_path(), mode="0700")
+        atomic.write(self._record_path(), digest.encode("ascii"))
+
+    def look(self):
+        """What is in the archive, what of it is there, and whether to extract it."""
+        if self.archive_format == "zip" and not self.password:
+            try:
+                locked = __salt__["archive.is_encrypted"](self.cached, saltenv=__env__)
+            except CommandExecutionError:
+                locked = False  # not a zip file, as the list is going to say
+            if locked:
+                words = (
+                    "Archive %s is password-protected, but no password was specified. Please set the 'password' "
+                    "argument."
+                )
+                raise _Done(False, words % self.shown)
+        self.contents = self._listed()
+        top = self.contents["top_level_dirs"], self.contents["top_level_files"]
+        if self.enforce_toplevel and (len(top[0]) > 1 or top[1]):
+            words = (
+                "Archive does not have a single top-level directory. To allow this archive to be extracted, set "
+                "'enforce_toplevel' to False. To avoid a '%s-bomb' it may also be advisable to set a top-level "
+                "directory by adding it to the 'name' value (for example, setting 'name' to %s instead of %s)."
+            )
+            raise _Done(False, words % (self.archive_format, os.path.join(self.name, "some_dir"), self.name))
+        if self.clean and self.clean_parent:
+            raise _Done(False, "Only one of 'clean' and 'clean_parent' can be set to True")
+        self.needed = bool(self.overwrite)
+        wrong = self._compare()
+        if wrong:
+            self._make_way(wrong)
+        self.updated = self.updated and not self.needed
+        self.needed = self.needed or self.updated
+
+    def _listed(self):
+        try:
+            return __salt__["archive.list"](
+                self.cached, archive_format=self.archive_format, options=self.list_options, strip_components=self.strip,
+                verbose=True,
+            )
+        except CommandExecutionError as exc:
+            words = str(exc)
+        errors = [] if self.if_missing else ["'if_missing' must be set"]
+        if not self.enforce_ownership_on and (self.user or self.group):
+            errors.append("Ownership cannot be managed without setting 'enforce_ownership_on'.")
+        if errors:
+            words += "\n\n"
+            if self.archive_format == "tar":
+                words += (
+                    "If the source archive is a tar archive compressed using a compression type not natively supported "
+                    "by the tar command, then setting the 'list_options' argument may allow the contents to be listed. "
+                    "Otherwise, if Salt is unable to determine the files/directories in the archive, the following "
+                    "workaround(s) would need to be used for this state to proceed"
+                )
+            else:
+                words += "The following workarounds must be used for this state to proceed"
+            words += " (assuming the source file is a valid %s archive):\n" % self.archive_format
+            words += "".join("\n- " + error for error in errors)
+        raise _Done(False, words)
+
+    def _compare(self):
+        """Paths of the archive that are there as something else; ``needed`` is set when one is not there."""
+        wrong = []
+        for key, kind in (("dirs", "dir"), ("files", "file"), ("links", "link")):
+            for path in self.contents[key]:
+                try:
+                    mode = os.lstat(os.path.join(self.name, path).rstrip(os.sep)).st_mode
+                except OSError as exc:
+                    if exc.errno == errno.ENOENT:
+                        self.needed = self.missing = True
+                    elif exc.errno != errno.ENOTDIR:
+                        raise _Done(False, str(exc))
+                    continue
+                found = "dir" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
+                if found != kind:
+                    wrong.append(path)
+        return wrong
+
+    def _make_way(self, wrong):
+        listed = "\n\n" + "\n".join("- " + path for path in wrong)
+        words = (
+            "The below paths (relative to %s) exist, but are the incorrect type (file instead of directory, symlink "
+            "instead of file, etc.)." % self.name
+        )
+        if __opts__["test"] and self.clean:
+            more = " Since the 'clean' option is enabled, the destination paths would be cleared and the archive would "
+            raise _Done(None, words + more + "be extracted." + listed)
+        if __opts__["test"] and self.clean_parent:
+            more = (
+                " Since the 'clean_parent' option is enabled, the destination parent directory would be removed first "
+                "and then re-created and the archive would be extracted"
+            )
+            raise _Done(None, words + more)
+        if self.clean:
+            self.needed = True
+            return
+        if not self.force:
+            more = " To proceed with extraction, set 'force' to True. Note that this will remove these paths before "
+            raise _Done(False, words + more + "extracting." + listed)
+        self.needed = True
+        if __opts__["test"]:
+            self.ret["changes"]["removed"] = [os.path.join(self.name, path) for path in wrong]
+        else:
+            self._take_away(
+                wrong, "One or more paths existed by were the incorrect type (i.e. file instead of directory or "
+                "vice-versa), but could not be removed."
+            )
+
+    def _take_away(self, paths, words):
+        from thin.utils.files import walk
+
+        errors = []
+        for path in paths:
+            full = os.path.join(self.name, path)
+            try:
+                if os.path.lexists(full.rstrip(os.sep)):
+                    walk.remove(full.rstrip(os.sep))
+                    self.ret["changes"].setdefault("removed", []).append(full)
+            except OSError as exc:
+                errors.append(str(exc))
+        if errors:
+            raise _Done(False, words + " The following errors were observed:\n" + "".join("\n- " + e for e in errors))
+
+    def extract(self):
+        if self.local and self.source_hash and not self.skip_verify:
+            if not __salt__["file.check_hash"](self.match, self.sum["hsum"]):
+                words = "%s does not match the desired source_hash %s"
+                raise _Done(False, words % (self.shown, self.sum["hsum"]))
+        __salt__["archive.check_members"](self.cached, self.archive_format, self.list_options)
+        if __opts__["test"]:
+            words = "Archive %s would be extracted to %s" % (self.shown, self.name)
+            words += ", after cleaning destination path(s)" if self.clean else ""
+            raise _Done(None, words + self._reason())
+        if self.clean_parent:
+            from thin.utils.files import walk
+
+            if os.path.lexists(self.name.rstrip(os.sep)):
+                walk.remove(self.name.rstrip(os.sep))
+                words = "Directory %s was removed prior to the extraction" % self.name
+                self.ret["changes"].setdefault("removed", words)
+        if self.clean:
+            top = self.contents["top_level_dirs"] + self.contents["top_level_files"]
+            self._take_away(top, "One or more paths could not be cleaned.")
+        if not os.path.isdir(self.name):
+            __states__["file.directory"](self.name, user=self.user, makedirs=True)
+            self.created = True
+        try:
+            self.files = self._extract()
+        except (CommandExecutionError, _Done):
+            if self.created:
+                try:
+                    os.rmdir(self.name)
+                except OSError:
+                    pass
+            raise
+
+    def _extract(self):
+        if self.archive_format == "rar":
+            return __salt__["archive.unrar"](self.cached, self.name, trim_output=self.trim_output)
+        if self.archive_format == "zip":
+            function = __salt__["archive.cmd_unzip" if self.use_cmd_unzip else "archive.unzip"]
+            more = {} if self.use_cmd_unzip else {"extract_perms": self.extract_perms}
+            return function(
+                self.cached, self.name, options=self.options, trim_output=self.trim_output, password=self.password,
+                **more
+            )
+        if self.options is None:
+            files = __salt__["archive.extract_tar"](self.cached, self.name, self.shown)
+        else:
+            done = __salt__["cmd.run_all"](_tar_command(self.options, self.cached), cwd=self.name, python_shell=False)
+            if done["retcode"] != 0:
+                self.ret["changes"] = done
+                raise _Done(False, "")
+            files = done["stdout"].splitlines()
+        return (files[: self.trim_output] if self.trim_output else files) or (
+            "no tar output so far" if self.options is not None else []
+        )
+
+    def _reason(self):
+        if self.updated:
+            return ", due to source_hash update"
+        return ", due to absence of one or more files/dirs" if self.missing else ""
+
+    def own(self):
+        """The owner and group of what was extracted, whenever."""
+        self.lost, self.failed = [], []
+        if not self.user and not self.group:
+            return
+        folders, files = self.contents["top_level_dirs"], self.contents["top_level_files"]
+        files = files + self.contents["top_level_links"]
+        if self.enforce_ownership_on:
+            inside = os.path.isdir(self.enforce_ownership_on)
+            folders = [self.enforce_ownership_on] if inside else []
+            files = [] if inside else [self.enforce_ownership_on]
+        recurse = [key for key in ("user", "group") if getattr(self, key)]
+        for folder in folders:
+            full = os.path.join(self.name, folder)
+            if not os.path.isdir(full):
+                self.lost += [] if __opts__["test"] else [full]
+                continue
+            done = __states__["file.directory"](full, user=self.user, group=self.group, recurse=recurse)
+            if done["changes"]:
+                self.ret["changes"]["updated ownership"] = True
+            if done["result"] is False:
+                self.failed.append(full)
+        for file in files:
+            self._own_file(os.path.join(self.name, file), file)
+
+    def _own_file(self, path, shown):
+        try:
+            found = os.lstat(path)
+            if self.uid in (-1, found.st_uid) and self.gid in (-1, found.st_gid):
+                return
+            if not __opts__["test"]:
+                os.lchown(path, self.uid, self.gid)
+            self.ret["changes"]["updated ownership"] = True
+        except OSError as exc:
+            if not __opts__["test"]:
+                self.lost += [path] if exc.errno == errno.ENOENT else []
+                self.failed.append(shown)
+
+    def conclude(self):
+        ret = self.ret
+        if not self.needed:
+            ret["result"], ret["comment"] = True, "All files in archive are already present"
+            if __opts__["test"] and ret["changes"].get("updated ownership"):
+                ret["result"] = None
+                ret["comment"] += ". Ownership would be updated on one or more files/directories."
+        elif self.files:
+            if self.created:
+                ret["changes"]["directories_created"] = [self.name]
+            ret["changes"]["extracted_files"] = self.files
+            ret["comment"] = "%s extracted to %s%s" % (self.shown, self.name, self._reason())
+            if self.trim_output:
+                ret["comment"] += ". Output was trimmed to %s number of lines" % self.trim_output
+            ret["result"] = True
+        else:
+            ret["comment"] = "No files were extracted from %s" % self.shown
+        for paths, words in (
+            (self.lost, "the following paths were missing"),
+            (self.failed, "Salt was unable to change ownership on the following paths"),
+        ):
+            if paths:
+                ret["result"] = ret["result"] if paths is self.lost and self.if_missing else False
+                ret["comment"] += "\n\nWhile trying to enforce user/group ownership, %s:\n" % words
+                ret["comment"] += "".join("\n- " + path for path in paths)
+        if not self.local and not self.keep:
+            done = __states__["file.not_cached"](self.match, saltenv=__env__)
+            if not done["result"]:
+                self.warn(done["comment"])
+
+
+def _absolute(path):
+    return path is None or (isinstance(path, str) and os.path.isabs(path))
+
+
+def _stripped(options):
+    import re
+
+    found = re.search(r"--strip(?:-components)?(?:\s+|=)[\"']?(\d+)", options)
+    return int(found.group(1)) if found else None
+
+
+def _tar_command(options, path):
+    """tar with the options as they are written; those that this state is about (x, f, v) are given anyway."""
+    from thin.utils import words
+
+    given = [word for word in words.split(options) if word not in ("v", "-v", "--verbose")]
+    short = "xv"
+    if given and not given[0].startswith("-"):
+        short += given.pop(0).replace("x", "").replace("f", "")
+    return ["tar", short] + given + ["-f", path]
