@@ -1,0 +1,132 @@
+"""http.query against a server of our own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from thin import loader, runtime
+
+XML = "<r><a>1</a><b><c>2</c><c>3</c><c><x>4</x></c><d>4</d></b><n:g xmlns:n='urn:n'/></r>"
+PAGES = {
+    "/json": ("application/json", '{"a": [1]}'),
+    "/xml": ("text/xml; charset=utf-8", XML),
+    "/yaml": ("application/yaml", "a: 0644\n"),
+    "/text": ("text/plain", "sömething"),
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    seen: ClassVar[list[dict[str, Any]]] = []
+    busy: ClassVar[int] = 0
+
+    def answer(self) -> None:
+        size = int(self.headers.get("Content-Length") or 0)
+        self.seen.append(
+            {
+                "method": self.command,
+                "path": self.path,
+                "headers": {name.lower(): value for name, value in self.headers.items()},
+                "body": self.rfile.read(size).decode(),
+            }
+        )
+        kind, text = PAGES.get(self.path.partition("?")[0], ("text/plain", "no such page"))
+        code = 200 if self.path.partition("?")[0] in PAGES else 404
+        if Handler.busy:
+            Handler.busy, code = Handler.busy - 1, 503
+        data = text.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=found.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{found.server_port}"
+    found.shutdown()
+    thread.join()
+    found.server_close()
+
+
+@pytest.fixture
+def query(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    Handler.seen.clear()
+    modules = loader.Loaders({"id": "it"}, runtime).modules
+    return lambda url, fun="query", **kwargs: modules[f"http.{fun}"](url, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "path, kwargs, want",
+    [
+        ("/text", {}, {"body": "sömething"}),
+        ("/text", {"text": True, "status": True}, {"body": "sömething", "text": "sömething", "status": 200}),
+        ("/text", {"decode": True}, {"body": "sömething", "text": "sömething"}),
+        ("/text", {"decode_body": False}, {"body": "sömething".encode()}),
+        ("/json", {"decode": True}, {"body": '{"a": [1]}', "dict": {"a": [1]}}),
+        ("/json", {"decode": True, "decode_type": "plain"}, {"body": '{"a": [1]}', "text": '{"a": [1]}'}),
+        ("/none", {}, {"error": "HTTP 404: Not Found", "status": 404, "body": "no such page"}),
+        ("/none", {"raise_error": False, "status": True}, {"status": 404, "body": "no such page"}),
+        ("/json", {"test": True}, {}),
+    ],
+)
+def test_answers(server: str, query: Callable[..., Any], path: str, kwargs: dict[str, Any], want: Any) -> None:
+    assert query(server + path, **kwargs) == want
+
+
+def test_xml_in_salts_shape(server: str, query: Callable[..., Any]) -> None:
+    want = [{"a": "1"}, {"c": ["2", {"c": "3"}, {"x": "4"}], "d": "4"}, {"g": None}]
+    assert query(f"{server}/xml", decode=True)["dict"] == want
+
+
+def test_an_unknown_decoder_is_said(server: str, query: Callable[..., Any]) -> None:
+    assert "Invalid decode_type" in query(f"{server}/json", decode=True, decode_type="toml")["error"]
+
+
+def test_what_is_asked(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "body").write_text("from a file")
+    query(f"{server}/text?a=1", method="post", params={"b": "2 3"}, data_file=str(tmp_path / "body"))
+    query(f"{server}/text", method="PUT", data={"x": "y z"}, username="ann", password="pw")
+    query(f"{server}/text", header_dict={"X-One": "1"}, header_list=["X-Two: 2:3"], agent="me")
+    post, put, get = Handler.seen
+    assert (post["method"], post["path"], post["body"]) == ("POST", "/text?a=1&b=2+3", "from a file")
+    assert (put["method"], put["body"]) == ("PUT", "x=y+z")
+    assert put["headers"]["authorization"] == "Basic " + base64.b64encode(b"ann:pw").decode()
+    assert [get["headers"][name] for name in ("x-one", "x-two", "user-agent")] == ["1", "2:3", "me"]
+
+
+def test_what_is_kept(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+    query(f"{server}/json", text_out=str(tmp_path / "t"), headers_out=str(tmp_path / "h"))
+    assert json.loads((tmp_path / "t").read_text()) == {"a": [1]}
+    assert "Content-Type: application/json\n" in (tmp_path / "h").read_text()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "file:///etc/passwd", "ftp://127.0.0.1/", "http://[", "none"])
+def test_nobody_answers(query: Callable[..., Any], url: str) -> None:
+    answer = query(url, status=True)
+    assert answer["status"] == 0 and answer["error"] and "body" not in answer
+
+
+def test_asking_until_it_is_well(server: str, query: Callable[..., Any]) -> None:
+    Handler.busy = 2
+    assert query(f"{server}/text", "wait_for_successful_query", wait_for=60, request_interval=0)["body"] == "sömething"
+    assert len(Handler.seen) == 3
+    assert "error" in query(f"{server}/none", "wait_for_successful_query", wait_for=0, request_interval=0)

@@ -1,0 +1,215 @@
+"""Questions to web servers. Salt: ``salt/modules/http.py`` and ``salt/utils/http.py``, with one way to ask: urllib."""
+
+import os
+import time
+
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
+AGENT = "pushsalt"
+DECODERS = ("json", "plain", "xml", "yaml")
+
+
+def query(url, method="GET", params=None, data=None, data_file=None, header_dict=None, header_list=None,
+          header_file=None, username=None, password=None, auth=None, decode=False, decode_type="auto", status=False,
+          headers=False, text=False, cert=None, ca_bundle=None, verify_ssl=None, text_out=None, headers_out=None,
+          decode_out=None, agent=AGENT, raise_error=True, decode_body=True, timeout=None, test=False, test_url=None,
+          **kwargs):
+    """
+    Ask a web server: ``{"body": text}``, with ``status``, ``headers``, ``text`` and ``dict`` (decoded) if wanted
+
+    A failure is in the answer: ``error``, with the ``status`` and ``body`` of a server that answered. ``decode_type``
+    is json, yaml, xml, plain, or auto: what the server says it is. ``test`` asks ``test_url``, or nobody.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' http.query https://example.org/status decode=true
+    """
+    if test:
+        if not test_url:
+            return {}
+        url = test_url
+    answer = {"test": True} if test else {}
+    got = _ask(url, method, params, _body(data, data_file), _headers(header_dict, header_list, header_file, agent),
+               auth or (username, password), verify_ssl, ca_bundle, cert, timeout)
+    body = got.body.decode("utf-8", "replace") if decode_body else got.body
+    if got.error and (raise_error or got.status is None):
+        answer["error"] = got.error
+        if got.status is None:
+            answer.update({"status": 0} if status else {})
+        else:
+            answer.update(status=got.status, body=body)
+        return answer
+    answer["body"] = body
+    _keep(text_out, body)
+    _keep(headers_out, "".join("%s: %s\n" % item for item in got.headers.items()))
+    if status:
+        answer["status"] = got.status
+    if headers:
+        answer["headers"] = got.headers
+    if decode:
+        kind = _kind(got.headers) if decode_type == "auto" else decode_type
+        if kind not in DECODERS:
+            answer["error"] = "Invalid decode_type specified. Valid decode types are: %s" % ", ".join(DECODERS)
+            log.error("%s", answer["error"])
+            return answer
+        if kind == "plain":
+            text = True
+        else:
+            answer["dict"] = _decoded(body, kind)
+        _keep(decode_out, body)
+    if text:
+        answer["text"] = body
+    return answer
+
+
+def wait_for_successful_query(url, wait_for=300, **kwargs):
+    """
+    Ask until the server answers without error, at most ``wait_for`` seconds; the last answer
+
+    ``request_interval`` is how many seconds to wait between two questions.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' http.wait_for_successful_query https://example.org/ wait_for=160 request_interval=1
+    """
+    interval = kwargs.pop("request_interval", 1)
+    end = time.monotonic() + wait_for
+    while True:
+        answer = query(url, **kwargs)
+        if "error" not in answer or time.monotonic() + interval > end:
+            return answer
+        log.debug("%s", answer["error"])
+        time.sleep(interval)
+
+
+class _Got(object):
+    """``status`` is None when nobody answered; ``error`` says what is wrong, empty when nothing is."""
+
+    def __init__(self, status, headers, body, error=""):
+        self.status, self.headers, self.body, self.error = status, headers, body, error
+
+
+def _ask(url, method, params, body, headers, login, verify_ssl, ca_bundle, cert, timeout):
+    try:
+        import urllib.error
+        import urllib.parse
+        import urllib.request
+    except ImportError:
+        raise CommandExecutionError(
+            "Python on this machine has no urllib.request (Debian's python3-minimal): install python3")
+    if not url.lower().startswith(("http://", "https://")):
+        return _Got(None, {}, b"", "unsupported URL: %s" % url)
+    if params:
+        words = params if isinstance(params, str) else urllib.parse.urlencode(params)
+        url += ("&" if "?" in url else "?") + words
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=_context(verify_ssl, ca_bundle, cert)))
+    timeout = timeout or __opts__.get("http_request_timeout") or 3600
+    try:
+        request = urllib.request.Request(url, data=body, headers=headers, method=method.upper())  # noqa: S310
+        if login and login[0] is not None:
+            import base64
+
+            token = base64.b64encode(("%s:%s" % (login[0], login[1] or "")).encode("utf-8")).decode("ascii")
+            request.add_unredirected_header("Authorization", "Basic " + token)  # for this server, and no other
+        with opener.open(request, timeout=timeout) as answer:
+            return _Got(answer.status, dict(answer.headers.items()), answer.read())
+    except urllib.error.HTTPError as exc:
+        with exc:
+            return _Got(exc.code, dict(exc.headers.items()), exc.read(), "HTTP %d: %s" % (exc.code, exc.reason))
+    except (OSError, ValueError) as exc:
+        return _Got(None, {}, b"", str(getattr(exc, "reason", None) or exc))
+
+
+def _context(verify_ssl, ca_bundle, cert):
+    import ssl
+
+    context = ssl.create_default_context(cafile=ca_bundle or __opts__.get("ca_bundle"))
+    if not (__opts__.get("verify_ssl", True) if verify_ssl is None else verify_ssl):
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if cert:
+        context.load_cert_chain(*(cert if isinstance(cert, (list, tuple)) else [cert]))
+    return context
+
+
+def _body(data, data_file):
+    if data_file:
+        data = _read(data_file)
+    if isinstance(data, (dict, list)):
+        from urllib.parse import urlencode
+
+        data = urlencode(data)
+    return data if data is None or isinstance(data, bytes) else str(data).encode("utf-8")
+
+
+def _headers(header_dict, header_list, header_file, agent):
+    headers = {str(name): str(value) for name, value in (header_dict or {}).items()}
+    lines = list(header_list or ()) + (_read(header_file).decode("utf-8").splitlines() if header_file else [])
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            headers[name.strip()] = value.strip()
+    headers.setdefault("User-Agent", agent)
+    return headers
+
+
+def _read(source):
+    path = __salt__["cp.cache_file"](source) if "://" in source else source
+    if not path or not os.path.isfile(path):
+        raise CommandExecutionError("File %s not found" % source)
+    with open(path, "rb") as handle:
+        return handle.read()
+
+
+def _keep(path, text):
+    if path:
+        from thin.utils.files import atomic
+
+        atomic.write(os.path.realpath(path), text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
+
+
+def _kind(headers):
+    said = next((value for name, value in headers.items() if name.lower() == "content-type"), "application/json")
+    return next((kind for kind in ("xml", "json", "yaml") if kind in said), "plain")
+
+
+def _decoded(body, kind):
+    if kind == "json":
+        import json
+
+        return json.loads(body)
+    if kind == "yaml":
+        return __salt__["slsutil.deserialize"]("yaml", body)
+    import xml.etree.ElementTree
+
+    return [_element(child) for child in xml.etree.ElementTree.fromstring(body)]  # noqa: S314
+
+
+def _element(node):
+    """An XML element in Salt's shape: ``{tag: text}`` without children, else its children by tag.
+
+    Of a tag that comes again the values are a list: the first as it would be alone, the others elements of their own.
+    """
+    if not len(node):
+        return {_tag(node): node.text}
+    found, again = {}, set()
+    for child in node:
+        name = _tag(child)
+        if name not in found:
+            found[name] = _element(child) if len(child) else child.text
+            continue
+        if name not in again:
+            again.add(name)
+            found[name] = [found[name]]
+        found[name].append(_element(child))
+    return found
+
+
+def _tag(node):
+    return node.tag.rpartition("}")[2]
