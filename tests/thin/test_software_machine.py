@@ -15,6 +15,6 @@ def machine():
         yield found
 
 
-@pytest.mark.parametrize("case", ["pkgrepo", "archive"])
+@pytest.mark.parametrize("case", ["pkgrepo", "archive", "ini"])
 def test_recorded_steps(machine, case):
     steps.check(machine, case)

@@ -1,0 +1,79 @@
+"""INI files: options and sections read, set and taken away. Salt: modules/ini_manage.py
+
+Functions without a section are about the options that stand before the first one. A file is written only when
+something in it changes.
+"""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import inifile
+
+__virtualname__ = "ini"
+
+
+def __virtual__():
+    return __virtualname__
+
+
+def set_option(file_name, sections=None, separator="=", encoding=None, no_spaces=False):
+    """Set options from ``{section: {option: value}, option: value}``: what changed, nested alike, as ``{"before",
+    "after"}``. A file that is missing is made."""
+    file = _file(file_name, separator, encoding, no_spaces)
+    changes = file.change(sections or {})
+    if changes:
+        _write(file)
+    return changes
+
+
+def get_option(file_name, section, option, separator="=", encoding=None):
+    """The value of an option, or None."""
+    found = _file(file_name, separator, encoding)
+    if section:
+        found = found.get(section, {})
+    return found.get(option) if isinstance(found, dict) else None
+
+
+def remove_option(file_name, section, option, separator="=", encoding=None):
+    """Take an option away: the value it had, None where there was none."""
+    file = _file(file_name, separator, encoding)
+    options = file.get(section)
+    options = options if isinstance(options, dict) else file
+    if option not in options:
+        return None
+    value = options.pop(option)
+    _write(file)
+    return value
+
+
+def get_section(file_name, section, separator="=", encoding=None):
+    """``{option: value}`` of a section."""
+    return _file(file_name, separator, encoding).plain().get(section, {})
+
+
+def remove_section(file_name, section, separator="=", encoding=None):
+    """Take a section away: the options it had, None where there is no such section."""
+    file = _file(file_name, separator, encoding)
+    if section not in file:
+        return None
+    gone = file.pop(section)
+    _write(file)
+    return gone.plain() if isinstance(gone, inifile.Section) else gone
+
+
+def get_ini(file_name, separator="=", encoding=None):
+    """All options and sections."""
+    return _file(file_name, separator, encoding).plain()
+
+
+def _file(path, separator, encoding, no_spaces=False):
+    try:
+        return inifile.File(path, separator, encoding, no_spaces)
+    except (OSError, UnicodeError, LookupError) as exc:
+        raise CommandExecutionError("Unable to open file '%s'. Exception: %s" % (path, exc))
+
+
+def _write(file):
+    try:
+        file.write()
+    except (OSError, UnicodeError) as exc:
+        reason = getattr(exc, "strerror", None) or exc
+        raise CommandExecutionError("Unable to write file '%s'. Exception: %s" % (file.path, reason))
