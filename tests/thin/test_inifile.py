@@ -55,7 +55,7 @@ def test_separators(separator, no_spaces, line, tmp_path):
     file = inifile.File(str(tmp_path / "f"), separator, no_spaces=no_spaces)
     file.change({"s": {"a": 1}})
     file.write()
-    assert (tmp_path / "f").read_text() == "[s]\n%s\n" % line
+    assert (tmp_path / "f").read_text() == f"[s]\n{line}\n"
     assert inifile.File(str(tmp_path / "f"), separator[:1]).change({"s": {"a": 1}}) == {}
 
 
