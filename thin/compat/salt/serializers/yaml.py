@@ -17,6 +17,6 @@ def deserialize(stream_or_string, **options):
 def serialize(obj, **options):
     try:
         text = yaml.safe_dump(obj, **options)
-        return text[:-5] if text.endswith("\n...\n") else text
+        return text[:-5] if text.endswith("\n...\n") else text[:-1] if text.endswith("\n") else text
     except Exception as error:
         raise SerializationError(error)

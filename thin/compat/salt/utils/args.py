@@ -6,6 +6,8 @@ from thin.exceptions import SaltInvocationError
 from thin.utils import args as signatures
 from thin.utils.words import split
 
+_WORDS = {"yes": True, "on": True, "no": False, "off": False}  # of YAML 1.1
+
 ArgSpec = namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
@@ -83,7 +85,10 @@ def yamlify_arg(arg):
     from thin.utils.data import scalar
 
     if not any(char in arg for char in "{}[]:,'\"\n|>&*!%@`#"):
-        return scalar(arg)
+        if arg.lower() in _WORDS and arg in (arg.lower(), arg.upper(), arg.capitalize()):
+            return _WORDS[arg.lower()]
+        found = scalar(arg)
+        return arg if isinstance(found, float) and "." not in arg else found
     from salt.utils import yaml
 
     try:

@@ -1,7 +1,5 @@
 """Structures. Salt: ``salt/utils/data.py``."""
 
-import fnmatch
-
 from thin.utils.data import (  # noqa: F401
     compare_dicts,
     compare_lists,
@@ -20,8 +18,6 @@ def repack_dictlist(data, strict=False, recurse=False, key_cb=None, val_cb=None)
     """A dict of a list of dicts and texts, ``{}`` for what is none."""
     found = _repack(data)
     if not isinstance(found, dict):
-        return {}
-    if strict and isinstance(data, list) and any(not isinstance(item, dict) for item in data):
         return {}
     if recurse:
         found = {key: repack_dictlist(value, strict, True, key_cb, val_cb) if is_dictlist(value) else value
@@ -130,9 +126,9 @@ def mysql_to_dict(data, key):
         if not headers:
             headers = cells
             continue
-        row = dict(zip(headers, cells))
+        row = dict(zip(headers, (int(cell) if cell.isdigit() else cell for cell in cells)))
         if key in row:
-            ret[row[key]] = row
+            ret[str(row[key])] = row
     return ret
 
 
@@ -182,19 +178,26 @@ def flatten(data, levels=None, preserve_nulls=False, _ids=None):
 
 
 def get_value(obj, path, default=None):
-    """``[{"value": …}]`` of a path like ``a:b:c``; ``*`` takes every key and adds an ``id``."""
+    """``[{"value": …}]`` of a path like ``a:{id}:c``; a word in braces takes every key and keeps it by that name."""
     found = [{"value": obj}]
-    for word in path.split(":"):
+    for word in path.split(":") if path else ():
         step = []
         for item in found:
             value = item["value"]
-            if isinstance(value, dict):
-                step += [dict(item, value=value[key], **({"id": key} if "*" in word else {}))
-                         for key in value if fnmatch.fnmatchcase(str(key), word)]
-            elif isinstance(value, list) and (word == "*" or (word.isdigit() and int(word) < len(value))):
-                step += [dict(item, value=one) for one in (value if word == "*" else [value[int(word)]])]
+            if word.startswith("{") and word.endswith("}"):
+                if value is None:
+                    step.append(item)
+                step += [dict(item, value=one, **{word[1:-1]: key}) for key, one in _pairs(value)]
+            elif isinstance(value, dict) and word in value:
+                step.append(dict(item, value=value[word]))
+            else:
+                step.append(dict(item, value=None if value is None else default))
         found = step
-    return found or ([] if default is None else [{"value": default}])
+    return found
+
+
+def _pairs(value):
+    return value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
 
 
 def hash(value, algorithm="sha512"):

@@ -16,11 +16,9 @@ def _parent(in_dict, keys, delimiter):
     """The dict that holds the last key, made where it is missing, and that key."""
     *path, last = keys.split(delimiter)
     for key in path:
-        if in_dict.get(key) is None:
+        if not isinstance(in_dict.get(key), dict):
             in_dict[key] = {}
         in_dict = in_dict[key]
-        if not isinstance(in_dict, dict):
-            raise SaltInvocationError("The dictionary key '%s' in the path '%s' has no dict below it." % (key, keys))
     return in_dict, last
 
 

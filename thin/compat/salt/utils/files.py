@@ -251,11 +251,8 @@ def st_mode_to_octal(mode):
 
 
 def normalize_mode(mode):
-    """A mode as text with a leading zero; None stays."""
-    if mode is None:
-        return None
-    text = str(mode).replace("0o", "0").strip("\"'").lstrip("0")
-    return "0%s" % text if text else "0"
+    """A mode as text of four digits at least; None stays."""
+    return None if mode is None else str(mode).replace("0o", "0").strip("\"'").lstrip("0").zfill(4)
 
 
 def human_size_to_bytes(human_size):

@@ -110,7 +110,7 @@ def in_subnet(cidr, addr=None):
 def cidr_to_ipv4_netmask(cidr_bits):
     """The netmask of a prefix length; empty for what is none."""
     try:
-        return str(ipaddress.IPv4Network("0.0.0.0/%d" % int(cidr_bits)).netmask)
+        return str(ipaddress.IPv4Network("0.0.0.0/%d" % int(cidr_bits)).netmask) if int(cidr_bits) else ""
     except ValueError:
         return ""
 

@@ -33,7 +33,9 @@ def _executable(path):
 
 def which_bin(exes):
     """The path of the first of these programs that there is, or None."""
-    if not hasattr(exes, "__iter__") or isinstance(exes, str):
+    if isinstance(exes, str):
+        exes = [exes]
+    if not hasattr(exes, "__iter__"):
         return None
     return next((found for found in map(which, exes) if found), None)
 

@@ -105,7 +105,7 @@ def human_to_bytes(size, default_unit="B", handle_metric=False):
 def build_whitespace_split_regex(text):
     """A pattern that finds the text with any white space where it has some."""
     lines = ("".join(r"(?:[\s]+)?%s" % re.escape(word) for word in line.split()) for line in text.splitlines())
-    return "^%s(?:[\\s]+)?$" % "(?:[\\s]+)?\n".join(lines)
+    return r"(?m)^%s(?:[\s]+)?$" % r"(?:[\s]+)?".join(lines)
 
 
 def expr_match(line, expr):
@@ -155,7 +155,7 @@ def get_context(template, line, num_lines=5, marker=None):
     if end < len(lines):
         out.append("[...]")
     at = line - 1 - start + (1 if start else 0)
-    out[at] += marker or "    <======================"
+    out[at] += marker or ""
     return "---\n%s\n---" % "\n".join(out)
 
 

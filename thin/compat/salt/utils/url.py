@@ -29,7 +29,7 @@ def unescape(url):
 
 
 def add_env(url, saltenv):
-    return "%s?saltenv=%s" % (url, saltenv) if saltenv and url.startswith("salt://") else url
+    return "%s?saltenv=%s" % (split_env(url)[0], saltenv) if saltenv and url.startswith("salt://") else url
 
 
 def split_env(url):
@@ -40,9 +40,8 @@ def split_env(url):
 
 
 def validate(url, protos):
-    """Whether the scheme is one of these; a plain path counts as ``file``."""
-    scheme = url.partition("://")[0] if "://" in url else "file"
-    return scheme in protos
+    """Whether the scheme is one of these."""
+    return (url.partition("://")[0] if "://" in url else "") in protos
 
 
 def strip_proto(url):

@@ -87,7 +87,7 @@ def compare(ver1="", oper="==", ver2="", cmp_func=None, ignore_epoch=False):
     """Whether ``ver1 oper ver2``; the operators are Python's."""
     wanted = {"==": (0,), "<": (-1,), ">": (1,), "<=": (-1, 0), ">=": (0, 1), "!=": (-1, 1)}.get(oper)
     if wanted is None:
-        raise ValueError("Invalid operator '%s' for version comparison" % oper)
+        return False
     result = (cmp_func or version_cmp)(ver1, ver2, ignore_epoch=ignore_epoch)
     if result is None:
         return None

@@ -40,8 +40,8 @@ load = safe_load
 
 
 def safe_dump(data, stream=None, **kwargs):
-    """The YAML of a value, block style unless told otherwise; written to ``stream`` if there is one."""
-    kwargs.setdefault("default_flow_style", False)
+    """The YAML of a value, what holds no others in one line; written to ``stream`` if there is one."""
+    kwargs.setdefault("default_flow_style", None)
     kwargs.pop("Dumper", None)
     if _yaml is not None:
         kwargs.setdefault("allow_unicode", True)

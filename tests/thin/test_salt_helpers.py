@@ -1,0 +1,46 @@
+"""The helpers that users' modules import from Salt give what Salt 3008 gives, on old and new Pythons."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def pythons() -> dict[str, str]:
+    found = {"this": sys.executable}
+    for wanted in ("3.6", "3.13"):
+        for path in sorted(Path.home().glob(f".pyenv/versions/{wanted}.*/bin/python3")):
+            found[wanted] = str(path)
+    return found
+
+
+@pytest.mark.parametrize("python", pythons().values(), ids=list(pythons()))
+def test_as_in_salt(python: str) -> None:
+    words = [str(HERE / "salt_helpers_run.py"), str(ROOT), str(HERE / "cases" / "salt_helpers.json")]
+    done = subprocess.run(
+        [python, "-I", "-S", "-W", "error", *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.returncode) == ("OK\n", 0), done.stderr
+
+
+def test_a_real_salt_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "salt").mkdir()
+    (tmp_path / "salt" / "__init__.py").write_text("real = True\n")
+    (tmp_path / "empty" / "salt").mkdir(parents=True)
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from thin import compat\ncompat.install()\nimport salt\nprint(getattr(salt, 'real', False))\n"
+        "try:\n    import salt.utils.args\n    print('ours')\nexcept ImportError:\n    print('none')\n"
+    )
+    for folder, said in ((tmp_path, "True\nnone\n"), (tmp_path / "empty", "False\nours\n")):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", program, str(folder), str(ROOT)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.stdout, done.returncode) == (said, 0), done.stderr
