@@ -88,10 +88,12 @@ class Session:
     the start included and the good-bye left out.
     """
 
-    def __init__(self, target: Target, serve: Serve, on_event: OnEvent) -> None:
+    def __init__(
+        self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None
+    ) -> None:
         self.target = target
         self.info: dict[str, Any] = {}
-        self.warnings: list[str] = []
+        self.warnings = [] if warnings is None else warnings
         self.removed: list[str] = []
         self.first: list[asyncio.Future[Any]] = []
         self.round_trips = 0
@@ -113,13 +115,15 @@ class Session:
     async def open(
         cls, target: Target, connection: Connection, runtime: Runtime, *, start: Start | None = None,
         first: Sequence[Message] = (), serve: Serve = _serve_nothing, on_event: OnEvent = _no_event,
+        warnings: list[str] | None = None,
     ) -> Session:  # fmt: skip
         """Start the runtime on the target and wait until it is ready.
 
         ``first`` are messages (call, grains, bye) that go out with the start, without a turn-around of their own.
+        ``warnings`` is where the session's are put: a list of the caller's has them even when this raises.
         Raises TargetError.
         """
-        session = cls(target, serve, on_event)
+        session = cls(target, serve, on_event, warnings)
         try:
             await session._open(connection, runtime, start or Start(), first)
         except BaseException:

@@ -1,7 +1,7 @@
 """One target's job from connecting to its return.
 
 Everything that can go wrong on the way is a TargetError, FunctionError or StateError here, and becomes that target's
-return in ``fanout``; nothing of it touches another target.
+return; nothing of it touches another target.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
+from pushsalt.run.fanout import failure
 from pushsalt.run.job import Job
 from pushsalt.run.salt import callable_from_outside
 
@@ -74,8 +75,14 @@ class Runner:
         self.connecting = _connect_options(project, job)
 
     async def run(self, id: str) -> TargetReturn:
-        """The job on one target. Raises TargetError, FunctionError, StateError; fanout makes returns of them."""
-        return await _Work(self, self.project.inventory.targets[id]).go()
+        """The job on one target. What goes wrong is its return too, with the warnings that came before."""
+        work = _Work(self, self.project.inventory.targets[id])
+        try:
+            result = await work.go()
+        except Exception as exc:
+            result = failure(id, exc)
+        result.warnings = work.warnings
+        return result
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Rendering and compiling happen here, so that no target waits for another's templates."""
@@ -123,6 +130,7 @@ class _Work:
         self.total = 0
         #: a call that the target works on by itself is on its way
         self.sent = False
+        self.warnings: list[str] = []
         self._minion: Minion | None = None
         self._answers: Answers | None = None
 
@@ -149,7 +157,6 @@ class _Work:
         result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
-            result.warnings = list(self.session.warnings)
         if isinstance(value, list) and (
             self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
         ):
@@ -253,6 +260,7 @@ class _Work:
                 first=first,
                 serve=self._serve,
                 on_event=self._event,
+                warnings=self.warnings,
             )
         if job.kind == "clean":
             return self.session.removed, 0
