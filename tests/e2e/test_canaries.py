@@ -7,16 +7,15 @@ the controller's caches, and the target's disk, where each may stand in the one 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import secrets
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.beds import sshd
+from tests.beds.processes import Watch
 from tests.beds.project import Project, values
 from tests.beds.sshd import SshdBed, keygen
 
@@ -26,9 +25,10 @@ pytestmark = [
 ]
 
 NAMES = (
-    "nested", "listed", "key", "content", "template", "late", "environment", "stdin", "given", "login", "passphrase", "sudo",
-    "plain", "broken",
+    "nested", "listed", "key", "content", "template", "late", "environment", "stdin", "given", "login", "passphrase",
+    "sudo", "plain", "broken",
 )  # fmt: skip
+PASSWORDS = ("content", "template", "late", "environment", "stdin", "broken")
 #: Below keys that nobody would call secret: shown where somebody asks for it, and still in no log, cache or argument.
 OPEN = frozenset({"plain"})
 STATES = """
@@ -66,38 +66,6 @@ key:
 """
 
 
-class Watch(threading.Thread):
-    """Looks at every process again and again while it is entered: ``seen`` has (what, name, command) of each find."""
-
-    def __init__(self, words: dict[str, bytes]) -> None:
-        super().__init__(daemon=True)
-        self.words = words
-        self.seen: set[tuple[str, str, bytes]] = set()
-        self.rounds = 0
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        while not self._over.is_set():
-            for process in Path("/proc").glob("[0-9]*"):
-                with contextlib.suppress(OSError):
-                    command = (process / "cmdline").read_bytes()
-                    self._look("arguments", command, command)
-                    self._look("environment", (process / "environ").read_bytes(), command)
-            self.rounds += 1
-
-    def _look(self, what: str, data: bytes, command: bytes) -> None:
-        self.seen.update((what, name, command) for name, word in self.words.items() if word in data)
-
-    def __enter__(self) -> Watch:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
-        assert self.rounds > 3
-
-
 class Bed:
     """A project with a secret in every place that can hold one, and an SSH target that uses them."""
 
@@ -124,8 +92,8 @@ class Bed:
         pillar = {
             "db": {"users": [{"name": "a", "password": word["nested"]}], "about": word["plain"]},
             "tokens": ["x", {"deep": [word["listed"]]}],
-            "tls": {"private_key": "-----BEGIN PRIVATE KEY-----\n" + "\n".join(lines) + "\n-----END PRIVATE KEY-----\n"},
-            **{f"{name}_password": word[name] for name in ("content", "template", "late", "environment", "stdin", "broken")},
+            "tls": {"private_key": f"-----BEGIN PRIVATE KEY-----\n{chr(10).join(lines)}\n-----END PRIVATE KEY-----\n"},
+            **{f"{name}_password": word[name] for name in PASSWORDS},
         }
         self.project.files({
             "pillar/top.sls": json.dumps({"base": {"*": ["secret"]}}),
@@ -172,7 +140,7 @@ def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
         done = bed.project.run("-l", "debug", "apply", "--out", "json", "t1", "all", "--pillar", bed.given)
     assert done.code == 0, done.out
     assert all(state["result"] and state["changes"] for state in values(done.data["t1"]))
-    ours = {(what, name) for what, name, command in watch.seen if b"pushsalt\0apply" not in command}
+    ours = {(what, name) for what, name, command in watch.seen if b"-m\0pushsalt\0" not in command}
     wanted = {("environment", "environment")}  # the state says so, for its own command
     assert {(what, name) for what, name, command in watch.seen if b"# consumer" in command} <= wanted
     assert ours <= wanted, ours
@@ -218,15 +186,15 @@ def test_debug_logs_of_what_goes_wrong(bed: Bed) -> None:
 
 
 def test_what_would_run_is_shown_in_the_output_alone(bed: Bed) -> None:
-    done = bed.project.run("-l", "all", "run", "--out", "json", "t1", "state.show_low_sls", "all", "--pillar", bed.given)
+    words = ("run", "--out", "json", "t1", "state.show_low_sls", "all")
+    done = bed.project.run("-l", "all", *words, "--pillar", bed.given)
     assert bed.found(done.out) == {"environment", "stdin"}
     assert not bed.found(done.err)
 
 
 def test_who_asks_for_one_by_name_gets_it_in_the_output_alone(bed: Bed) -> None:
-    done = bed.project.run(
-        "-l", "all", "run", "--out", "json", "t1", "pillar.get", "content_password", "unmask=True", "--pillar", bed.given
-    )
+    words = ("run", "--out", "json", "t1", "pillar.get", "content_password", "unmask=True")
+    done = bed.project.run("-l", "all", *words, "--pillar", bed.given)
     assert done.data == {"t1": bed.words["content"]}
     assert not bed.found(done.err)
 
