@@ -84,17 +84,22 @@ def words(exc):
 def below(base, owner, steps):
     """A descriptor of base/steps…, made where missing.
 
-    Raises OSError when a step is another user's, or the last one is not ours alone.
+    Raises OSError, which names the step, when one is another user's, or the last one is not ours alone.
     """
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for step in steps:
             if os.fstat(fd).st_uid != owner:
                 raise PermissionError(1, "it belongs to another user", base)
-            make(step, fd)
-            inner = os.open(step, DIRECTORY, dir_fd=fd) if step != steps[-1] else private(step, fd)
+            base = base.rstrip("/") + "/" + step
+            try:
+                make(step, fd)
+                inner = os.open(step, DIRECTORY, dir_fd=fd) if step != steps[-1] else private(step, fd)
+            except OSError as exc:
+                exc.filename = base
+                raise
             os.close(fd)
-            fd, base = inner, base + "/" + step
+            fd = inner
     except BaseException:
         os.close(fd)
         raise
@@ -102,10 +107,14 @@ def below(base, owner, steps):
 
 
 def make(path, dir_fd):
+    """Make the folder unless something is there. Raises OSError: why it could not be made."""
     try:
         os.mkdir(path, 0o700, dir_fd=dir_fd)
-    except OSError:
-        pass  # it is there, or opening it will say why not
+    except OSError as exc:
+        try:
+            os.stat(path, dir_fd=dir_fd, follow_symlinks=False)
+        except OSError:
+            raise exc
 
 
 def receive(size, sha):
