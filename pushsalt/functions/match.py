@@ -105,7 +105,8 @@ def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
     name = minion.id if minion_id is None else str(minion_id)
     pillar = minion.pillar if "pillar" in minion.__dict__ else LazyDict(lambda: minion.pillar)
     try:
-        return matches(tgt, tgt_type, Subject(name, minion.grains, pillar))
+        groups = minion.project.config.opts.get("nodegroups")
+        return matches(tgt, tgt_type, Subject(name, minion.grains, pillar), nodegroups=groups)
     except UsageError as exc:
         log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)
         return False

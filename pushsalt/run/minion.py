@@ -302,7 +302,8 @@ class Minion:
 
     def match(self, expr: str, tgt_type: str) -> bool:
         """Whether a target expression means this target, by its live grains and pillar."""
-        return matches(expr, tgt_type, Subject(self.id, self.grains, self.__dict__.get("pillar", {})))
+        subject = Subject(self.id, self.grains, self.__dict__.get("pillar", {}))
+        return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
 
     def render_sls_text(self, text: str, sls: str = "<string>") -> Any:
         return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)

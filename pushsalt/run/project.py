@@ -69,7 +69,8 @@ class Project:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
         from pushsalt.targeting import select
 
-        return select(expr, tgt_type, self.inventory, _Remembered(self), delimiter=delimiter)
+        groups = self.config.opts.get("nodegroups")
+        return select(expr, tgt_type, self.inventory, _Remembered(self), delimiter=delimiter, nodegroups=groups)
 
     @cached_property
     def files(self) -> FileServer:

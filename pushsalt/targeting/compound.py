@@ -4,7 +4,9 @@ Grammar of a compound expression (words are separated by spaces; ``not`` binds c
 
     expr   = term ("or" term)*        term  = factor ("and" factor)*
     factor = "not" factor | "(" expr ")" | word
-    word   = LETTER "@" expression | LETTER DELIMITER "@" expression | glob
+    word   = LETTER "@" expression | LETTER DELIMITER "@" expression | "N@" name | glob
+
+A nodegroup is an expression by name: text, or a list of its words; a list of words without operators means any of them.
 """
 
 from __future__ import annotations
@@ -59,14 +61,20 @@ class Subject:
     pillar: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: Expressions by name, as the option ``nodegroups`` has them.
+Nodegroups = Mapping[str, Any]
+
+
 def tgt_types() -> list[str]:
     """All types that ``select`` and ``matches`` take."""
-    return sorted({*plugins.names("matchers"), "compound"})
+    return sorted({*plugins.names("matchers"), "compound", "nodegroup"})
 
 
-def matches(expr: Any, tgt_type: str, subject: Subject, *, delimiter: str = DELIMITER) -> bool:
+def matches(
+    expr: Any, tgt_type: str, subject: Subject, *, delimiter: str = DELIMITER, nodegroups: Nodegroups | None = None
+) -> bool:
     """Whether the expression selects this one target. Raises UsageError for an expression that cannot be understood."""
-    return _predicate(expr, tgt_type, delimiter)(subject)
+    return _predicate(expr, tgt_type, delimiter, nodegroups or {})(subject)
 
 
 def select(
@@ -76,12 +84,13 @@ def select(
     caches: Caches | None = None,
     *,
     delimiter: str = DELIMITER,
+    nodegroups: Nodegroups | None = None,
 ) -> list[str]:
     """The selected ids in the inventory's order. Without ``caches`` only what the inventory itself says is known.
 
     Raises NoTargetError, naming the nearest ids, when there are none; UsageError for an expression that makes no sense.
     """
-    predicate = _predicate(expr, tgt_type, delimiter)
+    predicate = _predicate(expr, tgt_type, delimiter, nodegroups or {})
     known = caches or _Inventory(inventory)
     found = [id for id in inventory.ids if predicate(_LazySubject(id, known))]
     if tgt_type == "list":
@@ -139,9 +148,11 @@ def _nothing(expr: Any, tgt_type: str, inventory: Inventory) -> NoTargetError:
 _Predicate = Callable[[Any], bool]
 
 
-def _predicate(expr: Any, tgt_type: str, delimiter: str) -> _Predicate:
+def _predicate(expr: Any, tgt_type: str, delimiter: str, nodegroups: Nodegroups) -> _Predicate:
     if tgt_type == "compound":
-        return _Parser(expr, delimiter).parse()
+        return _Parser(expr, delimiter, nodegroups).parse()
+    if tgt_type == "nodegroup":
+        return _nodegroup(str(expr), delimiter, nodegroups, ())
     return _ask(_matcher(tgt_type), expr, delimiter)
 
 
@@ -183,12 +194,15 @@ _PREFIXED: Final = re.compile(r"(?P<letter>[A-Z])(?P<delimiter>[^@\w]?)@(?P<expr
 
 
 class _Parser:
-    def __init__(self, expr: Any, delimiter: str) -> None:
+    def __init__(self, expr: Any, delimiter: str, nodegroups: Nodegroups, above: tuple[str, ...] = ()) -> None:
+        """``above`` are the nodegroups that this expression is a part of."""
         if not isinstance(expr, str | list | tuple):
             raise UsageError(f"a compound expression is text, not {expr!r}", hint="write it like 'web* and not L@web3'")
         self.text = expr if isinstance(expr, str) else " ".join(map(str, expr))
         self.words = _words(expr.split() if isinstance(expr, str) else [str(word) for word in expr])
         self.delimiter = delimiter
+        self.nodegroups = nodegroups
+        self.above = above
         self.at = 0
         self.depth = 0
 
@@ -241,8 +255,11 @@ class _Parser:
         if not prefixed:
             return _ask(_matcher("glob"), word, self.delimiter)
         letter = prefixed["letter"]
+        if letter == "N" and not prefixed["delimiter"]:
+            return _nodegroup(prefixed["expr"], self.delimiter, self.nodegroups, self.above)
         if letter not in _letters():
-            raise self._error(f"has {word!r}, but there is no {letter}@ (there are {', '.join(sorted(_letters()))})")
+            known = ", ".join(sorted({*_letters(), "N"}))
+            raise self._error(f"has {word!r}, but there is no {letter}@ (there are {known})")
         return _ask(_matcher(_letters()[letter]), prefixed["expr"], prefixed["delimiter"] or self.delimiter)
 
     def _peek(self) -> str | None:
@@ -251,6 +268,19 @@ class _Parser:
     def _error(self, problem: str) -> UsageError:
         hint = "write it like 'web* and not ( L@web3 or E@db\\d )'"
         return UsageError(f"the compound expression {self.text!r} {problem}", hint=hint)
+
+
+def _nodegroup(name: str, delimiter: str, nodegroups: Nodegroups, above: tuple[str, ...]) -> _Predicate:
+    """Nobody is in a group that does not exist, or that is a part of itself: both are said. Salt: nodegroup_comp."""
+    expr = nodegroups.get(name)
+    if name in above or not isinstance(expr, str | list | tuple):
+        what = "is a part of itself" if name in above else "does not exist" if expr is None else "is no expression"
+        log.error("the nodegroup %r %s: nothing matches it", name, what)
+        return lambda subject: False
+    words = expr.split() if isinstance(expr, str) else [str(word) for word in expr]
+    if not isinstance(expr, str) and len(words) > 1 and not set(words) & set(_OPERATORS):
+        words = [part for word in words for part in (word, "or")][:-1]
+    return _Parser(words, delimiter, nodegroups, (*above, name)).parse()
 
 
 def _words(raw: Sequence[str]) -> list[str]:

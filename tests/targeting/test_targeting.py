@@ -165,3 +165,47 @@ def test_compound_is_python_logic_over_its_words(expr, id):
         for word in expr.split()
     )
     assert matches(expr, "compound", Subject(id)) == eval(python)
+
+
+GROUPS = {
+    "one": "web1",
+    "dbs": "L@db1,db2",
+    "both": "N@one or N@dbs",
+    "words": ["web1", "or", "N@dbs"],
+    "ids": ["web1", "E@b2"],
+    "only": ["web2"],
+    "twice": "N@both or N@one",
+    "a": "N@b",
+    "b": "web2 or N@a",
+    "wrong": {"a": 1},
+    "broken": "web1 and",
+}
+
+
+@pytest.mark.parametrize(
+    "expr, ids",
+    [
+        ("one", "web1"),
+        ("both", "web1 db1 db2"),
+        ("words", "web1 db1 db2"),
+        ("ids", "web1"),
+        ("only", "web2"),
+        ("twice", "web1 db1 db2"),
+        ("none", ""),
+        ("a", "web2"),
+        ("wrong", ""),
+    ],
+)
+def test_nodegroups(expr, ids, caplog):
+    assert [id for id in IDS if matches(expr, "nodegroup", Subject(id), nodegroups=GROUPS)] == ids.split()
+    assert [id for id in IDS if matches(f"N@{expr}", "compound", Subject(id), nodegroups=GROUPS)] == ids.split()
+    assert ("the nodegroup" in caplog.text) == (expr in ("none", "a", "wrong"))
+
+
+def test_nodegroups_in_expressions():
+    assert select("web* and not N@one", "compound", INVENTORY, nodegroups=GROUPS) == ["web2", "web[1]"]
+    assert select("both", "nodegroup", INVENTORY, nodegroups=GROUPS) == ["web1", "db1", "db2"]
+    with pytest.raises(NoTargetError):
+        select("none", "nodegroup", INVENTORY, nodegroups=GROUPS)
+    with pytest.raises(UsageError):
+        select("broken", "nodegroup", INVENTORY, nodegroups=GROUPS)
