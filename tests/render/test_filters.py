@@ -156,6 +156,19 @@ def test_the_time_is_that_of_the_rendering(monkeypatch):
     assert [render("{{ none|strftime('%Y') }}"), render("{{ none|strftime('%Y') }}")] == ["2020", "2021"]
 
 
+@pytest.mark.parametrize(
+    "template, words",
+    [
+        ("{{ {}|extend_dict_key_value('a:b', 42) }}", "Cannot extend <class 'list'> with a <class 'int'>."),
+        ("{{ {}|update_dict_key_value('a:b', 'x') }}", "Cannot update <class 'dict'> with a <class 'str'>."),
+        ("{{ {'a': 1}|append_dict_key_value('a', 1) }}", "The last key contains a <class 'int'>, which cannot append."),
+    ],
+)
+def test_what_cannot_be_changed(template, words):
+    with pytest.raises(SourceError, match=re.escape(words)):
+        render(template)
+
+
 def test_json_query(monkeypatch):
     pytest.importorskip("jmespath")
     assert render("{{ {'a': [{'b': 1}, {'b': 2}]}|json_query('a[?b > `1`].b') }}") == "[2]"

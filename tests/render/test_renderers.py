@@ -319,6 +319,12 @@ def test_gpg_in_data_and_in_text_once_for_each_message(gpg):
     assert gpg.render("text") == {"a": "abc"}
 
 
+def test_gpg_gets_bytes(gpg):
+    gpg.write("_renderers/raw.py", "def render(data, *_, **kw):\n    return {'text': b'ok', 'binary': b'\\xff'}\n")
+    gpg.write("web.sls", "#!raw|gpg\n")
+    assert gpg.render("web") == {"text": "ok", "binary": b"\xff"}
+
+
 def test_gpg_that_cannot_decrypt(gpg):
     gpg.write("web.sls", "#!yaml|gpg\nx:\n  - " + '"' + MESSAGE.format("bad").replace("\n", "\\n") + '"\n')
     assert "x:0: Could not decrypt a PGP message: gpg: decryption failed: No secret key" in failure(gpg)

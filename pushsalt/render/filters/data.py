@@ -147,19 +147,20 @@ def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[Mutabl
     return data, last
 
 
-def _changing(change: Callable[[Any, Any], Any], new: Callable[[], Any]) -> Callable[..., Any]:
-    """A filter that changes what is at the end of ``keys`` in place, and returns the whole."""
+def _changing(method: str, new: Callable[[], Any]) -> Callable[..., Any]:
+    """A filter that calls a method of what is at the end of ``keys`` with a value, and returns the whole."""
 
     def changed(data: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:
         parent, last = _parent(data, keys, delimiter, ordered_dict)
         if parent.get(last) is None:
             parent[last] = new()
+        kind = type(parent[last])
         try:
-            change(parent[last], value)
-        except (AttributeError, TypeError, ValueError):
-            raise TemplateRuntimeError(
-                f"Cannot change {type(parent[last]).__name__} at {keys!r} with {type(value).__name__}"
-            ) from None
+            getattr(parent[last], method)(value)
+        except AttributeError:
+            raise TemplateRuntimeError(f"The last key contains a {kind}, which cannot {method}.") from None
+        except (TypeError, ValueError):
+            raise TemplateRuntimeError(f"Cannot {method} {kind} with a {type(value)}.") from None
         return data
 
     return changed
@@ -211,9 +212,9 @@ def method_call(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "append_dict_key_value": _changing(lambda data, value: data.append(value), list),
+    "append_dict_key_value": _changing("append", list),
     "compare_dicts": compare_dicts,
-    "extend_dict_key_value": _changing(lambda data, value: data.extend(value), list),
+    "extend_dict_key_value": _changing("extend", list),
     "from_entries": from_entries,
     "json_decode_dict": encoded_dict,
     "json_decode_list": encoded_list,
@@ -225,5 +226,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "set_dict_key_value": set_dict_key_value,
     "to_entries": to_entries,
     "traverse": traverse,
-    "update_dict_key_value": _changing(lambda data, value: data.update(value), dict),
+    "update_dict_key_value": _changing("update", dict),
 }

@@ -23,7 +23,7 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
-    """Texts without a message stay; behind a message, trailing newlines go. ``translate_newlines``: ``\\n`` is one."""
+    """Texts without a message stay, bytes that are text become it; behind a message, trailing newlines go. ``translate_newlines``: ``\\n`` is one."""
     context: RenderContext = kwargs["render_context"]
     translate = bool(kwargs.get("translate_newlines"))
 
@@ -32,9 +32,10 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         if translate:
             content = content.replace(rb"\n", b"\n")
         plain, found = _MESSAGE.subn(lambda match: _plain(match.group(), context), content)
-        if not found:
+        if not found and isinstance(value, str):
             return value
-        plain = plain.rstrip(b"\n")
+        if found:
+            plain = plain.rstrip(b"\n")
         try:
             return plain.decode()
         except UnicodeDecodeError:  # a binary secret
