@@ -23,8 +23,9 @@ from pushsalt.run.minion import Minion
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-#: What may be asked by name, besides the functions of ``cp``: none of it renders, compiles or runs anything.
+#: What may be asked by name, besides ``_ASKABLE``: none of it renders, compiles or runs anything.
 ASKABLE = frozenset({"slsutil.serialize", "slsutil.deserialize"})
+_ASKABLE = ("cp.", "match.", "saltutil.sync_")
 #: The renderers that a text from a target can reach, whatever it calls.
 HARMLESS = ("jinja", "yaml", "json")
 
@@ -154,7 +155,7 @@ class Answers:
 
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
-        own = function_named(name) if name.startswith(("cp.", "match.")) or name in ASKABLE else None
+        own = function_named(name) if name.startswith(_ASKABLE) or name in ASKABLE else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
         return {

@@ -83,6 +83,10 @@ def mine():
         "    text = text if isinstance(text, str) else text.read()\n"
         "    return salt.utils.stringutils.to_unicode(text).replace('NAME', 'named')\n"
     ),
+    "salt/sync.sls": (
+        "sync:\n  saltutil.sync_all:\n    - refresh: True\n"
+        "call:\n  module.run:\n    - saltutil.sync_grains:\n      - refresh: True\n"
+    ),
     "salt/shown.sls": (
         "#!upper|jinja|yaml\nNAME-{{ salt['local.here']() }}-{{ salt['local.there']() }}:\n  test.nop\n"
     ),
@@ -133,6 +137,14 @@ def test_renderers_serializers_and_both_sides(project: Project, tmp_path: Path) 
     made = project.json("run", "it", "state.single", "file.serialize", name, "dataset={a: b}", "serializer=shout")
     assert [ret["result"] for ret in values(made.data["it"])] == [True], made.out
     assert Path(name).read_text() == "{'A': 'B'}\n"
+
+
+def test_synchronizing_by_states(project: Project) -> None:
+    state, call = values(project.json("apply", "it", "sync").data["it"])
+    assert (state["result"], state["changes"]) == (True, {})
+    assert (call["result"], call["changes"]) == (True, {"saltutil.sync_grains": ["grains.bad", "grains.fine"]})
+    found = project.json("run", "it", "saltutil.sync_all").data["it"]
+    assert (found["serializers"], found["renderers"]) == (["serializers.shout"], ["renderers.upper"])
 
 
 def test_suggestions_know_them(project: Project) -> None:

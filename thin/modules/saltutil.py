@@ -1,0 +1,335 @@
+"""What Salt's minion fetches by hand: users' own modules travel with the job, grains and pillar are made anew for each.
+
+Each ``sync_*`` answers with what is in force; the controller knows. Salt: ``salt/modules/saltutil.py``.
+"""
+
+
+def _ask(kind):
+    from thin import link
+
+    return link.ask("saltutil.sync_" + kind)
+
+
+def sync_all(*args, **kwargs):
+    """
+    Return the names of all users' own modules, by kind
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_all
+    """
+    return _ask("all")
+
+
+def sync_beacons(*args, **kwargs):
+    """
+    Return the names of the users' own beacons
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_beacons
+    """
+    return _ask("beacons")
+
+
+def sync_clouds(*args, **kwargs):
+    """
+    Return the names of the users' own clouds
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_clouds
+    """
+    return _ask("clouds")
+
+
+def sync_engines(*args, **kwargs):
+    """
+    Return the names of the users' own engines
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_engines
+    """
+    return _ask("engines")
+
+
+def sync_executors(*args, **kwargs):
+    """
+    Return the names of the users' own executors
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_executors
+    """
+    return _ask("executors")
+
+
+def sync_grains(*args, **kwargs):
+    """
+    Return the names of the users' own grains
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_grains
+    """
+    return _ask("grains")
+
+
+def sync_log_handlers(*args, **kwargs):
+    """
+    Return the names of the users' own log handlers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_log_handlers
+    """
+    return _ask("log_handlers")
+
+
+def sync_matchers(*args, **kwargs):
+    """
+    Return the names of the users' own matchers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_matchers
+    """
+    return _ask("matchers")
+
+
+def sync_modules(*args, **kwargs):
+    """
+    Return the names of the users' own modules
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_modules
+    """
+    return _ask("modules")
+
+
+def sync_output(*args, **kwargs):
+    """
+    Return the names of the users' own output
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_output
+    """
+    return _ask("output")
+
+
+def sync_outputters(*args, **kwargs):
+    """
+    Return the names of the users' own outputters
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_outputters
+    """
+    return _ask("outputters")
+
+
+def sync_pillar(*args, **kwargs):
+    """
+    Return the names of the users' own pillar
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_pillar
+    """
+    return _ask("pillar")
+
+
+def sync_proxymodules(*args, **kwargs):
+    """
+    Return the names of the users' own proxymodules
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_proxymodules
+    """
+    return _ask("proxymodules")
+
+
+def sync_renderers(*args, **kwargs):
+    """
+    Return the names of the users' own renderers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_renderers
+    """
+    return _ask("renderers")
+
+
+def sync_returners(*args, **kwargs):
+    """
+    Return the names of the users' own returners
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_returners
+    """
+    return _ask("returners")
+
+
+def sync_sdb(*args, **kwargs):
+    """
+    Return the names of the users' own sdb
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_sdb
+    """
+    return _ask("sdb")
+
+
+def sync_serializers(*args, **kwargs):
+    """
+    Return the names of the users' own serializers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_serializers
+    """
+    return _ask("serializers")
+
+
+def sync_states(*args, **kwargs):
+    """
+    Return the names of the users' own states
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_states
+    """
+    return _ask("states")
+
+
+def sync_thorium(*args, **kwargs):
+    """
+    Return the names of the users' own thorium
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_thorium
+    """
+    return _ask("thorium")
+
+
+def sync_tops(*args, **kwargs):
+    """
+    Return the names of the users' own tops
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_tops
+    """
+    return _ask("tops")
+
+
+def sync_utils(*args, **kwargs):
+    """
+    Return the names of the users' own utils
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_utils
+    """
+    return _ask("utils")
+
+
+def refresh_pillar(*args, **kwargs):
+    """
+    Return True: pillar is compiled for each run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_pillar
+    """
+    return True
+
+
+def refresh_grains(*args, **kwargs):
+    """
+    Return True: grains are collected for each run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_grains
+    """
+    return True
+
+
+def refresh_modules(*args, **kwargs):
+    """
+    Return True: modules are loaded for each run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_modules
+    """
+    return True
+
+
+def refresh_beacons(*args, **kwargs):
+    """
+    Return True: there are none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_beacons
+    """
+    return True

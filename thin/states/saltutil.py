@@ -1,0 +1,261 @@
+"""What Salt's minion fetches by a state: here it is in force before a run begins, so that there is nothing to do.
+
+Salt: ``salt/states/saltutil.py``.
+"""
+
+
+def _in_force(name):
+    return {"name": name, "changes": {}, "result": True, "comment": "No updates to sync"}
+
+
+def sync_all(name, **kwargs):
+    """
+    Users' own modules of every kind are in force
+
+    .. code-block:: yaml
+
+        sync_everything:
+          saltutil.sync_all:
+            - refresh: True
+    """
+    return _in_force(name)
+
+
+def sync_beacons(name, **kwargs):
+    """
+    Users' own beacons are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_beacons: []
+    """
+    return _in_force(name)
+
+
+def sync_clouds(name, **kwargs):
+    """
+    Users' own clouds are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_clouds: []
+    """
+    return _in_force(name)
+
+
+def sync_engines(name, **kwargs):
+    """
+    Users' own engines are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_engines: []
+    """
+    return _in_force(name)
+
+
+def sync_executors(name, **kwargs):
+    """
+    Users' own executors are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_executors: []
+    """
+    return _in_force(name)
+
+
+def sync_grains(name, **kwargs):
+    """
+    Users' own grains are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_grains: []
+    """
+    return _in_force(name)
+
+
+def sync_log_handlers(name, **kwargs):
+    """
+    Users' own log handlers are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_log_handlers: []
+    """
+    return _in_force(name)
+
+
+def sync_matchers(name, **kwargs):
+    """
+    Users' own matchers are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_matchers: []
+    """
+    return _in_force(name)
+
+
+def sync_modules(name, **kwargs):
+    """
+    Users' own modules are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_modules: []
+    """
+    return _in_force(name)
+
+
+def sync_output(name, **kwargs):
+    """
+    Users' own output are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_output: []
+    """
+    return _in_force(name)
+
+
+def sync_outputters(name, **kwargs):
+    """
+    Users' own outputters are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_outputters: []
+    """
+    return _in_force(name)
+
+
+def sync_pillar(name, **kwargs):
+    """
+    Users' own pillar are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_pillar: []
+    """
+    return _in_force(name)
+
+
+def sync_proxymodules(name, **kwargs):
+    """
+    Users' own proxymodules are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_proxymodules: []
+    """
+    return _in_force(name)
+
+
+def sync_renderers(name, **kwargs):
+    """
+    Users' own renderers are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_renderers: []
+    """
+    return _in_force(name)
+
+
+def sync_returners(name, **kwargs):
+    """
+    Users' own returners are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_returners: []
+    """
+    return _in_force(name)
+
+
+def sync_sdb(name, **kwargs):
+    """
+    Users' own sdb are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_sdb: []
+    """
+    return _in_force(name)
+
+
+def sync_serializers(name, **kwargs):
+    """
+    Users' own serializers are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_serializers: []
+    """
+    return _in_force(name)
+
+
+def sync_states(name, **kwargs):
+    """
+    Users' own states are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_states: []
+    """
+    return _in_force(name)
+
+
+def sync_thorium(name, **kwargs):
+    """
+    Users' own thorium are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_thorium: []
+    """
+    return _in_force(name)
+
+
+def sync_tops(name, **kwargs):
+    """
+    Users' own tops are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_tops: []
+    """
+    return _in_force(name)
+
+
+def sync_utils(name, **kwargs):
+    """
+    Users' own utils are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_utils: []
+    """
+    return _in_force(name)
