@@ -23,7 +23,10 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
-    """Texts without a message stay, bytes that are text become it; behind a message, trailing newlines go. ``translate_newlines``: ``\\n`` is one."""
+    """Texts without a message stay; bytes that are text become it; behind a message, trailing newlines go.
+
+    With ``translate_newlines`` a backslash and an n in a text are a newline.
+    """
     context: RenderContext = kwargs["render_context"]
     translate = bool(kwargs.get("translate_newlines"))
 
