@@ -204,6 +204,9 @@ def check_file_meta(
     if contents is None and not (source_sum and "hsum" in source_sum):
         content = None
     changes, matters = managed.predict(expand(name), content, wish)
+    if "newfile" not in changes:
+        # The states take an empty text for "leave it"; whoever calls this asks whether the owner has that name.
+        changes.update((key, value) for key, value in (("user", user), ("group", group)) if value == "")
     return (matters, changes) if wish.ignore else changes
 
 
