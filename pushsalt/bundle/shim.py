@@ -29,7 +29,8 @@ CANDIDATES = (
 )  # fmt: skip
 NO_PYTHON = 81
 
-# Neither text has single quotes, backslashes or exclamation marks: some login shell would change them.
+# Neither text has single quotes, backslashes or exclamation marks: some login shell would change them. Nor are there
+# two spaces in a row: a forced command that ends in an unquoted `eval $SSH_ORIGINAL_COMMAND` would make one of them.
 _SCRIPT = (
     'b=$1; n=$2; s=$3; shift 3; for p; do shift; '
     'command -v "$p" >/dev/null 2>&1 && exec "$p" -I -S -c "$b" "$n" "$s" "$@"; done; '
@@ -42,10 +43,12 @@ _SCRIPT = (
 # command line is in /proc, so that the words need not be repeated in it.
 _LOADER = f"""import os,sys
 n,s,*c=sys.argv[1:]
-if sys.version_info<(3,6):
- for i,p in enumerate(c):
-  try:os.execvp(p,[p]+open("/proc/self/cmdline","rb").read().split(bytes(1))[1:7]+c[i+1:])
-  except OSError:pass
+o=sys.version_info<(3,6)
+while o and c:
+ p=c.pop(0)
+ try:os.execvp(p,[p]+open("/proc/self/cmdline","rb").read().split(bytes(1))[1:7]+c)
+ except OSError:pass
+if o:
  print("pushsalt",n[:8],"too_old -",sys.version.split()[0])
  sys.exit({NO_PYTHON})
 if s[0]=="g":os.write(1,n.encode()+b"G"+bytes(4))

@@ -104,6 +104,7 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     target, id = opening.target, opening.target.id
     refusal = shim.refusal(ending.output, opening.nonce)
     said = printable(ending.stderr[-2000:] or ending.output[-2000:])
+    said = re.sub(r"Traceback \(most recent call last\):.* / ", "", said)
     if refusal is not None:
         return _no_python(target, refusal)
     if re.search(r"[Uu]nknown option:? -+I", said):
