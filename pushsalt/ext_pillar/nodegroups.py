@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
+from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import Outside
+
+log = logging.getLogger(__name__)
 
 
 def ext_pillar(
@@ -16,8 +20,10 @@ def ext_pillar(
 def groups_of(outside: Outside) -> list[str]:
     """The nodegroups of the target, in the configuration's order."""
     found = []
-    for name, expression in (outside.opts.get("nodegroups") or {}).items():
-        words = " ".join(map(str, expression)) if isinstance(expression, list) else str(expression)
-        if outside.matches(words, "compound"):
-            found.append(str(name))
+    for name in outside.opts.get("nodegroups") or {}:
+        try:
+            if outside.matches(str(name), "nodegroup"):
+                found.append(str(name))
+        except UsageError as exc:
+            log.error("the nodegroup %r is left out: %s", name, exc.message)
     return found
