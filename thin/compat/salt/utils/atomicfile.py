@@ -19,3 +19,12 @@ def atomic_open(filename, mode="w"):
     except BaseException:
         os.unlink(path)
         raise
+
+
+def safe_atomic_write(dst, data, backup_mode=""):
+    """Write text or bytes to a file, whole or not at all."""
+    with atomic_open(dst, "wb" if isinstance(data, bytes) else "w") as handle:
+        handle.write(data)
+
+
+atomic_rename = os.replace

@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError, FileLockError, MinionError
 
 TEMPFILE_PREFIX = "__salt.tmp."
 REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
+LOCAL_PROTOS = ("", "file")
 VALID_PROTOS = ("salt", "file", *REMOTE_PROTOS)
 HASHES = {"sha512": 128, "sha384": 96, "sha256": 64, "sha224": 56, "sha1": 40, "md5": 32}
 

@@ -13,3 +13,10 @@ def read_file(fh_, chunk_size=1048576):
             yield piece
     finally:
         fh_.close()
+
+
+def fnmatch_multiple(candidates, pattern):
+    """The first of these that fits a glob, or None."""
+    import fnmatch
+
+    return next((one for one in candidates if fnmatch.fnmatch(one, pattern)), None)

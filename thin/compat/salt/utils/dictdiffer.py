@@ -1,0 +1,24 @@
+"""Salt: ``salt/utils/dictdiffer.py``."""
+
+from thin.utils.data import recursive_diff  # noqa: F401
+
+
+def deep_diff(old, new, ignore=None):
+    """``{"old": …, "new": …}`` with what differs, at any depth; empty when nothing does."""
+    if old == new:
+        return {}
+    before, after = {}, {}
+    for key in list(old) + [key for key in new if key not in old]:
+        if key in (ignore or ()) or (key in old and key in new and old[key] == new[key]):
+            continue
+        if isinstance(old.get(key), dict) and isinstance(new.get(key), dict):
+            inner = deep_diff(old[key], new[key], ignore)
+            before.update({key: inner["old"]} if inner.get("old") else {})
+            after.update({key: inner["new"]} if inner.get("new") else {})
+            continue
+        if key in old:
+            before[key] = old[key]
+        if key in new:
+            after[key] = new[key]
+    ret = {"old": before} if before else {}
+    return dict(ret, new=after) if after else ret

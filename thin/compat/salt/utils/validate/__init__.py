@@ -1,0 +1,1 @@
+"""Salt: ``salt/utils/validate/__init__.py``."""

@@ -1,0 +1,37 @@
+"""Salt: ``salt/utils/validate/net.py``."""
+
+import ipaddress
+import re
+
+
+def mac(addr):
+    """Whether it is a MAC address, all zeros and broadcast aside."""
+    return re.match(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}$", str(addr).lower()) is not None
+
+
+def _ip(addr, kind):
+    try:
+        return ipaddress.ip_interface(str(addr)).version == kind
+    except ValueError:
+        return False
+
+
+def ipv4_addr(addr):
+    """Whether it is an IPv4 address, with a prefix or without."""
+    return _ip(addr, 4)
+
+
+def ipv6_addr(addr):
+    return _ip(addr, 6)
+
+
+def ip_addr(addr):
+    return ipv4_addr(addr) or ipv6_addr(addr)
+
+
+def netmask(mask):
+    """Whether it is an IPv4 netmask."""
+    try:
+        return isinstance(mask, str) and ipaddress.ip_network("0.0.0.0/" + mask).version == 4
+    except ValueError:
+        return False
