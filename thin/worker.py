@@ -17,6 +17,9 @@ from thin.controller import Controller
 def main(sock, info):
     """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
     os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
+    if "SSH_CLIENT" in os.environ or "SSH2_CLIENT" in os.environ:
+        # Started by sshd, the first bash takes itself for a login's and reads ~/.bashrc: no command of a state is that.
+        os.environ["SHLVL"] = "1"
     worker = Worker(sock, info)
     try:
         while True:
