@@ -152,6 +152,8 @@ def minion_opts(
             "user": "",  # who executes there, which is not known yet; the configuration's is the master's
         }
     )
+    if target.transport == "local" and config.opts["cachedir"] and config.path is not None and config.path.name == NAME:
+        opts["cachedir"] = str(config.opts["cachedir"])  # this machine's, as the project says
     opts.update(copy.deepcopy(dict(target.minion_opts)))
     for name, value in (("test", test), ("saltenv", saltenv), ("pillarenv", pillarenv)):
         if value is not None:

@@ -232,3 +232,18 @@ def test_minion_opts(load, tree):
     assert target.minion_opts["custom"] == {"a": 1}
     opts = minion_opts(config, target, test=False, saltenv="qa", pillarenv="prod")
     assert (opts["test"], opts["saltenv"], opts["pillarenv"]) == (False, "qa", "prod")
+
+
+@pytest.mark.parametrize(
+    "name, transport, own, want",
+    [
+        ("pushsalt.yaml", "local", {}, "/somewhere"),
+        ("pushsalt.yaml", "ssh", {}, "/var/cache/salt/minion"),
+        ("pushsalt.yaml", "local", {"cachedir": "/own"}, "/own"),
+        ("master", "local", {}, "/var/cache/salt/minion"),
+    ],
+)
+def test_cachedir_of_a_target(tmp_path, name, transport, own, want):
+    (tmp_path / name).write_text("cachedir: /somewhere\n")
+    config = load_config(tmp_path / name)
+    assert minion_opts(config, Target("it", transport=transport, minion_opts=own))["cachedir"] == want

@@ -83,3 +83,27 @@ def test_signed_sources(project: Project, tmp_path: Path, what: str, honest: boo
     assert state["result"] is honest and (tmp_path / "made").exists() is honest
     if not honest:
         assert "signature could not be verified" in str(state["comment"])
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not there")
+@pytest.mark.parametrize("honest", [True, False])
+def test_signed_archives(project: Project, tmp_path: Path, honest: bool) -> None:
+    packed = project.folder / "salt/a/x.tar.gz"
+    commands = [
+        ["tar", "-C", str(project.folder / "salt/a"), "-czf", str(packed), "page"],
+        ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key"],
+        ["openssl", "pkey", "-in", "key", "-pubout", "-out", "pub"],
+        ["openssl", "dgst", "-sha256", "-sign", "key", "-out", f"{packed}.sig", str(packed)],
+    ]
+    for words in commands if honest else [*commands, [*commands[0][:-1], "--mtime=@0", "page"]]:
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    words = ["signature=salt://a/x.tar.gz.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
+    target = tmp_path / "out"
+    done = project.json(
+        "run", "it", "state.single", "archive.extracted", str(target), "source=salt://a/x.tar.gz",
+        "enforce_toplevel=false", *words,
+    )  # fmt: skip
+    (state,) = values(done.data["it"])
+    assert state["result"] is honest and (target / "page").exists() is honest, state["comment"]
+    if not honest:
+        assert "Failed verifying the source file's signature" in str(state["comment"])

@@ -49,7 +49,21 @@ def get_source_sum(
     """``{"hsum", "hash_type"}`` of a ``source_hash`` in any of its forms."""
     from thin.utils.files import sources
 
-    return sources.source_sum(file_name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+    signed = _signed(
+        source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
+    return sources.source_sum(file_name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
+
+
+def _signed(signature, saltenv, verify_ssl, backend, signed_by_any, signed_by_all, keyring, gnupghome):
+    """What checks that a file is signed, or None when no signature is wanted."""
+    if not signature:
+        return None
+    from thin.utils.files import signatures
+
+    return signatures.checker(
+        signature, __salt__, __opts__, saltenv, verify_ssl, backend=backend, signed_by_any=signed_by_any,
+        signed_by_all=signed_by_all, keyring=keyring, gnupghome=gnupghome
+    )
 
 
 def source_list(source, source_hash, saltenv):
@@ -85,7 +99,8 @@ def get_managed(
         return "", {}, ""
     try:
         content = _content(
-            name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+            name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
+            _signed(source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
         )
         if template:
             return _spooled(content), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
@@ -96,14 +111,17 @@ def get_managed(
 
 
 def _content(
-    name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl
+    name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
+    signed=None
 ):
     from thin.utils.files import sources, web
 
     cache = web.cache_path(source, cachedir(__opts__), saltenv) if sources.scheme(source) in sources.REMOTE else None
     found = None
     if not template or sources.scheme(source) != "salt":
-        found = sources.resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache)
+        found = sources.resolve(
+            name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache, signed
+        )
     return sources.rendered(source, saltenv, template, context, defaults, "", "", found) if template else found
 
 
@@ -161,6 +179,9 @@ def manage_file(
             mode = sources.server_mode(source, saltenv)
         content = _given(name, sfn, source, None if skip_verify else source_sum, contents, saltenv, encoding,
                          encoding_errors, verify_ssl)
+        signed = _signed(signature, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
+        if signed is not None and source and content is not None:
+            signed(content.fetched())
         wish = _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_symlinks, ignore_ordering,
                      ignore_whitespace, ignore_comment_characters, new_file_diff)
         wish.makedirs, wish.dir_mode, wish.show_changes = makedirs, dir_mode, show_changes

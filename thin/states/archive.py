@@ -133,9 +133,17 @@ class _Job(object):
                 raise _Done(False, "Invalid value for trim_output, must be True/False or an integer")
         self.sum = {}
         if self.source_hash:
-            self.sum = __salt__["file.get_source_sum"](
-                source=self.match, source_hash=self.source_hash, source_hash_name=self.source_hash_name, saltenv=__env__
-            )
+            try:
+                self.sum = __salt__["file.get_source_sum"](
+                    source=self.match, source_hash=self.source_hash, source_hash_name=self.source_hash_name,
+                    saltenv=__env__, source_hash_sig=self.source_hash_sig, sig_backend=self.sig_backend, **self._trust()
+                )
+            except CommandExecutionError as exc:
+                raise _Done(False, str(exc))
+
+    def _trust(self):
+        """Whose signatures count."""
+        return {name: getattr(self, name) for name in ("signed_by_any", "signed_by_all", "keyring", "gnupghome")}
 
     def _choose_format(self):
         said = self.archive_format or __salt__["archive.guess_format"](str(self.match).partition("?")[0].rstrip("/"))
@@ -186,12 +194,22 @@ class _Job(object):
             done = __states__["file.cached"](
                 self.match, source_hash=self.source_hash or "", source_hash_name=self.source_hash_name,
                 skip_verify=self.skip_verify, saltenv=__env__, use_etag=self.use_etag,
+                source_hash_sig=self.source_hash_sig, sig_backend=self.sig_backend, **self._trust()
             )
             if not done["result"]:
                 self.ret["changes"] = done["changes"]
                 raise _Done(False, done["comment"])
             self.cached = __salt__["cp.is_cached"](self.match, saltenv=__env__)
             self.cached = self.cached or __salt__["cp.cache_file"](self.match, saltenv=__env__)
+        if self.signature:
+            from thin.utils.files import signatures
+
+            check = signatures.checker(
+                self.signature, __salt__, __opts__, __env__, backend=self.sig_backend, **self._trust())
+            try:
+                check(self.cached)
+            except CommandExecutionError as exc:
+                raise _Done(False, "Failed verifying the source file's signature: %s" % exc)
         before = self._recorded()
         if self.source_hash and self.source_hash_update and not self.skip_verify:
             now = __salt__["file.get_hash"](self.cached, "sha256")

@@ -405,7 +405,7 @@ def cached(
 ):
     """A source fetched to this machine. changes: {"hash": {"old", "new"}}."""
     from thin import link
-    from thin.utils.files import hashes, sources
+    from thin.utils.files import hashes, signatures, sources
 
     ret = state_return(name)
     kind, shown = sources.scheme(name), sources.redact(name)
@@ -416,7 +416,13 @@ def cached(
             "True" % shown
         )
     try:
-        wanted = sources.source_sum("", name, source_hash, source_hash_name, saltenv) if source_hash else None
+        signed = signatures.checker(
+            source_hash_sig, __salt__, __opts__, saltenv, backend=sig_backend, signed_by_any=signed_by_any,
+            signed_by_all=signed_by_all, keyring=keyring, gnupghome=gnupghome
+        )
+        wanted = None
+        if source_hash:
+            wanted = sources.source_sum("", name, source_hash, source_hash_name, saltenv, signed=signed)
         form = wanted["hash_type"] if wanted else "sha256"
         check = wanted if not skip_verify else None
         if kind in ("", "file") and not __opts__["test"]:

@@ -9,6 +9,22 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files import sources
 
 
+def checker(signature, functions, opts, saltenv, verify_ssl=True, **trust):
+    """``check(path)`` for this signature, or None when none is wanted; ``trust``: see Trust."""
+    if not signature:
+        return None
+    whose = Trust(functions, **trust)
+
+    def cache(url):
+        from thin.utils.files import arguments, web
+
+        if sources.scheme(url) not in sources.REMOTE:
+            return None
+        return web.cache_path(url, arguments.cachedir(opts), saltenv)
+
+    return lambda path: whose.check(path, signature, saltenv, verify_ssl, cache)
+
+
 class Trust(object):
     """Whose signatures count. ``verify`` is the backend's function; ``backend`` its module's name."""
 

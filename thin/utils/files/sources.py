@@ -80,14 +80,18 @@ def exists(source, saltenv):
     return path.startswith(os.sep) and os.path.exists(path)
 
 
-def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=True):
+def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=True, signed=None):
     """``{"hash_type", "hsum"}`` from a ``source_hash``: a digest, ``type=digest``, or the path or URL of a list of
     them.
 
-    Raises CommandExecutionError. Salt: ``file.get_source_sum``.
+    ``signed(path)`` raises unless such a list is well signed. Raises CommandExecutionError. Salt:
+    ``file.get_source_sum``.
     """
     if is_list_of_hashes(source_hash):
-        with open(_hash_list(source_hash, saltenv, verify_ssl), "rb") as lines:
+        path = _hash_list(source_hash, saltenv, verify_ssl)
+        if signed is not None:
+            signed(path)
+        with open(path, "rb") as lines:
             found = hashes.extract(lines, "", name, source, source_hash_name)
         if found is None:
             raise hashes.bad_format(source_hash)
@@ -120,7 +124,9 @@ def fetch(source, saltenv, verify_ssl=True, have=(), cache=None):
     return path if os.path.exists(path) else None
 
 
-def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None):
+def resolve(
+    name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None, signed=None
+):
     """The content that a source stands for. Raises NoContent with Salt's words. Nothing is transferred for salt://."""
     kind = scheme(source)
     if kind == "salt":
@@ -137,7 +143,8 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
         if not source_hash or skip_verify:
             return content.LocalFile(path)
         return content.LocalFile(
-            path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl), MISMATCH % source
+            path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed),
+            MISMATCH % source
         )
     if kind not in REMOTE:
         raise NoContent("Source %s: the protocol %s is not supported" % (source, kind))
@@ -149,7 +156,7 @@ def resolve(name, source, source_hash, source_hash_name, saltenv, skip_verify=Fa
                 "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify to "
                 "True" % shown
             )
-        wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+        wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
 
     def download():
         try:
@@ -165,9 +172,9 @@ def served(source, digest, saltenv):
     return content.Fetched(source, lambda: link.file(source, saltenv), {"hash_type": "sha256", "hsum": digest})
 
 
-def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl):
+def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed):
     try:
-        return source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl)
+        return source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
     except CommandExecutionError as exc:
         raise NoContent("Unable to manage file: %s" % exc)
 

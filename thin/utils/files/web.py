@@ -60,7 +60,7 @@ def cache_path(url, cachedir, saltenv="base"):
 
     parts = urlsplit(url)
     name = os.path.normpath("/" + parts.path + ("-" + parts.query.replace("/", "-") if parts.query else ""))
-    host = parts.netloc.rpartition("@")[2].replace("/", "_")
+    host = parts.netloc.rpartition("@")[2].replace("/", "_").replace(":", "")
     return os.path.join(cachedir, "extrn_files", saltenv.replace("/", "_"), host, name.lstrip("/"))
 
 
