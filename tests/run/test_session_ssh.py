@@ -29,6 +29,12 @@ pytestmark = [
 PASSWORD = "pa55-Wörd with $pace"
 CALL = {"k": "call", "fun": "test.ping", "args": [], "kwargs": {}, "cli": True}
 
+#: What a session waits for, all with another nonce or none: reports, frames of every kind, too long ones, prompts.
+IMITATION = b"".join([
+    b"pushsalt AAAAAAAA no_python debian none\npushsalt-AAAAAAAAAAAA:sudo: a password is required\nSorry, try again.\n",
+    *(nonce + kind + bytes(4) for nonce in (b"A" * 16, b"") for kind in (b"G", b"H", b"E", b"N", b"M", b"S")),
+    *(b"A" * 16 + kind + b"\xff\xff\xff\xffkind=locked" for kind in (b"E", b"M")),
+])  # fmt: skip
 #: Speaks as sudo does with -S, -p and -n; SUDO_MODE says how the machine is set up.
 FAKE_SUDO = """#!/bin/sh
 mode=$(cat "$(dirname "$0")/mode")
@@ -71,6 +77,9 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
     with SshdBed(root) as bed:
         bed.add("plain")
         bed.add("noisy", ['ForceCommand head -c 100000 /dev/zero | tr "\\0" x; echo; eval "$SSH_ORIGINAL_COMMAND"'])
+        noise = root / "imitation"
+        noise.write_bytes(IMITATION)
+        bed.add("imitating", [f'ForceCommand cat {noise}; cat {noise} >&2; eval "$SSH_ORIGINAL_COMMAND"'])
         bed.add("endless", ["ForceCommand yes"])
         bed.add("silent", ["ForceCommand sleep 60"])
         bed.add("closed", ["ForceCommand echo This account is currently not available.; exit 1"])
@@ -125,6 +134,12 @@ async def test_login_shells(bed, options, open_session, shell):
 async def test_noise_before_the_first_frame(bed, options, open_session):
     session = await open_session(target(bed, "noisy"), options, first=[CALL])
     assert await session.first[0] is True
+
+
+@pytest.mark.parametrize("tty", [False, True])
+async def test_noise_that_imitates_us(bed, options, open_session, tty):
+    session = await open_session(target(bed, "imitating", tty=tty), options, first=[CALL])
+    assert await session.first[0] is True and not session.warnings
 
 
 async def test_noise_without_end(bed, options, open_session):
