@@ -279,15 +279,17 @@ class Loader(object):
             virtual, reason = _virtual(module, name)
         except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
             reason = "%s: %s" % (type(exc).__name__, exc)
+            said = "cannot load %s: %s" % (full, reason)
             if hasattr(source, "module_name"):
                 from thin import custom
 
                 reason = custom.explain(exc, source.path(full))
+                said = "%s (its functions are missing)" % reason
             self._reasons[name] = reason
             for virtual, files in self._files().items():
                 if (source, name) in files:
                     self._reasons[virtual] = reason
-            self._note("cannot load %s: %s" % (full, reason))
+            self._note(said)
             return
         if virtual is None:
             self._reasons[name] = self._reasons[module.get("__virtualname__", name)] = reason

@@ -174,6 +174,8 @@ def test_what_travels_and_what_is_kept(project: Project) -> None:
     project.write("salt/_modules/helped.py", "def mine():\n    return 'changed'\n")
     assert project.json("run", "it", "helped.mine").data == {"it": "changed"}
     assert len(list(private.glob("user-*.tar"))) == 2
+    assert project.run("clean", "it").code == 0
+    assert not private.exists()
 
 
 def test_nothing_extra_without_any(tmp_path: Path) -> None:
