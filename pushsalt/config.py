@@ -164,6 +164,23 @@ def minion_opts(
     return opts
 
 
+def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a configuration as it may be shown to targets (``pillar_opts``). Salt puts all of it there."""
+
+    def shown(value: Any) -> Any:
+        match value:
+            case Mapping():
+                known = {key: item for key, item in value.items() if not _secret_like(str(key), opts["secret_keys"])}
+                return {key: shown(item) for key, item in known.items()}
+            case list() | tuple() | set() | frozenset():
+                return [shown(item) for item in value]
+            case Path():
+                return str(value)
+        return value
+
+    return {**shown(opts), "secret_keys": list(opts["secret_keys"])}
+
+
 def _secret_like(name: str, patterns: list[Any]) -> bool:
     return any(fnmatch.fnmatchcase(name.lower(), str(pattern).lower()) for pattern in patterns)
 

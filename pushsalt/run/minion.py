@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
-from pushsalt.config import minion_opts
+from pushsalt.config import minion_opts, without_secrets
 from pushsalt.errors import FunctionError, StateError, TargetError
 from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.functions import function_named
@@ -184,6 +184,8 @@ class Minion:
         )
         for text in result.warnings:
             log.warning("%s: %s", self.id, text)
+        if self.opts.get("pillar_opts", config.get("pillar_opts")):
+            result.pillar["master"] = without_secrets(config)
         self.project.redactor.add_pillar(result.pillar)
         return result
 

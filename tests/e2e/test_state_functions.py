@@ -73,3 +73,11 @@ def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
 def test_a_rendered_text_that_is_wrong_raises(project: Project) -> None:
     error = project.json("run", "it", "slsutil.renderer", "string={{ nope.x }}").error("it")
     assert error["exception"] == "SaltRenderError" and "nope" in error["message"]
+
+
+def test_pillar_opts_put_the_configuration_into_pillar(tmp_path: Path) -> None:
+    more = {"pillar_opts": True, "my_option": {"a": 1, "token": "x"}, "my_password": "not-for-targets"}
+    project = Project(tmp_path, {"it": {"transport": "local"}}, **more)
+    found = project.json("run", "it", "pillar.get", "master", "unmask=true").data["it"]
+    assert found["file_roots"]["base"] == [str(project.folder / "salt")] and found["my_option"] == {"a": 1}
+    assert "my_password" not in found
