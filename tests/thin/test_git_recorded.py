@@ -1,0 +1,83 @@
+"""States and functions of git, as recorded, in a directory of the test's own; the recorded paths are below /srv."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.beds import steps
+from thin.utils import gitrun
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def moved(data, old, new):
+    """The data with one path in place of another, in all text."""
+    if isinstance(data, str):
+        return data.replace(old, new)
+    if isinstance(data, dict):
+        return {moved(key, old, new): moved(value, old, new) for key, value in data.items()}
+    return [moved(one, old, new) for one in data] if isinstance(data, list) else data
+
+
+@pytest.mark.slow
+def test_recorded_steps(tmp_path):
+    place = tmp_path / "srv"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "home").mkdir()
+    shutil.copy(HERE / "beds/run_steps.py", tmp_path / "run")
+    (tmp_path / "run/thin").symlink_to(HERE.parent / "thin")
+    recorded = steps.load("git")
+    asked = [{key: step[key] for key in step if key not in ("want", "because")} for step in recorded]
+    env = dict(os.environ, HOME=str(tmp_path / "home"), GIT_CONFIG_NOSYSTEM="1", LC_ALL="C.UTF-8")
+    done = subprocess.run(
+        [sys.executable, "-S", str(tmp_path / "run/run_steps.py")], input=repr(moved(asked, "/srv", str(place))),
+        env=env, stdout=subprocess.PIPE, check=True, encoding="utf-8",
+    )  # fmt: skip
+    came = moved(ast.literal_eval(done.stdout.split("@@@", 1)[1]), str(place), "/srv")
+    wrong = [
+        f"{asked[at]}\n  want {step['want']}\n  came {ret}"
+        for at, (step, ret) in enumerate(zip(recorded, came, strict=True))
+        if ret != step["want"]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_password_is_only_where_git_asks_for_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with gitrun.Keys(None, "me", "se cret", None, None) as env:
+        assert "se cret" not in Path(env["GIT_ASKPASS"]).read_text()
+        questions = {"Username for 'https://x': ": "me\n", "Password for 'https://me@x': ": "se cret\n"}
+        for question, answer in questions.items():
+            asked = subprocess.run(
+                [env["GIT_ASKPASS"], question], env=dict(os.environ, **env), stdout=subprocess.PIPE, check=True
+            )
+            assert asked.stdout.decode() == answer
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_from_the_file_server_is_private(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    (tmp_path / "served").write_text("KEY")
+    with gitrun.Keys("salt://key", None, None, None, lambda url: str(tmp_path / "served")) as env:
+        path = Path(env["GIT_SSH_COMMAND"].split()[-1])
+        assert path.read_text() == "KEY"
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "text, want",
+    [
+        ("fatal: https://me:pw@host/x gone", "fatal: https://<redacted>@host/x gone"),
+        ("git@host:x and https://host/a@b", "git@host:x and https://host/a@b"),
+    ],
+)
+def test_logins_are_hidden(text, want):
+    assert gitrun.redact(text) == want

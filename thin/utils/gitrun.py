@@ -1,0 +1,131 @@
+"""How git is called: never asking, in English, with keys and passwords that no other process can see.
+
+A password for https goes to git by the environment and a helper that git asks (GIT_ASKPASS): never in a URL, so neither
+in the list of processes nor in the repository's configuration.
+"""
+
+import os
+import re
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
+ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+SSH = (
+    "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o PasswordAuthentication=no "
+    "-o KbdInteractiveAuthentication=no -o IdentitiesOnly=yes -i "
+)
+ASKPASS = b"""#!/bin/sh
+case "$1" in
+Username*) printf '%s\\n' "$PUSHSALT_GIT_USER" ;;
+*) printf '%s\\n' "$PUSHSALT_GIT_PASS" ;;
+esac
+"""
+_LOGIN = re.compile(r"(\b[a-z+]+://)[^/@\s']+@")
+
+
+def redact(text):
+    """The text with the user and password of each URL in it hidden."""
+    return _LOGIN.sub(r"\1<redacted>@", text)
+
+
+def checked_url(url, user, password):
+    """The URL. Raises SaltInvocationError for a user or password with a URL that is not https."""
+    if (user or password) and not str(url).startswith("https://"):
+        raise SaltInvocationError("Basic Auth only supported for HTTPS")
+    if password and not user:
+        raise SaltInvocationError("https_user is required when https_pass is given")
+    return str(url)
+
+
+class Keys(object):
+    """What git needs to log in, as environment variables; temporary files are gone afterwards.
+
+    ``owner``: the user that git runs as, who must be able to read them. ``fetch(url)`` gives a local path.
+    """
+
+    def __init__(self, identity, https_user, https_pass, owner, fetch):
+        self.identity, self.user, self.password = identity, https_user, https_pass
+        self.owner, self.fetch = owner, fetch
+        self.temporary = []
+
+    def __enter__(self):
+        env = dict(ENVIRONMENT)
+        try:
+            if self.user:
+                env["GIT_ASKPASS"] = self._file(ASKPASS, 0o700)
+                env["PUSHSALT_GIT_USER"], env["PUSHSALT_GIT_PASS"] = str(self.user), str(self.password or "")
+            if self.identity:
+                env["GIT_SSH_COMMAND"] = SSH + _quoted(self._key())
+        except BaseException:
+            self.__exit__()
+            raise
+        return env
+
+    def __exit__(self, *exc):
+        for path in self.temporary:
+            os.unlink(path)
+
+    def _key(self):
+        if not self.identity.startswith("salt://"):
+            if not os.path.isfile(self.identity):
+                raise CommandExecutionError("identity file %s was not found" % self.identity)
+            return self.identity
+        path = self.fetch(self.identity)
+        if not path:
+            raise CommandExecutionError("identity file %s was not found" % self.identity)
+        with open(path, "rb") as stream:
+            return self._file(stream.read(), 0o600)
+
+    def _file(self, data, mode):
+        from thin.utils import osutil
+        from thin.utils.files import owner
+
+        descriptor, path = osutil.mkstemp()
+        self.temporary.append(path)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            os.fchmod(descriptor, mode)
+            if self.owner:
+                os.fchown(descriptor, owner.user_to_uid(self.owner), -1)
+        return path
+
+
+def _quoted(path):
+    from thin.utils import words
+
+    return words.quote(path)
+
+
+def options(given):
+    """Options as a list of words; a ``--`` at the end is left out."""
+    from thin.utils import words
+
+    if isinstance(given, (list, tuple)):
+        found = [str(one) for one in given]
+    else:
+        found = words.split(str(given)) if given else []
+    return found[:-1] if found and found[-1] == "--" else found
+
+
+#: a line of git fetch about a reference that was updated
+_UPDATED = re.compile(
+    r"[\s*]*(?:([0-9a-f]+)\.\.([0-9a-f]+)|\[(?:new (tag|branch)|tag update)\])\s+(.+)->", re.IGNORECASE
+)
+
+
+def fetched(output):
+    """``{"new tags", "new branches", "updated tags": [names], "updated branches": {name: {"old", "new"}}}``."""
+    found = {}
+    for line in output.split("\n"):
+        match = _UPDATED.match(line)
+        if not match:
+            continue
+        old, new, kind, name = match.groups()
+        name = name.rstrip()
+        if kind:
+            found.setdefault("new tags" if kind == "tag" else "new branches", []).append(name)
+        elif old:
+            found.setdefault("updated branches", {})[name] = {"old": old, "new": new}
+        else:
+            found.setdefault("updated tags", []).append(name)
+    return found
