@@ -49,7 +49,7 @@ class Done:
 
 
 class Project:
-    """``pushsalt.yaml``, ``inventory.yaml``, ``salt/`` and ``pillar/`` in a folder, and a home of its own beside them."""
+    """``pushsalt.yaml``, ``inventory.yaml``, ``salt/`` and ``pillar/`` in a folder, and a home beside them."""
 
     def __init__(self, folder: Path, hosts: Mapping[str, Any] | None = None, **config: Any) -> None:
         self.folder = folder / "project"
@@ -90,7 +90,7 @@ class Project:
         )  # fmt: skip
 
     def run(self, *words: str, timeout: float = 60) -> Done:
-        """Run ``pushsalt words`` to its end. Whatever happens, nobody sees a traceback who did not ask for debug logs."""
+        """Run ``pushsalt words`` to its end. Nobody sees a traceback who did not ask for debug logs."""
         return self.finish(self.start(*words), timeout)
 
     @staticmethod

@@ -3,8 +3,8 @@
 Nobody else is disturbed.
 
 One highstate over all of ``CASES`` at once, each on a target of its own beside two that are well. A case has the files
-of its states (below ``salt/ID/``; ``main.sls`` is the one in its top file), and regular expressions: each must be found in
-the texts.
+of its states (below ``salt/ID/``; ``main.sls`` is the one in its top file), and regular expressions: each must be found
+in the texts.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ class Case:
 
 HELLO = "hello:\n  test.succeed_without_changes\n"
 CASES = {
-    "sls-missing": Case("include:\n  - nowhere.to.be.found\n", (r"nowhere\.to\.be\.found", r"salt/sls-missing/main\.sls")),
+    "sls-missing": Case(
+        "include:\n  - nowhere.to.be.found\n", (r"nowhere\.to\.be\.found", r"salt/sls-missing/main\.sls")
+    ),
     "yaml-error": Case("a:\n  test.nop:\n   - x: 1\n  - y: [\n", (r"salt/yaml-error/main\.sls:4",)),
     "yaml-end": Case("a:\n  test.nop: []\nb: [1,\n\n", (r"salt/yaml-end/main\.sls:3",)),
     "yaml-tab": Case("a:\n\ttest.nop: []\n", (r"salt/yaml-tab/main\.sls:2",)),
     "yaml-behind-jinja": Case(
-        "{% for i in range(3) %}\na{{ i }}:\n  test.nop\n{% endfor %}\nb: [1,\n", (r"salt/yaml-behind-jinja/main\.sls:5",)
+        "{% for i in range(3) %}\na{{ i }}:\n  test.nop\n{% endfor %}\nb: [1,\n",
+        (r"salt/yaml-behind-jinja/main\.sls:5",),
     ),
     "yaml-bomb": Case(
         "a: &a [x,x,x,x,x,x,x,x,x]\n"
-        + "".join(f"{one}: &{one} [{','.join(['*' + other] * 9)}]\n" for other, one in zip("abcdefgh", "bcdefghi", strict=True)),
+        + "".join(f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
         (r"salt/yaml-bomb/main\.sls",),
     ),
     "yaml-deep": Case("a: " + "[" * 5000 + "]" * 5000, (r"salt/yaml-deep/main\.sls", "nest|deep")),
@@ -65,7 +68,8 @@ CASES = {
         "{% macro m() %}{{ m() }}{% endmacro %}\n{{ m() }}\n", (r"salt/jinja-endless/main\.sls:[12]", "recursion")
     ),
     "call-fails": Case(
-        "a:\n  test.nop:\n    - name: {{ salt['test.assertion'](False) }}\n", (r"salt/call-fails/main\.sls:3", r"test\.assertion")
+        "a:\n  test.nop:\n    - name: {{ salt['test.assertion'](False) }}\n",
+        (r"salt/call-fails/main\.sls:3", r"test\.assertion"),
     ),
     "call-unknown": Case("{{ salt['no.such']('x') }}\n", (r"salt/call-unknown/main\.sls:1", r"no\.such")),
     "unknown-state": Case("a:\n  pkg.instaled:\n    - name: x\n", (r"pkg\.instaled", r"pkg\.installed")),
@@ -84,10 +88,12 @@ CASES = {
     ),
     "bad-requisite": Case("a:\n  test.nop:\n    - require: 7\n", ("require", r"\ba\b")),
     "requisite-loop": Case(
-        "".join(f"s{n}:\n  test.nop:\n    - require:\n      - test: s{(n + 1) % 3}\n" for n in range(3)), ("s0", "s1|s2")
+        "".join(f"s{n}:\n  test.nop:\n    - require:\n      - test: s{(n + 1) % 3}\n" for n in range(3)),
+        ("s0", "s1|s2"),
     ),
     "include-loop-is-fine-but-extend-is-not": Case(
-        "include:\n  - include-loop-is-fine-but-extend-is-not.main\nextend:\n  ghost:\n    test:\n      - x: 1\n", ("ghost",)
+        "include:\n  - include-loop-is-fine-but-extend-is-not.main\nextend:\n  ghost:\n    test:\n      - x: 1\n",
+        ("ghost",),
     ),
     "pillar-breaks": Case(HELLO, (r"pillar/pillar-breaks\.sls:2",), pillar="a: 1\nb: [\n"),
     "pillar-jinja": Case(HELLO, (r"pillar/pillar-jinja\.sls:1", "undefined_here"), pillar="a: {{ undefined_here }}\n"),
