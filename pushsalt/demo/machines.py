@@ -376,7 +376,11 @@ class MachineBed:
         for machine in self.machines:
             if machine.process is not None:
                 try:
-                    machine.process.wait(30)
+                    machine.process.wait(5)
+                except subprocess.TimeoutExpired:
+                    machine.process.send_signal(signal.SIGTERM)  # once more: now, whatever still runs there
+                try:
+                    machine.process.wait(25)
                 except subprocess.TimeoutExpired:
                     os.killpg(machine.process.pid, signal.SIGKILL)
                     machine.process.wait(10)
