@@ -1,0 +1,74 @@
+"""Answers to the questions of Debian's packages, by debconf-utils. Salt: modules/debconfmod.py"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "debconf"
+__func_alias__ = {"set_": "set"}
+
+
+def __virtual__():
+    if __grains__["os_family"] != "Debian":
+        return False, "The debconfmod module could not be loaded: unsupported OS family"
+    if process.which("debconf-get-selections") is None:
+        return False, "The debconfmod module could not be loaded: debconf-utils is not installed."
+    return __virtualname__
+
+
+def get_selections(fetchempty=True):
+    """``{package: [[question, type, value]]}``; without those that are empty when ``fetchempty`` is False."""
+    found = {}
+    output = __salt__["cmd.run_stdout"](["debconf-get-selections"], python_shell=False, output_loglevel="quiet")
+    for line in output.splitlines():
+        words = line.split("\t", 3)
+        if len(words) > 2 and not line.startswith("#"):
+            package, question, kind = (word.strip() for word in words[:3])
+            value = words[3] if len(words) > 3 else ""
+            if fetchempty or value:
+                found.setdefault(package, []).append([question, kind, value])
+    return found
+
+
+def show(name):
+    """``[[question, type, value]]`` of a package, None where it has no questions."""
+    return get_selections().get(name)
+
+
+def set_(package, question, type, value, *extra):
+    """Answer a question: True. Raises CommandExecutionError in debconf's words."""
+    value = " ".join([str(value)] + [str(one) for one in extra])
+    _load(("%s %s %s %s\n" % (package, question, type, value)).encode("utf-8"))
+    return True
+
+
+def set_file(path, saltenv="base", **kwargs):
+    """Answer questions by a file of lines: whether there is such a file."""
+    found = __salt__["cp.cache_file"](path, saltenv)
+    if not found:
+        return False
+    with open(found, "rb") as stream:
+        _load(stream.read())
+    return True
+
+
+def set_template(path, template, context, defaults, saltenv="base", **kwargs):
+    """Answer questions by a file that a template makes: whether there is one."""
+    found = __salt__["cp.get_template"](path, None, template, saltenv, context=context, defaults=defaults)
+    return bool(found) and set_file(found, saltenv)
+
+
+def _load(lines):
+    """The answers, some of them secret, go by a private file, never by arguments."""
+    from thin.utils import osutil
+
+    descriptor, path = osutil.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(lines)
+        done = __salt__["cmd.run_all"](["debconf-set-selections", path], python_shell=False, output_loglevel="quiet")
+    finally:
+        os.unlink(path)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("debconf-set-selections failed: %s" % (done["stderr"] or done["stdout"]))
