@@ -92,7 +92,8 @@ def take(machine: Machine, steps: list[dict[str, Any]]) -> list[Any]:
     """What came of each step."""
     asked = [{key: value for key, value in step.items() if key not in ("want", "because")} for step in steps]
     (machine.root / "opt/steps/asked").write_text(repr(asked), encoding="utf-8")
-    text = machine.shell("cd / && python3 -I -S /opt/steps/run_steps.py < /opt/steps/asked")
+    # what the modules log must not stand in the middle of the answer
+    text = machine.shell("cd / && python3 -I -S /opt/steps/run_steps.py < /opt/steps/asked 2> /opt/steps/errors")
     came: list[Any] = ast.literal_eval(text.split("@@@", 1)[1])
     return came
 
