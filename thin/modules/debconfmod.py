@@ -10,7 +10,7 @@ __func_alias__ = {"set_": "set"}
 
 
 def __virtual__():
-    if __grains__["os_family"] != "Debian":
+    if __grains__.get("os_family") != "Debian":
         return False, "The debconfmod module could not be loaded: unsupported OS family"
     if process.which("debconf-get-selections") is None:
         return False, "The debconfmod module could not be loaded: debconf-utils is not installed."

@@ -7,7 +7,7 @@ __func_alias__ = {"set_": "set"}
 
 
 def __virtual__():
-    if __grains__["os_family"] != "Debian":
+    if __grains__.get("os_family") != "Debian":
         return False, "debconf state only runs on Debian systems"
     if "debconf.show" not in __salt__:
         return False, "The debconfmod module could not be loaded: debconf-utils is not installed."
