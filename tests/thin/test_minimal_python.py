@@ -44,6 +44,7 @@ ALLOWED = {
     ("thin/utils/files/data.py", "plistlib"): "the controller reads and writes property lists otherwise",
     ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
     ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
+    ("thin/modules/http.py", "urllib.request"): "an error that names the package otherwise",
 }
 
 
