@@ -45,6 +45,7 @@ ALLOWED = {
     ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
     ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
     ("thin/modules/http.py", "urllib.request"): "an error that names the package otherwise",
+    ("thin/modules/http.py", "xml"): "an error that names the package otherwise",
 }
 
 

@@ -5,6 +5,7 @@ import time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
+from thin.utils import serial
 
 log = getLogger(__name__)
 
@@ -181,13 +182,13 @@ def _kind(headers):
 
 def _decoded(body, kind):
     if kind == "json":
-        import json
-
-        return json.loads(body)
+        return serial.loads(body if isinstance(body, str) else body.decode("utf-8"))
     if kind == "yaml":
         return __salt__["slsutil.deserialize"]("yaml", body)
-    import xml.etree.ElementTree
-
+    try:
+        import xml.etree.ElementTree
+    except ImportError:
+        raise CommandExecutionError("Python on this machine reads no XML (Debian's python3-minimal): install python3")
     return [_element(child) for child in xml.etree.ElementTree.fromstring(body)]  # noqa: S314
 
 
