@@ -59,11 +59,15 @@ over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it h
 """
 
 import struct
+import sys
 
-try:
-    import msgpack
-except ImportError:  # on a target: isolated, without site-packages
+if sys.flags.no_site:  # on a target: looking for what can't be there would cost every start
     from thin.vendor import msgpack
+else:
+    try:
+        import msgpack
+    except ImportError:
+        from thin.vendor import msgpack
 
 from thin.boot import sha256
 
