@@ -29,7 +29,7 @@ def open_url(url, verify_ssl, head, timeout):
         return Answer(argv, 'url = "%s"\n' % url.replace("\\", "\\\\").replace('"', '\\"'))
     wget = process.which("wget")
     if wget:
-        # A redirect without a length leaves wget with a connection that it takes for open when the server is slow to close.
+        # After a redirect without a length wget may take a connection for open that the server is about to close.
         argv = [wget, "--no-config", "-nv", "--tries=1", "--no-http-keep-alive", "--timeout=%d" % timeout, "-i", "-"]
         argv += [] if verify_ssl else ["--no-check-certificate"]
         argv += ["--spider"] if head else ["-O", "-"]
