@@ -12,7 +12,7 @@ from pushsalt.model import Chunk
 def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: Sources | None = None) -> list[Problem]:
     """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks."""
     sources = sources or Sources()
-    problems: list[Problem] = []
+    problems: dict[str, Problem] = {}  # by text: chunks of one declaration share what is wrong with it
     seen: set[int] = set()
     for chunk in chunks:
         if id(chunk) in seen:  # the second place of a prerequired chunk
@@ -20,21 +20,24 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
         seen.add(id(chunk))
         full = f"{chunk['state']}.{chunk['fun']}"
         spec = functions.spec(full)
-        where = sources.where(chunk, chunk.get("__id__"))
+        of = (chunk, chunk.get("__id__"), chunk["state"])
         if spec is None:
             text = f"State '{full}' was not found in SLS '{chunk.get('__sls__')}'"
-            problems.append(Problem(text, where, did_you_mean(full, functions.names())))
-        else:
-            problems.extend(Problem(text, where, hint) for text, hint in _check_args(chunk, full, spec))
-    return problems
+            place = sources.where(*of, chunk["fun"])
+            problems.setdefault(text + str(place), Problem(text, place, did_you_mean(full, functions.names())))
+            continue
+        for text, key, hint in _check_args(chunk, full, spec):
+            problems.setdefault(text, Problem(text, sources.where(*of, key), hint))
+    return list(problems.values())
 
 
-def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str]]:
+def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str | None, str]]:
+    """The text, the argument that it is about, the hint."""
     place = f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')"
     for arg in spec.required:
         if arg not in chunk:
-            yield f"Missing parameter {arg} for state {full}{place}", ""
+            yield f"Missing parameter {arg} for state {full}{place}", None, ""
     if not spec.kwargs:
         for key in chunk:
             if key not in spec.args and key not in RUNTIME_KEYWORDS and key != "name":
-                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", did_you_mean(key, spec.args)
+                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", key, did_you_mean(key, spec.args)

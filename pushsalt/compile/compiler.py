@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from pushsalt.compile.order import order_chunks
 from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, Sources, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
-from pushsalt.compile.verify import verify_high
+from pushsalt.compile.verify import malformed, verify_high
 from pushsalt.model import Chunk, Explained
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
@@ -151,7 +151,7 @@ class StateCompiler:
         """``state.show_low_sls``: ``low``. As in Salt, extend, exclude, use and the ``_in`` forms are not applied."""
         result = self.show_sls(sls, saltenv)
         if not result.problems:
-            self._lower(result, result.high)
+            self._lower(result, result.high, result.problems.extend)
         return result
 
     def show_highstate(self) -> CompileResult:
@@ -182,25 +182,35 @@ class StateCompiler:
         return self._finish(CompileResult(high=high, problems=[Problem(text) for _, text in texts]), ())
 
     def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
-        """Apply what states say about each other, then lower. Each step goes on as far as it makes sense."""
-        if result.problems:
-            return result
+        """Apply what states say about each other, then lower.
+
+        Salt stops after the first step in which something is wrong. Here the steps go on with what is left, so that all
+        problems are known at once, Salt's ones first; what may only be wrong because something is left out is not said.
+        """
         high = copy_high(result.high)
         if exclude:
             high["__exclude__"] = [*high.get("__exclude__", []), *exclude]
-        result.problems += reconcile_extend(high, result.sources)
-        result.problems += verify_high(high, result.sources)
-        if result.problems:
-            return result
-        result.problems += apply_requisites_in(high, result.sources, self._disabled_requisites)
+        missing = bool(result.problems)
+
+        def said(problems: Iterable[Problem]) -> None:
+            result.problems += [problem for problem in problems if not (missing and problem.dangling)]
+
+        said(reconcile_extend(high, result.sources))
+        for id_, problems in list(malformed(high, result.sources)):
+            said(problems)
+            del high[id_]
+            missing = True
+        said(apply_requisites_in(high, result.sources, self._disabled_requisites))
         apply_exclude(high)
-        if not result.problems:
-            self._lower(result, high)
-            if self._functions and self._check:
-                result.problems += check_chunks(result.low, self._functions, result.sources)
+        low = self._lower(result, high, said)
+        if self._functions and self._check:
+            said(check_chunks(low, self._functions, result.sources))
+        if result.problems:
+            result.low = []
         return result
 
-    def _lower(self, result: CompileResult, high: High) -> None:
+    def _lower(self, result: CompileResult, high: High, said: Callable[[Iterable[Problem]], None]) -> list[Chunk]:
+        """Chunks in order into ``result``, and them all as they were, should they have no order."""
         chunks = list(chunks_of(high))
         patterns = (self._opts.get("grains") or {}).get("state_runs_disabled")
         if patterns:
@@ -213,5 +223,6 @@ class StateCompiler:
             aggregate=self._opts.get("state_aggregate", False),
         )
         result.low = [] if ordered.problems else ordered.chunks
-        result.problems += ordered.problems
+        said(ordered.problems)
         result.aggregates = ordered.aggregates
+        return result.low or chunks

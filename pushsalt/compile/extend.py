@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from pushsalt.compile.source import High, Problem, Sources
+from pushsalt.compile.source import High, Place, Problem, Sources
 from pushsalt.compile.words import REQUISITE_LISTS, did_you_mean, first_key, is_meta
 
 
@@ -106,9 +106,29 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources
         f"Cannot extend ID '{name}' in '{env}:{sls}'. It is not part of the high state.\n"
         "This is likely due to a missing include statement or an incorrectly typed ID.\n"
         f"Ensure that a state with an ID of '{name}' is available\nin environment '{env}' and to SLS '{sls}'",
-        sources.where(body),
+        _extenders(name, body, high, sources) or sources.at(body, "extend", name),
         did_you_mean(str(name), (str(id_) for id_, _ in bodies(high))),
+        dangling=True,
     )
+
+
+def _extenders(name: Any, body: dict[str, Any], high: High, sources: Sources) -> tuple[Place, ...]:
+    """Where the ``require_in`` and the like stand that an extension was made of; nothing for a written ``extend``."""
+    places: list[Place] = []
+    for module, args in body.items():
+        for arg in args if not is_meta(module) and isinstance(args, list) else ():
+            requisite = first_key(arg) if isinstance(arg, dict) else None
+            if requisite in REQUISITE_LISTS and isinstance(arg[requisite], list):
+                for reference in arg[requisite]:
+                    pair = next(iter(reference.items()), None) if isinstance(reference, dict) else None
+                    owner = high.get(pair[1]) if pair is not None and isinstance(pair[1], str) else None
+                    if pair is not None and isinstance(owner, dict) and f"{requisite}_in" in _keys(owner.get(pair[0])):
+                        places += sources.where(owner, pair[1], pair[0], f"{requisite}_in", {module: name})
+    return tuple(places)
+
+
+def _keys(args: Any) -> set[Any]:
+    return {first_key(arg) for arg in args if isinstance(arg, dict)} if isinstance(args, list) else set()
 
 
 def _excluded_sls(high: High) -> list[Any]:

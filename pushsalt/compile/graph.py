@@ -56,6 +56,10 @@ class DependencyGraph:
         )
         return [str(name) for name in names]
 
+    def kinds(self, name: str) -> list[str]:
+        """The state modules, and ``id``, that have something of this ID or name."""
+        return [of for of, known in self._by_reference if known == name]
+
     def require(self, chunk: Chunk, requisite: str, kind: str, name: str) -> bool:
         """Add the edges of one reference of a chunk; False when it matches nothing.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree
 from pushsalt.compile.words import did_you_mean, first_key, is_meta
-from pushsalt.errors import Position, RenderError
+from pushsalt.errors import RenderError
 
 #: The ``order`` of the first declaration; each following one has one more. Explicit orders below it run first.
 FIRST_ORDER = 10000
@@ -110,7 +110,7 @@ class HighBuilder:
             self._exclude(state, data.pop("exclude"), origin)
         state.update(self._declarations(data, origin))
         if not isinstance(include, list):
-            self._report(f"Include Declaration in SLS {sls} is not formed as a list", origin)
+            self._report(f"Include Declaration in SLS {sls} is not formed as a list", origin, "include")
             include = []
         for env, name in self._includes(include, sls, saltenv, rendered, matches):
             if (env, name) not in self._rendered:
@@ -143,8 +143,8 @@ class HighBuilder:
                 "configured fileserver"
             )
             hint = did_you_mean(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
-            where = (Position(by.path, by.lines.get("include")),) if by is not None and by.path else ()
-            self.problems.append(Problem(text, where, hint))
+            place = by.place("include", *_entry_of(by.data.get("include"), sls)) if by is not None else None
+            self.problems.append(Problem(text, () if place is None else (place,), hint))
             return None
         self._rendered.add((saltenv, sls))
         self.sources.add(saltenv, sls, rendered)
@@ -159,12 +159,12 @@ class HighBuilder:
     def _extend(self, state: High, extend: Any, origin: Mapping[str, str]) -> None:
         sls = origin["__sls__"]
         if not isinstance(extend, dict):
-            self._report(f"Extension value in SLS '{sls}' is not a dictionary", origin)
+            self._report(f"Extension value in SLS '{sls}' is not a dictionary", origin, "extend")
             return
         bodies = {}
         for id_, body in extend.items():
             if not isinstance(body, dict):
-                self._report(f"Extension name '{id_}' in SLS '{sls}' is not a dictionary", origin, id_)
+                self._report(f"Extension name '{id_}' in SLS '{sls}' is not a dictionary", origin, "extend", id_)
                 continue
             plain: dict[Any, Any] = {**origin}
             plain.update((key, _copy(value)) for key, value in body.items() if _is_sound(key, value))
@@ -178,7 +178,8 @@ class HighBuilder:
         if isinstance(exclude, list):
             state.setdefault("__exclude__", []).extend(exclude)
         else:
-            self._report(f"Exclude Declaration in SLS {origin['__sls__']} is not formed as a list", origin)
+            text = f"Exclude Declaration in SLS {origin['__sls__']} is not formed as a list"
+            self._report(text, origin, "exclude")
 
     def _number(self, state: High) -> None:
         """Give every declaration without an ``order`` the next number. Included ones have theirs already."""
@@ -199,16 +200,20 @@ class HighBuilder:
     ) -> Iterator[tuple[str, str]]:
         """The (saltenv, SLS) that an include list names: absolute, relative, globs, and ``{saltenv: sls}``."""
         origin = {"__sls__": sls, "__env__": saltenv}
-        for entry in entries:
+        for index, entry in enumerate(entries):
+            at = ("include", index)
             env, name = (
                 (list(entry.items())[-1] if entry else ("", "")) if isinstance(entry, dict) else (saltenv, entry)
             )
             if not isinstance(name, str) or not isinstance(env, str) or not name:
-                self._report(f"Badly formatted include {entry} found in include in SLS '{saltenv}:{sls}'", origin)
+                self._report(f"Badly formatted include {entry} found in include in SLS '{saltenv}:{sls}'", origin, *at)
                 continue
             if env != ANY_ENV and not self._available.has_env(env):
                 self._report(
-                    f"Nonexistent saltenv '{env}' found in include of '{name}' within SLS '{saltenv}:{sls}'", origin
+                    f"Nonexistent saltenv '{env}' found in include of '{name}' within SLS '{saltenv}:{sls}'",
+                    origin,
+                    *at,
+                    hint=did_you_mean(env, self._available.envs()),
                 )
                 continue
             if name.startswith("."):
@@ -218,6 +223,7 @@ class HighBuilder:
                         f"Attempted relative include of '{name}' within SLS '{saltenv}:{sls}' "
                         "goes beyond top level package ",
                         origin,
+                        *at,
                     )
                     continue
                 name = absolute
@@ -234,12 +240,15 @@ class HighBuilder:
                     f"Ambiguous include: Specified SLS {env}: {name} is available on the salt master in multiple "
                     f"available saltenvs: {', '.join(found)}",
                     origin,
+                    *at,
                 )
             else:
                 self._report(
                     f"Unknown include: Specified SLS {env}: {name} is not available on the salt master in saltenv(s): "
                     f"{', '.join(candidates)} ",
                     origin,
+                    *at,
+                    hint=did_you_mean(name, self._available.names(saltenv)),
                 )
 
     def _merge(self, into: High, state: High) -> None:
@@ -256,13 +265,14 @@ class HighBuilder:
                         f"'{id_}' and is found in SLS '{other['__env__']}:{other['__sls__']}' and SLS "
                         f"'{body['__env__']}:{body['__sls__']}'",
                         (*self.sources.where(other, id_), *self.sources.where(body, id_)),
+                        "Rename one of them; to change a state of another SLS, use `extend`.",
                     )
                 )
         into.update(state)
 
-    def _report(self, text: str, origin: Mapping[str, str] | None = None, id_: object = None) -> None:
-        where: tuple[Position, ...] = self.sources.where(origin, id_) if origin else ()
-        self.problems.append(Problem(text, where))
+    def _report(self, text: str, origin: Mapping[str, str] | None = None, *keys: Any, hint: str = "") -> None:
+        """``keys`` lead to what is wrong in the data of the SLS that ``origin`` names."""
+        self.problems.append(Problem(text, self.sources.at(origin, *keys) if origin else (), hint))
 
 
 def declarations(
@@ -333,6 +343,16 @@ def _absolute(name: str, sls: str, is_init: bool) -> str | None:
 def _render_text(text: str, sls: str, saltenv: str) -> str:
     """Salt's opening words before a renderer's message."""
     return text if text.startswith("Rendering SLS") else f"Rendering SLS '{saltenv}:{sls}' failed: {text}"
+
+
+def _entry_of(include: Any, sls: str) -> list[int]:
+    """The index of the include entry that names an SLS, as far as it does so literally."""
+    entries = include if isinstance(include, list) else []
+    return [
+        index
+        for index, entry in enumerate(entries)
+        if sls in ([*entry.values()] if isinstance(entry, dict) else [str(entry).lstrip("."), entry])
+    ][:1]
 
 
 def _distinct(extends: list[dict[Any, Any]]) -> list[dict[Any, Any]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pushsalt.compile.graph import DependencyGraph, aggregate_groups
-from pushsalt.compile.source import Problem, Sources, StateFunctions
+from pushsalt.compile.source import Place, Problem, Sources, StateFunctions
 from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
-from pushsalt.errors import Position
 from pushsalt.model import Chunk
 
 #: The requisites that order chunks, as Salt goes through them. ``listen`` does not: it acts when all have run.
@@ -102,12 +101,13 @@ def _watch_to_require(chunk: Chunk) -> None:
 def _add_requisites(
     graph: DependencyGraph, chunk: Chunk, sources: Sources, disabled: Sequence[str], *, hints: bool
 ) -> list[Problem]:
-    problems = []
+    problems: list[Problem] = []
 
-    def problem(text: str, hint: str = "") -> None:
-        problems.append(Problem(text, sources.where(chunk, chunk["__id__"]), hint))
+    def problem(text: str, written: Any = None, hint: str = "", *, dangling: bool = False) -> None:
+        where = sources.where(chunk, chunk["__id__"], chunk["state"], requisite, written)
+        problems.append(Problem(text, where, hint, dangling))
 
-    where = f"in state [{chunk['name']}] in SLS [{chunk.get('__sls__')}]"
+    of = f"in state [{chunk['name']}] in SLS [{chunk.get('__sls__')}]"
     for requisite in _ORDERING:
         references = chunk.get(requisite)
         if not references or requisite in disabled:
@@ -118,13 +118,13 @@ def _add_requisites(
                 "formed as a list"
             )
             continue
-        for reference in references:
-            if isinstance(reference, str):
-                reference = {"id": reference}
+        for written in references:
+            reference = {"id": written} if isinstance(written, str) else written
             if not isinstance(reference, dict) or not reference:
                 problem(
                     f"Requisite declaration {reference} in state {chunk['__id__']} in SLS {chunk.get('__sls__')} "
-                    "is not formed as a single key dictionary"
+                    "is not formed as a single key dictionary",
+                    written,
                 )
                 continue
             key, name = next(iter(reference.items()))
@@ -132,27 +132,56 @@ def _add_requisites(
             if name is None:
                 continue
             if not isinstance(name, str):
-                problem(f"Requisite [{requisite}: {kind}] {where} must have a string as the value")
+                problem(f"Requisite [{requisite}: {kind}] {of} must have a string as the value", written)
             elif not graph.require(chunk, requisite, kind, name):
                 problem(
-                    f"Referenced state does not exist for requisite [{requisite}: ({kind}: {name})] {where}",
-                    did_you_mean(name, graph.references(kind)) if hints else "",
+                    f"Referenced state does not exist for requisite [{requisite}: ({kind}: {name})] {of}",
+                    written,
+                    _meant(kind, name, graph) if hints else "",
+                    dangling=True,
                 )
     return problems
 
 
+def _meant(kind: str, name: str, graph: DependencyGraph) -> str:
+    """What a reference to nothing may have meant: a like name, or one of another state module."""
+    if meant := did_you_mean(name, graph.references(kind)):
+        return meant
+    others = sorted({of for of in graph.kinds(name) if of not in ("id", kind)})
+    return f"There is '{name}' of {', '.join(others)}." if others else ""
+
+
 def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
-    """The whole cycle in Salt's words, with the place of every chunk in it."""
+    """The whole cycle in Salt's words, with the place of every requisite in it."""
     edges: list[str] = []
-    where: list[Position] = []
+    where: list[Place] = []
     for required, requiring, requisite in graph.find_cycle():
         first, last = graph.nodes[required].chunk, graph.nodes[requiring].chunk
         if requisite == "require" and requisite not in last:
             requisite = "prereq"  # its edge from the prerequired chunk's side
         edges.append(f"({_label(last)}, '{requisite}', {_label(first)})")
-        where.extend(sources.where(last, last["__id__"]))
+        where += _edge_places(first, last, requisite, sources)
     hint = "Remove one of these requisites, or split one of the states in two."
     return Problem(f"Recursive requisites were found: {', '.join(edges)}", tuple(dict.fromkeys(where)), hint)
+
+
+def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: Sources) -> Iterator[Place]:
+    """Where it says that ``last`` needs ``first``: in the one, or with an ``_in`` in the other."""
+    names = (first["__id__"], first["name"])
+    note = f"'{last['__id__']}' has {requisite}: '{first['__id__']}'"
+    for key in (requisite, requisite.partition("_")[0]):
+        references = last.get(key)
+        for reference in references if isinstance(references, list) else ():
+            named = [reference] if isinstance(reference, str) else [*reference.values()]
+            if any(name in named for name in names):
+                places = sources.where(last, last["__id__"], last["state"], key, reference)
+                inverse = sources.where(
+                    first, first["__id__"], first["state"], f"{key}_in", {last["state"]: last["__id__"]}
+                )
+                written = sources.where(last, last["__id__"])
+                place = inverse if places == written and inverse != sources.where(first, first["__id__"]) else places
+                return iter([replace(each, note=note) for each in place])
+    return iter([replace(each, note=note) for each in sources.where(last, last["__id__"])])
 
 
 def _label(chunk: Chunk) -> str:

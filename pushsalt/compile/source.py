@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pushsalt.errors import Position
+from pushsalt.excerpt import excerpt
+from pushsalt.render.source import Origin
 
 #: saltenv -> SLS names in the order in which they are taken.
 Matches = dict[str, list[str]]
@@ -17,18 +19,38 @@ High = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Place(Position):
+    """A place of a problem: ``source`` is the file's text, for the lines around it; ``note`` says why it is named."""
+
+    source: str = field(default="", repr=False, compare=False)
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class RenderedSls:
     """What one SLS file rendered to. ``data`` is only read, so one result may serve many targets.
 
     ``path``     the source file that a person can edit
     ``is_init``  the file is ``x/init.sls``, not ``x.sls``: relative includes count from inside ``x``
     ``lines``    ID -> line of its declaration in ``path``, as far as known
+    ``origin``   path of keys and indices in ``data`` -> where that was written, maybe in another file; asked for errors
     """
 
     data: Any
     path: str = ""
     is_init: bool = False
     lines: Mapping[str, int] = field(default_factory=dict)
+    origin: Callable[[Sequence[Any]], Origin | None] | None = None
+
+    def place(self, *keys: Any) -> Place | None:
+        """Where a key of the data was written, or else the nearest one around it, or else the file alone."""
+        if self.origin is not None:
+            for length in range(len(keys), 0, -1):
+                origin = self.origin(keys[:length])
+                if origin is not None:
+                    return Place(origin.path, origin.line, source=origin.text)
+        line = self.lines.get(keys[0]) if keys and isinstance(keys[0], str) else None
+        return Place(self.path, line) if self.path else None
 
 
 class StateTree(Protocol):
@@ -74,29 +96,45 @@ class StateFunctions(Protocol):
         ...
 
 
+#: Places of one problem that are shown with the lines around them; of a longer cycle only the numbers.
+MAX_EXCERPTS = 6
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing wrong in the states.
 
     ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
-    ``hint`` say more to a person: the places involved, and what to do.
+    ``hint`` say more to a person: the places involved, and what to do. ``dangling``: it refers to what is not there.
     """
 
     text: str
     where: tuple[Position, ...] = ()
     hint: str = ""
+    dangling: bool = False
 
     def __str__(self) -> str:
         return self.text
 
     def explain(self) -> str:
-        """The text, then a line for each place, then the hint; what the text already says is not said again."""
-        places = [f"  at {place}" for place in self.where if str(place) not in self.text]
-        return "\n".join([self.text, *places, *([self.hint] if self.hint and self.hint not in self.text else [])])
+        """The text, the places with the lines around them, the hint; what the text already says is not said again."""
+        parts = [self.text.rstrip("\n")]
+        for number, place in enumerate(self.where):
+            if isinstance(place, Place):
+                note, shown = place.note, excerpt(place.source, place.line, context=2)
+            else:
+                note = shown = ""
+            if f"{place}" not in self.text:
+                parts.append(f"  in {place}" + (f"  ({note})" if note else ""))
+                if shown and number < MAX_EXCERPTS:
+                    parts.append("\n".join(["", *(f"  {row}" for row in shown.splitlines()), ""]))
+        if self.hint and self.hint not in self.text:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts).rstrip("\n")
 
 
 class Sources:
-    """The SLS files that were rendered: where an ID was declared."""
+    """The SLS files that were rendered: where an ID was declared, and what is in it."""
 
     def __init__(self) -> None:
         self._rendered: dict[tuple[str, str], RenderedSls] = {}
@@ -104,10 +142,45 @@ class Sources:
     def add(self, saltenv: str, sls: str, rendered: RenderedSls) -> None:
         self._rendered[saltenv, sls] = rendered
 
-    def where(self, origin: Mapping[str, Any], id_: object = None) -> tuple[Position, ...]:
-        """The place of an ID in the SLS that ``origin`` (a body or chunk) names by ``__env__`` and ``__sls__``."""
-        rendered = self._rendered.get((origin.get("__env__", "base"), origin.get("__sls__", "")))
-        if rendered is None or not rendered.path:
-            return ()
-        line = rendered.lines.get(id_) if isinstance(id_, str) else None
-        return (Position(rendered.path, line),)
+    def where(
+        self, origin: Mapping[str, Any], id_: object = None, module: str = "", key: Any = None, value: Any = None
+    ) -> tuple[Place, ...]:
+        """The place of an ID in the SLS that ``origin`` (a body or chunk) names by ``__env__`` and ``__sls__``.
+
+        With ``module``, ``key`` and ``value`` that of the ID's state module, of an argument of it, of an item in that.
+        """
+        rendered = self._of(origin)
+        place = rendered.place(*_path_in(rendered.data, id_, module, key, value)) if rendered is not None else None
+        return () if place is None else (place,)
+
+    def at(self, origin: Mapping[str, Any], *keys: Any) -> tuple[Place, ...]:
+        """The place of a key by its path in the data of the SLS that ``origin`` names."""
+        rendered = self._of(origin)
+        place = rendered.place(*keys) if rendered is not None else None
+        return () if place is None else (place,)
+
+    def _of(self, origin: Mapping[str, Any]) -> RenderedSls | None:
+        saltenv, sls = origin.get("__env__", "base"), origin.get("__sls__", "")
+        return self._rendered.get((saltenv, sls)) if isinstance(saltenv, str) and isinstance(sls, str) else None
+
+
+def _path_in(data: Any, id_: Any, module: str, key: Any, value: Any) -> list[Any]:
+    """The path of keys to something in an SLS's data, as far as it is there: as it was written, before any merging."""
+    path = [id_] if id_ is not None else []
+    body = data.get(id_) if isinstance(data, dict) and isinstance(id_, str) else None
+    if not module or not isinstance(body, dict):
+        return path
+    # ``pkg: [installed, ..]`` and ``pkg.installed: [..]`` are one thing by now
+    written = next((each for each in body if str(each).partition(".")[0] == module), None)
+    if written is None:
+        return path
+    path.append(written)
+    args = body[written]
+    for index, arg in enumerate(args if key is not None and isinstance(args, list) else ()):
+        if arg == key:
+            return [*path, index]
+        if isinstance(arg, dict) and key in arg:
+            path += [index, key]
+            items = arg[key] if isinstance(arg[key], list) else []
+            return [*path, items.index(value)] if value in items else path
+    return path

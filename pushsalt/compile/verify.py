@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pushsalt.compile.source import High, Problem, Sources
 from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta
 
 
+class _Wrong(NamedTuple):
+    """What is malformed, and where in a body: the state module, the argument of it, the item in that."""
+
+    text: str
+    module: str = ""
+    key: Any = None
+    value: Any = None
+
+
 def verify_high(high: High, sources: Sources) -> list[Problem]:
     """Everything that is malformed in the bodies of high data, in their order."""
-    problems: list[Problem] = []
+    return [problem for _, problems in malformed(high, sources) for problem in problems]
+
+
+def malformed(high: High, sources: Sources) -> Iterator[tuple[Any, list[Problem]]]:
+    """Each ID whose body is malformed, and what is wrong with it."""
     for id_, body in high.items():
         if is_meta(id_):
             continue
-        if isinstance(body, dict):
-            texts = _verify_body(id_, body)
-        else:
-            texts = iter([f"The type {id_} in {body} is not formatted as a dictionary"])
-        where = sources.where(body, id_) if isinstance(body, dict) else ()
-        problems.extend(Problem(text, where) for text in texts)
-    return problems
+        if not isinstance(body, dict):
+            yield id_, [Problem(f"The type {id_} in {body} is not formatted as a dictionary")]
+        elif found := list(_verify_body(id_, body)):
+            yield id_, [Problem(text, sources.where(body, id_, *keys)) for text, *keys in found]
 
 
-def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[str]:
+def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[_Wrong]:
     sls = body.get("__sls__")
     if not isinstance(id_, str):
-        yield (
+        yield _Wrong(
             f"ID '{id_}' in SLS '{sls}' is not formed as a string, but is type {type(id_).__name__}. "
             "It may need to be quoted."
         )
@@ -35,43 +45,49 @@ def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[str]:
         if is_meta(module):
             continue
         if not isinstance(module, str):
-            yield f"State '{module}' of ID '{id_}' in SLS '{sls}' is not formed as a string"
+            yield _Wrong(f"State '{module}' of ID '{id_}' in SLS '{sls}' is not formed as a string")
         elif args is None:
-            yield (
+            yield _Wrong(
                 f"ID '{id_}' in SLS '{sls}' contains a short declaration ({module}) with a trailing colon. "
-                "When not passing any arguments to a state, the colon must be omitted."
+                "When not passing any arguments to a state, the colon must be omitted.",
+                module,
             )
         elif not isinstance(args, list):
-            yield f"State '{id_}' in SLS '{sls}' is not formed as a list"
+            yield _Wrong(f"State '{id_}' in SLS '{sls}' is not formed as a list", module)
         else:
             yield from _verify_declaration(id_, sls, module, args)
 
 
-def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Iterator[str]:
+def _verify_declaration(id_: Any, sls: Any, module: str, args: list[Any]) -> Iterator[_Wrong]:
     # A dotted module should be gone by now; high data that comes from outside (state.high) may still have one.
     functions = [module.split(".", 1)[1]] if "." in module else []
     for arg in args:
         if isinstance(arg, str):
             functions.append(arg)
             if " " in arg.strip():
-                yield (
+                yield _Wrong(
                     f'The function "{arg}" in state "{id_}" in SLS "{sls}" has whitespace, a function with whitespace '
-                    'is not supported, perhaps this is an argument that is missing a ":"'
+                    'is not supported, perhaps this is an argument that is missing a ":"',
+                    module,
+                    arg,
                 )
         elif isinstance(arg, dict) and arg:
             key = first_key(arg)
             if "names" in arg:
-                yield from _verify_names(id_, sls, arg["names"])
+                yield from (_Wrong(text, module, "names") for text in _verify_names(id_, sls, arg["names"]))
             if key in REQUISITE_LISTS:
-                yield from _verify_requisite(id_, sls, key, arg[key])
+                for text, reference in _verify_requisite(id_, sls, key, arg[key]):
+                    yield _Wrong(text, module, key, reference)
                 if len(arg) != 1:
-                    yield f"Multiple dictionaries defined in argument of state '{id_}' in SLS '{sls}'"
+                    text = f"Multiple dictionaries defined in argument of state '{id_}' in SLS '{sls}'"
+                    yield _Wrong(text, module, key)
     if not functions:
-        yield f"No function declared in state '{id_}' in SLS '{sls}'"
+        yield _Wrong(f"No function declared in state '{id_}' in SLS '{sls}'", module)
     elif len(functions) > 1:
-        yield (
+        yield _Wrong(
             f"Too many functions declared in state '{id_}' in SLS '{sls}'. Please choose one of the following: "
-            + ", ".join(functions)
+            + ", ".join(functions),
+            module,
         )
 
 
@@ -92,9 +108,10 @@ def _verify_names(id_: Any, sls: Any, names: Any) -> Iterator[str]:
             yield f"The entry {name} of 'names' in state '{id_}' in SLS '{sls}' is not formed as a string"
 
 
-def _verify_requisite(id_: Any, sls: Any, requisite: str, references: Any) -> Iterator[str]:
+def _verify_requisite(id_: Any, sls: Any, requisite: str, references: Any) -> Iterator[tuple[str, Any]]:
+    """What is wrong with a requisite's references, and the reference."""
     if not isinstance(references, list):
-        yield f"The {requisite} statement in state '{id_}' in SLS '{sls}' needs to be formed as a list"
+        yield f"The {requisite} statement in state '{id_}' in SLS '{sls}' needs to be formed as a list", None
         return
     for reference in references:
         if isinstance(reference, str):
@@ -102,14 +119,16 @@ def _verify_requisite(id_: Any, sls: Any, requisite: str, references: Any) -> It
         if not isinstance(reference, dict) or len(reference) != 1:
             yield (
                 f"Requisite declaration {reference} in state {id_} in SLS {sls} "
-                "is not formed as a single key dictionary"
+                "is not formed as a single key dictionary",
+                reference,
             )
             continue
         [(kind, name)] = reference.items()
         if "." in str(kind):
             yield (
                 f"Invalid requisite type '{kind}' in state '{id_}', in SLS '{sls}'. Requisite types must not contain "
-                f"dots, did you mean '{str(kind).split('.')[0]}'?"
+                f"dots, did you mean '{str(kind).split('.')[0]}'?",
+                reference,
             )
         if not isinstance(name, Hashable):
-            yield f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n'
+            yield f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n', reference

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -262,27 +262,43 @@ class RenderedSource:
 class Lines(Mapping[str, int]):
     """Top key of the data -> line of ``path``. All work is put off until the first look: only errors need it.
 
-    Empty for data that no YAML text was the last stage of, and for keys that another file wrote (a macro's, say).
+    Knows the place of every key in data whose last stage read YAML or JSON; of other data no more than where the source
+    has the key as a word. As a mapping it has the keys that ``path`` itself wrote, and not those of a macro elsewhere.
     """
 
     _text: StageText | None
     _path: str
+    _source: str = ""
+
+    @cached_property
+    def _found(self) -> dict[tuple[Any, ...], int]:
+        """Path of keys and indices -> line of the text that the last stage read."""
+        if self._text is None or self._text.origin is None:
+            return {}
+        try:
+            return load_yaml_with_lines(str(self._text))[1]
+        except YamlError:
+            return {}
 
     @cached_property
     def _lines(self) -> dict[str, int]:
         lines: dict[str, int] = {}
-        if self._text is None or self._text.origin is None:
-            return lines
-        try:
-            _, found = load_yaml_with_lines(str(self._text))
-        except YamlError:
-            return lines
-        for key, line in found.items():
-            if len(key) == 1:
-                origin = self._text.origin(line, 1)
-                if origin is not None and origin.path == self._path:
-                    lines[str(key[0])] = origin.line
+        for key in self._found:
+            origin = self.origin(key) if len(key) == 1 else None
+            if origin is not None and origin.path == self._path:
+                lines[str(key[0])] = origin.line
         return lines
+
+    def origin(self, keys: Sequence[str | int]) -> Origin | None:
+        """Where a key was written, by its path of keys and indices: in ``path``, or in what that imports."""
+        line = self._found.get(tuple(keys))
+        if line is not None and self._text is not None and self._text.origin is not None:
+            return self._text.origin(line, 1)
+        word = keys[-1] if keys else ""
+        if self._found or not isinstance(word, str) or not word:
+            return None
+        used = re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", self._source)
+        return Origin(self._path, self._source.count("\n", 0, used.start()) + 1, self._source) if used else None
 
     def __getitem__(self, key: str) -> int:
         return self._lines[key]
@@ -313,8 +329,9 @@ class _Call:
             previous = stage.name
         if isinstance(data, str):
             return RenderedSource(str(data), Lines(None, self.path), previous)
-        yaml_text = before if previous == "yaml" and isinstance(before, StageText) else None
-        return RenderedSource(data, Lines(yaml_text, self.path), previous)
+        # JSON is YAML, as far as its lines go
+        read = before if previous in ("yaml", "json") and isinstance(before, StageText) else None
+        return RenderedSource(data, Lines(read, self.path, text), previous)
 
     def stage(self, stage: Stage, data: Any, previous: str = "", **more: Any) -> Any:
         """What one renderer makes of ``data``, which the renderer ``previous`` gave ('': it is the source).

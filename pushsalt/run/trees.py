@@ -53,7 +53,8 @@ class RenderedTree:
         rendered = compile_source(
             text, path=found.path, sls=sls, saltenv=saltenv, context=self._context, variables=dict(variables or {})
         )
-        return RenderedSls(rendered.data, path=found.path, is_init=is_init, lines=rendered.lines)
+        lines = rendered.lines
+        return RenderedSls(rendered.data, path=found.path, is_init=is_init, lines=lines, origin=lines.origin)
 
 
 class PillarTree:

@@ -126,7 +126,8 @@ def test_conflict_names_both_places(compiler):
     [problem] = compiler(files, lines=lines).sls(["a", "b"]).problems
     assert [str(place) for place in problem.where] == ["/srv/base/a.sls:1", "/srv/base/b.sls:7"]
     assert "base:a" in problem.text and "base:b" in problem.text
-    assert problem.explain().splitlines()[-1] == "  at /srv/base/b.sls:7"
+    assert problem.explain().splitlines()[-3:-1] == ["  in /srv/base/a.sls:1", "  in /srv/base/b.sls:7"]
+    assert problem.explain().splitlines()[-1].startswith("hint: Rename one")
 
 
 def test_cycle_names_every_place_and_requisite(compiler):
@@ -232,7 +233,7 @@ def test_disabled_requisites_are_ignored(compiler):
     files = {
         "base": {"a.sls": {"x": {"test.nop": [{"require": [{"test": "missing"}]}, {"require_in": [{"test": "no"}]}]}}}
     }
-    assert len(compiler(files).sls(["a"]).errors) == 1
+    assert len(compiler(files).sls(["a"]).errors) == 2
     assert not compiler(files, {"disabled_requisites": ["require", "require_in"]}).sls(["a"]).errors
 
 
