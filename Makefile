@@ -1,0 +1,23 @@
+# What takes more than the plain test command (scripts/test.sh).
+#
+#   make test                            the plain tests
+#   make differential                    random state trees, run by real Salt and by pushsalt, must come out equal
+#   make differential EXAMPLES=5000      so many trees (default 300)
+#   make differential SEED=7             the very trees of a run before; each run says its seed
+#   make differential ARGS='-k filters'  more words for pytest
+#   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
+
+EXAMPLES ?= 300
+SEED ?=
+ARGS ?=
+
+.PHONY: test salt differential
+
+test:
+	sh scripts/test.sh $(ARGS)
+
+salt:
+	sh scripts/salt-venv.sh
+
+differential:
+	EXAMPLES='$(EXAMPLES)' SEED='$(SEED)' sh scripts/differential.sh $(ARGS)
