@@ -51,6 +51,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "outputters": Kind("pushsalt.outputters", "output"),
     "transport": Kind("pushsalt.transport", "transport"),
     "ext_pillar": Kind("pushsalt.ext_pillar", "pillar"),
+    "tops": Kind("pushsalt.tops", "tops"),
     "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
     "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
     "functions": Kind("pushsalt.functions", "wrapper"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from pushsalt.compile.high import Available
 from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree
-from pushsalt.errors import Position, RenderError
+from pushsalt.errors import Position, RenderError, StateError, UsageError
 
 #: (expression, match type) -> whether this target is meant. Types are Salt's: compound, glob, grain, pillar, list, ...
 Matcher = Callable[[str, str], bool]
@@ -66,8 +66,8 @@ def match_top(
 ) -> TopResult:
     """Read, merge, check and match the top files.
 
-    ``master_tops`` are matches from elsewhere (an external node classifier), added behind those of the top files, or
-    before them with ``master_tops_first``.
+    ``master_tops`` gives matches from elsewhere (an external node classifier), which are added behind those of the top
+    files, or before them with ``master_tops_first``. It may raise StateError.
     """
     available = available or Available(tree, options.env_order)
     result = TopResult()
@@ -83,12 +83,26 @@ def match_top(
     for saltenv, body in top.items():
         if options.saltenv in (None, saltenv):
             for expression, items in body.items():
-                _take(result.matches, saltenv, expression, items, matcher, available)
-    for saltenv, names in (master_tops() if master_tops else {}).items():
+                try:
+                    _take(result.matches, saltenv, expression, items, matcher, available)
+                except UsageError as exc:
+                    text = f"A target in the top file for saltenv {saltenv!r} cannot be matched: {exc.message}"
+                    result.problems.append(Problem(text, hint=exc.hint))
+    for saltenv, names in _elsewhere(master_tops, result).items():
         own = result.matches.get(saltenv, [])
         first, second = (list(names), own) if options.master_tops_first else (own, list(names))
         result.matches[saltenv] = first + [name for name in second if name not in first]
     return result
+
+
+def _elsewhere(
+    master_tops: Callable[[], Mapping[str, Sequence[str]]] | None, result: TopResult
+) -> Mapping[str, Sequence[str]]:
+    try:
+        return master_tops() if master_tops else {}
+    except StateError as exc:
+        result.problems += [Problem(text, hint="see the option `master_tops`") for text in exc.errors]
+        return {}
 
 
 # gather --------------------------------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ class FileServer:
     def __init__(self, opts: Mapping[str, Any]) -> None:
         """Raises ConfigError for a backend that does not exist."""
         places = plugins.folders("fileserver", opts)
+        self._configured = [str(saltenv) for saltenv in opts.get("file_roots") or {}]
         self._backends: list[Backend] = []
         for name in opts.get("fileserver_backend") or ["roots"]:
             module = plugins.load("fileserver", BACKEND_NAMES.get(name, name), places)
@@ -99,8 +100,13 @@ class FileServer:
         self._lock = threading.Lock()
 
     def envs(self) -> list[str]:
-        """All saltenvs, sorted; ``__env__``, which stands for any, among them."""
-        return sorted({saltenv for backend in self._backends for saltenv in backend.envs()})
+        """All saltenvs: those of ``file_roots`` in their order, then the others, sorted.
+
+        ``__env__``, which stands for any, is among them. The order decides how top files are merged.
+        """
+        known = {saltenv for backend in self._backends for saltenv in backend.envs()}
+        first = [saltenv for saltenv in self._configured if saltenv in known]
+        return first + sorted(known.difference(first))
 
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
         """The file that ``salt://path`` is in a saltenv, from the first backend and root that has it.

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pushsalt.compile.source import Matches, RenderedSls
 from pushsalt.compile.top import Matcher, match_type
-from pushsalt.errors import RenderError
+from pushsalt.errors import RenderError, UsageError
 
 
 class PillarTree(Protocol):
@@ -63,14 +63,20 @@ class MergedTop:
     def match(self, matcher: Matcher) -> PillarTop:
         """The SLS of the target that ``matcher`` knows."""
         matches: Matches = {}
+        errors = list(self.errors)
         for env, entries in self._entries.items():
             if self._pillarenv and env != self._pillarenv:
                 continue
             for expression, entry in sorted(entries.items(), key=lambda item: item[1].order):
-                if matcher(expression, entry.match):
+                try:
+                    meant = matcher(expression, entry.match)
+                except UsageError as exc:
+                    errors.append(f"A target in the pillar top file for environment '{env}': {exc.message}")
+                    continue
+                if meant:
                     names = matches.setdefault(env, [])
                     names.extend(name for name in entry.names if name not in names)
-        return PillarTop(matches, self._ignored, list(self.errors))
+        return PillarTop(matches, self._ignored, errors)
 
     def _read(self, tree: PillarTree, env: str, state_top: str) -> Iterable[dict[Any, Any]]:
         """The top file of a saltenv and those that it includes."""

@@ -16,7 +16,7 @@ from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.config import minion_opts, without_secrets
-from pushsalt.errors import FunctionError, StateError, TargetError
+from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
 from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.functions import function_named
 from pushsalt.model import Target
@@ -27,7 +27,7 @@ from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates
 from pushsalt.run.trees import PillarTree, RenderedTree
-from pushsalt.targeting import Subject, matches
+from pushsalt.targeting import Subject, matches, tgt_types
 from thin import runtime
 from thin.loader import Loaders
 
@@ -299,13 +299,34 @@ class Minion:
             self.opts,
             matcher=self.match,
             functions=KnownStates(self.custom),
+            master_tops=self._master_tops if self.project.config.opts.get("master_tops") else None,
             check=True,
         )
 
+    def _master_tops(self) -> dict[str, list[str]]:
+        """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
+        from pushsalt.tops import top_data
+
+        config = self.project.config.opts
+        outside = Outside({**config, **self.opts}, self.context, run_program, self.match)
+        return top_data(config["master_tops"], folders("tops", config), outside)
+
     def match(self, expr: str, tgt_type: str) -> bool:
-        """Whether a target expression means this target, by its live grains and pillar."""
+        """Whether a target expression means this target, by its live grains and pillar.
+
+        As in Salt, one that cannot be understood means nobody and is logged; what makes Salt fail, a match type that
+        there is not or a regular expression that is none, raises UsageError.
+        """
+        if tgt_type == "data":  # of a minion's data store, which a target does not have
+            return False
         subject = Subject(self.id, self.grains, self.__dict__.get("pillar", {}))
-        return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
+        try:
+            return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
+        except UsageError as exc:
+            if tgt_type == "pcre" or tgt_type not in tgt_types():
+                raise
+            log.error("%s: %s: nothing matches it", self.id, exc.message)
+            return False
 
     def render_sls_text(self, text: str, sls: str = "<string>") -> Any:
         return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)

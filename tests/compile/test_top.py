@@ -6,6 +6,7 @@ import pytest
 
 from pushsalt.compile.top import TopOptions, match_top
 from pushsalt.compile.words import did_you_mean
+from pushsalt.errors import StateError, UsageError
 
 BASE = {"base": {"*": ["a"]}, "dev": {"*": ["from_base"], "web*": ["w"]}}
 DEV = {"base": {"*": ["stolen"]}, "dev": {"*": ["b", "from_base"]}}
@@ -104,3 +105,18 @@ def test_master_tops(memory_tree, first, want):
 def test_did_you_mean():
     assert did_you_mean("instaled", ["installed", "removed"]) == "Did you mean 'installed'?"
     assert did_you_mean("xyz", ["installed"]) == ""
+
+
+def test_what_cannot_be_matched_or_asked_is_a_problem(memory_tree):
+    def matcher(expression, kind):
+        if kind != "compound":
+            raise UsageError(f"no {kind}", "try another")
+        return True
+
+    def master_tops():
+        raise StateError(["one", "two"])
+
+    tree = memory_tree({"base": {"top.sls": {"base": {"x": ["a", {"match": "odd"}], "*": ["b"]}}}})
+    result = match_top(tree, TopOptions(), matcher, master_tops=master_tops)
+    texts = [problem.text for problem in result.problems]
+    assert texts == ["A target in the top file for saltenv 'base' cannot be matched: no odd", "one", "two"]

@@ -1,0 +1,69 @@
+"""Top data from elsewhere (Salt's ``master_tops``): one file per source, named like the key in the configuration.
+
+::
+
+    master_tops:
+      ext_nodes: /usr/local/bin/classify
+
+A source has ``top(**kwargs)``, as Salt's have, so that users' own work unchanged. It gets ``opts`` (the controller's
+with the target's over them) and ``grains``, and returns ``{saltenv: [SLS, …]}``; None and an empty mapping are nothing.
+Users' own, from ``_tops`` folders, find Salt's ``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` among
+their globals, and may have a ``__virtual__``. One that has a parameter ``outside`` gets an ``Outside`` by it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from pushsalt import plugins
+from pushsalt.errors import StateError
+from pushsalt.ext_pillar import Outside, SourceFunctions
+from thin.utils.dictupdate import merge
+
+
+class Top(Protocol):
+    """The function of a source. Whatever it raises becomes an error of the target."""
+
+    def __call__(self, **kwargs: Any) -> Mapping[str, Sequence[str]] | None: ...
+
+
+def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside) -> dict[str, list[str]]:
+    """What all sources of the option ``master_tops`` say of a target, merged; lists of one saltenv are joined.
+
+    Raises StateError with an error for each source that fails, where Salt logs it and goes on without its states.
+    """
+    found: dict[str, list[str]] = {}
+    errors = []
+    for name in names:
+        try:
+            data = _call(name, folders, outside)
+            if data:
+                found = merge(found, _checked(data), "recurse", merge_lists=True)
+        except Exception as exc:  # a plug-in may raise anything; what the others say is wanted too
+            errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}")
+    if errors:
+        raise StateError(errors)
+    return found
+
+
+def _call(name: str, folders: Sequence[Path], outside: Outside) -> Any:
+    globals_ = outside.context.dunders(str(outside.opts.get("saltenv") or "base"), "")
+    globals_.update(__opts__=outside.opts, __salt__=SourceFunctions(outside))
+    module = plugins.load("tops", name, folders, globals_)
+    virtual: Callable[[], Any] | None = getattr(module, "__virtual__", None)
+    if virtual is not None and virtual() is False:
+        return None
+    function: Top = module.top
+    kwargs: dict[str, Any] = {"opts": outside.opts, "grains": outside.context.grains}
+    if "outside" in inspect.signature(function).parameters:
+        kwargs["outside"] = outside
+    return function(**kwargs)
+
+
+def _checked(data: Any) -> dict[str, list[str]]:
+    if not isinstance(data, Mapping) or not all(isinstance(names, list | tuple) for names in data.values()):
+        raise TypeError(f"it returned {data!r:.80}, not a mapping of saltenvs to lists of SLS")
+    return {str(env): [str(name) for name in names] for env, names in data.items()}
