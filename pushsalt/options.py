@@ -198,6 +198,7 @@ _CONTROLLER: Final = _of(
     ("ssh_timeout", "number", None, "Seconds that connecting may take."),
     ("ssh_identities_only", "bool", False, "Offer no keys of the agent."),
     ("ssh_minion_opts", "map", {}, "Minion options of every host."),
+    ("known_hosts_file", "path", "", "File of host keys in place of the user's known_hosts."),
     ("ssh_config_file", "text", "~/.ssh/config", "OpenSSH client configuration to honour."),
     ("pass_to_ext_pillars", "any", None, "Options handed to external pillars."),
     ("cachedir", "path", "", "Salt's name for cache_dir; that of a Salt master is left alone."),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pushsalt import transport
@@ -389,10 +390,16 @@ class _Work:
 def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
     opts = project.config.opts
     return transport.ConnectOptions(
-        accept_new_host_keys=job.options.accept_new_host_keys,
+        accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
+        known_hosts_file=Path(opts["known_hosts_file"]) if opts.get("known_hosts_file") else None,
+        ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
         inventory=project.inventory.targets,
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
+
+
+def _ssh_config(given: str) -> tuple[Path, ...]:
+    return (Path(given),) if given else ()
 
 
 def _holder(jid: str) -> str:

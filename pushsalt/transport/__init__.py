@@ -62,6 +62,7 @@ class ConnectOptions:
 
     ``connect_timeout`` bounds TCP, banner, key exchange and login together; a target's own ``timeout`` comes first.
     ``known_hosts`` and ``ssh_config`` are files to use in place of the user's and the system's; () for none.
+    ``known_hosts_file`` stands in place of the user's only, where the host's own ssh_options name no other.
     ``inventory`` resolves the ids that ``jump`` names.
     """
 
@@ -70,6 +71,7 @@ class ConnectOptions:
     keepalive_interval: float = 15.0
     keepalive_count: int = 4
     known_hosts: tuple[Path, ...] | None = None
+    known_hosts_file: Path | None = None
     ssh_config: tuple[Path, ...] | None = None
     inventory: Mapping[str, Target] = field(default_factory=dict)
     #: What the connections of one command have in common (loaded keys, jump hosts), by transport. Not for others.

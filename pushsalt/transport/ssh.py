@@ -355,7 +355,10 @@ class _Login:
             files = []
             for word, folder, name in (("User", "~/.ssh", "known_hosts"), ("Global", "/etc/ssh", "ssh_known_hosts")):
                 default = [_path(f"{folder}/{name}"), _path(f"{folder}/{name}2")]
-                files += self.settings.files(f"{word}KnownHostsFile", default)
+                if word == "User" and self.options.known_hosts_file and not self.settings.own_known_hosts:
+                    files.append(self.options.known_hosts_file)
+                else:
+                    files += self.settings.files(f"{word}KnownHostsFile", default)
         key = tuple(files)
         if key not in self.shared.known:
             self.shared.known[key] = KnownHosts(files)

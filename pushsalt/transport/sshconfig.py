@@ -46,6 +46,8 @@ class Settings:
     user: str
     get: Callable[..., Any]
     accept_new: bool = False
+    #: the inventory itself says which file of host keys is the user's
+    own_known_hosts: bool = False
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
         """The files that a word of ssh_config names, or the default; ``none`` and /dev/null are no files."""
@@ -100,6 +102,7 @@ def resolve(target: Target, files: Sequence[Path]) -> Settings:
     return Settings(
         host=str(config.get("Hostname", host)), port=target.port or int(str(config.get("Port", 22))), user=str(user),
         get=config.get, accept_new=bool(strict) and strict[0] in ("no", "off", "accept-new"),
+        own_known_hosts=any(re.match(r"(?i)UserKnownHostsFile\b", option) for option in given),
     )  # fmt: skip
 
 

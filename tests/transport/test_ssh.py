@@ -357,6 +357,15 @@ async def test_the_agent_is_asked_once_for_all(bed, tmp_path, monkeypatch):
 # --- ssh_config
 
 
+async def test_the_configured_file_of_host_keys_stands_in_place_of_the_users(bed, tmp_path):
+    config = tmp_path / "config"
+    config.write_text(f"Host *\n  UserKnownHostsFile {tmp_path / 'users'}\n  GlobalKnownHostsFile none\n")
+    options = ConnectOptions(known_hosts_file=Path(bed.known_hosts), ssh_config=(config,))
+    assert await run(target(bed), options) == b"here\n"
+    own = target(bed, ssh_options=(f"UserKnownHostsFile={tmp_path / 'own'}",))
+    assert (await refused(own, options)).kind == "host_key_unknown"
+
+
 async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
     place = bed.targets["t1"].host()
     config = tmp_path / "config"
