@@ -48,7 +48,7 @@ def show_top(tmp_path):
         ({}, {}, {"base": ["a", "b"]}),
         ({"ext_nodes": "echo 'classes: [b, c]' #"}, {}, {"base": ["a", "b", "c"]}),
         ({"ext_nodes": "echo 'classes: [b, c]' #"}, {"master_tops_first": True}, {"base": ["b", "c", "a"]}),
-        ({"ext_nodes": "printf '{classes: {x: , y: }, environment: dev}'"}, {}, {"base": ["a", "b"], "dev": ["x", "y"]}),
+        ({"ext_nodes": "printf '{classes: {x: , y: }, environment: d}'"}, {}, {"base": ["a", "b"], "d": ["x", "y"]}),
         ({"ext_nodes": "echo 'classes: [n] # for'"}, {}, {"base": ["a", "b", "n"]}),
         ({"ext_nodes": "true"}, {}, {"base": ["a", "b"]}),
         ({"own": ["x"]}, {}, {"base": ["a", "b", "web1"], "dev": ["x"]}),
