@@ -11,8 +11,10 @@ from pushsalt.compile.source import High
 from pushsalt.compile.words import is_meta
 from pushsalt.model import Chunk
 
-#: What a chunk is and where it comes from: no argument of this name can change that.
-_IDENTITY = frozenset(("state", "fun", "__id__", "__sls__", "__env__", "__sls_included_from__"))
+#: Where a chunk comes from and what it is called. An argument of this name says otherwise, as in Salt: formulas give
+#: ``__env__`` to mean a program's environment. What is no text is refused there, where all else would trip over it.
+_IDENTITY = frozenset(("__id__", "__sls__"))
+_FIXED = frozenset(("state", "fun", "__sls_included_from__"))
 
 
 def chunks_of(high: High) -> Iterator[Chunk]:
@@ -42,7 +44,7 @@ def _chunks_of_declaration(id_: str, body: Mapping[str, Any], module: str, args:
                     names.extend(name for name in value or () if name not in names)
                 elif key == "name" and not isinstance(value, str):
                     chunk["name"] = id_
-                elif key not in _IDENTITY:
+                elif _may_say(key, value):
                     chunk[key] = value
     if function is None:  # refused by verify_high
         return
@@ -53,6 +55,10 @@ def _chunks_of_declaration(id_: str, body: Mapping[str, Any], module: str, args:
         yield {**chunk, **_named(entry), "name_order": number, "fun": function}
 
 
+def _may_say(key: Any, value: Any) -> bool:
+    return key not in _FIXED and (key not in _IDENTITY or isinstance(value, str))
+
+
 def _named(entry: Any) -> dict[str, Any]:
     """An entry of ``names``: the name, or ``{name: [{argument: value}, ..]}`` with arguments for it alone."""
     if not isinstance(entry, dict):
@@ -60,7 +66,7 @@ def _named(entry: Any) -> dict[str, Any]:
     [(name, overrides)] = entry.items()
     named: dict[str, Any] = {"name": name}
     for override in overrides:
-        named.update((key, value) for key, value in override.items() if key not in _IDENTITY)
+        named.update((key, value) for key, value in override.items() if _may_say(key, value))
     if not isinstance(named["name"], str):
         named["name"] = name
     return named

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from pushsalt.errors import Position
 from pushsalt.excerpt import excerpt
+from pushsalt.model import Explained
 from pushsalt.render.source import Origin
 
 #: saltenv -> SLS names in the order in which they are taken.
@@ -20,10 +21,14 @@ High = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place(Position):
-    """A place of a problem: ``source`` is the file's text, for the lines around it; ``note`` says why it is named."""
+    """A place of a problem: ``source`` is the file's text, for the lines around it; ``note`` says why it is named.
+
+    ``via`` are the places that led to it: those that call the macro that it is in.
+    """
 
     source: str = field(default="", repr=False, compare=False)
     note: str = ""
+    via: tuple[Position, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class RenderedSls:
             for length in range(len(keys), 0, -1):
                 origin = self.origin(keys[:length])
                 if origin is not None:
-                    return Place(origin.path, origin.line, source=origin.text)
+                    via = tuple(caller.position for caller in origin.via)
+                    return Place(origin.path, origin.line, source=origin.text, via=via)
         line = self.lines.get(keys[0]) if keys and isinstance(keys[0], str) else None
         return Place(self.path, line) if self.path else None
 
@@ -116,16 +122,21 @@ class Problem:
     def __str__(self) -> str:
         return self.text
 
+    def explained(self) -> Explained:
+        """The text for machines, which has the explanation for people with it."""
+        return Explained(self.text, self.explain())
+
     def explain(self) -> str:
         """The text, the places with the lines around them, the hint; what the text already says is not said again."""
         parts = [self.text.rstrip("\n")]
         for number, place in enumerate(self.where):
             if isinstance(place, Place):
-                note, shown = place.note, excerpt(place.source, place.line, context=2)
+                note, via, shown = place.note, place.via, excerpt(place.source, place.line, context=2)
             else:
-                note = shown = ""
+                note, via, shown = "", (), ""
             if f"{place}" not in self.text:
                 parts.append(f"  in {place}" + (f"  ({note})" if note else ""))
+                parts += [f"  from {caller}" for caller in via]
                 if shown and number < MAX_EXCERPTS:
                     parts.append("\n".join(["", *(f"  {row}" for row in shown.splitlines()), ""]))
         if self.hint and self.hint not in self.text:
@@ -171,7 +182,7 @@ def _path_in(data: Any, id_: Any, module: str, key: Any, value: Any) -> list[Any
     if not module or not isinstance(body, dict):
         return path
     # ``pkg: [installed, ..]`` and ``pkg.installed: [..]`` are one thing by now
-    written = next((each for each in body if str(each).partition(".")[0] == module), None)
+    written = next((each for each in body if module in (each, str(each).partition(".")[0])), None)
     if written is None:
         return path
     path.append(written)
@@ -184,3 +195,29 @@ def _path_in(data: Any, id_: Any, module: str, key: Any, value: Any) -> list[Any
             items = arg[key] if isinstance(arg[key], list) else []
             return [*path, items.index(value)] if value in items else path
     return path
+
+
+def place_in_tops(tops: Iterable[RenderedSls], saltenv: object, expression: object = None) -> tuple[Place, ...]:
+    """Where the top files speak of a saltenv, or of a target expression in it; else all of them."""
+    of_env = [top for top in tops if saltenv in top.data]
+    keys = [saltenv] if expression is None else [saltenv, expression]
+    exact = [top for top in of_env if expression is None or _has(top.data[saltenv], expression)]
+    places = [top.place(*keys) for top in exact or of_env]
+    return tuple(place for place in places if place is not None) or tuple(
+        Place(top.path, source="") for top in tops if top.path
+    )
+
+
+def named_in_tops(tops: Iterable[RenderedSls], saltenv: str, sls: str) -> tuple[Place, ...]:
+    """Where the top files name an SLS, literally."""
+    places = []
+    for top in tops:
+        section = top.data.get(saltenv)
+        for expression, items in section.items() if isinstance(section, dict) else ():
+            if isinstance(items, list) and sls in items:
+                places.append(top.place(saltenv, expression, items.index(sls)))
+    return tuple(place for place in places if place is not None)
+
+
+def _has(section: Any, key: object) -> bool:
+    return isinstance(section, dict) and key in section
