@@ -142,6 +142,7 @@ _BOTH: Final = _of(
     ("optimization_order", "list", [0, 1, 2], "Accepted; order of Python bytecode levels."),
     # plug-ins
     ("module_dirs", "paths", [], "Folders of plug-ins, each with _modules, _states ... or modules, states ..."),
+    ("extension_modules", "path", "", "A folder of the controller's own plug-ins: pillar, tops, outputters."),
     ("extmod_whitelist", "map", {}, "Only these of the trees' own plug-ins, by kind."),
     ("extmod_blacklist", "map", {}, "Not these of the trees' own plug-ins, by kind."),
     ("clean_dynamic_modules", "bool", True, "Accepted; what a run does not need is never sent."),
@@ -263,7 +264,7 @@ _DAEMON: Final = (
     "bootstrap_delay", "cache", "cache_*", "cli_summary", "client_acl*", "cluster_*", "con_cache", "conf_file",
     "config_dir", "daemon", "default_module_dirs", "detect_*", "disable_aes_with_tls", "disable_returners", "discovery",
     "django_*", "drop_messages_*", "dummy_pub", "eauth_*", "enable_*", "encryption_algorithm", "enforce_mine_cache",
-    "engines*", "event_*", "ext_job_cache", "extension_modules", "external_auth", "file_recv*", "fileserver_*",
+    "engines*", "event_*", "ext_job_cache", "external_auth", "file_recv*", "fileserver_*",
     "fips_mode", "gather_job_timeout", "git_pillar_*", "gitfs_*", "grains_*", "halite", "hgfs_*", "id", "interface",
     "ipc_*", "job_cache*", "keep_*", "key_*", "keys.*", "keysize", "ldap_*", "local", "log_*", "loop_interval",
     "maintenance_*", "master_*", "max_*", "mem*", "metrics", "min_extra_mods", "mine_*", "minimum_auth_version",

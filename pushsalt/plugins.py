@@ -2,8 +2,8 @@
 
 A plug-in is one Python file; its name is the file's. The first place that has it wins:
 
-1. the folders that ``folders`` gives: ``_<kind>`` or ``<kind>`` below each of ``module_dirs``, and ``_<kind>`` below
-   each of ``file_roots:base``, which override built-in ones as in Salt;
+1. the folders that ``folders`` gives: ``_<kind>`` or ``<kind>`` below each of ``module_dirs`` and of a master's
+   ``extension_modules``, and ``_<kind>`` below each of ``file_roots:base``, which override built-in ones as in Salt;
 2. our own folder of the kind;
 3. entry points of installed distributions, group ``pushsalt.<kind>``: last, because nobody wants to be without
    ``json`` after installing something. Those of renderers come before our own.
@@ -61,7 +61,10 @@ KINDS: Final[Mapping[str, Kind]] = {
 def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
     """The folders that a configuration names for plug-ins of this kind; not all of them need to be there."""
     salt = KINDS[kind].salt
-    found = [Path(top) / name for top in opts.get("module_dirs") or () for name in (f"_{salt}", salt, f"_{kind}", kind)]
+    tops = list(opts.get("module_dirs") or ())
+    if opts.get("extension_modules") and not KINDS[kind].every_env:  # a minion's are what was synchronised to it
+        tops.append(opts["extension_modules"])
+    found = [Path(top) / name for top in tops for name in (f"_{salt}", salt, f"_{kind}", kind)]
     roots = opts.get("file_roots") or {}
     envs = dict.fromkeys([opts.get("saltenv") or "base", "base", *roots]) if KINDS[kind].every_env else ["base"]
     for saltenv in envs:

@@ -1,4 +1,5 @@
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,9 @@ def test_folders_of_a_configuration(tmp_path):
         "/m/_output", "/m/output", "/m/_outputters", "/m/outputters", "/srv/salt/_output",
     ]  # fmt: skip
     assert plugins.folders("renderers", {}) == ()
+    # a master's own; what a minion keeps under this name are copies
+    assert Path("/x/pillar") in plugins.folders("ext_pillar", {"extension_modules": "/x"})
+    assert plugins.folders("renderers", {"extension_modules": "/x"}) == ()
 
 
 def test_a_folders_plugin_wins_and_leaves_no_bytecode(folder):

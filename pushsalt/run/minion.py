@@ -113,6 +113,10 @@ class Minion:
         rendering: bool | None = None,
     ) -> Minion:
         """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
+        test = None if test and self.test else test
+        pillar = None if pillar == self._override else pillar
+        saltenv = None if saltenv == self.opts.get("saltenv") else saltenv
+        pillarenv = None if pillarenv == self.opts.get("pillarenv") else pillarenv
         if (
             test is None
             and pillar is None

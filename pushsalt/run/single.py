@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,7 +25,7 @@ from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
 from pushsalt.run.fanout import failure
-from pushsalt.run.job import Job
+from pushsalt.run.job import Job, JobOptions
 from pushsalt.run.salt import callable_from_outside
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class _Work:
         self.runner = runner
         self.project = runner.project
         self.job = runner.job
-        self.options = runner.job.options
+        self.options = _options(runner.job)
         self.target = target
         self.reporter = runner.project.reporter
         self.session: Session | None = None
@@ -385,6 +386,21 @@ class _Work:
             await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         assert self._minion is not None
         return self._minion
+
+
+def _options(job: Job) -> JobOptions:
+    """The job's options, and what arguments of a state function say in their place.
+
+    The templates and the modules of the run see the same pillar and environment as the states do.
+    """
+    said: dict[str, Any] = {}
+    if job.fun.startswith("state."):
+        for name in ("saltenv", "pillarenv", "pillar"):
+            if isinstance(job.kwargs.get(name), dict if name == "pillar" else str):
+                said[name] = job.kwargs[name]
+        if job.kwargs.get("test") is True:
+            said["test"] = True
+    return replace(job.options, **said) if said else job.options
 
 
 def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:

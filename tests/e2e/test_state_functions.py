@@ -59,6 +59,19 @@ def test_pillar_can_ask_for_test_mode(project: Project, tmp_path: Path, words: l
     assert (tmp_path / "touched").exists() is made
 
 
+def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Project, tmp_path: Path) -> None:
+    project.files({
+        "pillar/top.sls": "base:\n  '*':\n    - p\n", "pillar/p.sls": "who: {tree: here, call: no}\n",
+        "salt/t.txt": "{{ pillar.who.tree }} {{ pillar.who.call }} {{ salt['pillar.get']('who:call') }}",
+        "salt/p.sls": f"{tmp_path}/out:\n  file.managed:\n    - source: salt://t.txt\n    - template: jinja\n"
+                      "both:\n  test.check_pillar:\n    - string: [who:tree, who:call]\n"
+                      "{{ salt['config.get']('who:call') }}:\n  test.nop: []\n",
+    })  # fmt: skip
+    done = project.json("run", "it", "state.sls", "p", "pillar={who: {call: yes-it-is}}")
+    assert [state["name"] for state in values(done.data["it"]) if state["result"]][1:] == ["both", "yes-it-is"]
+    assert (tmp_path / "out").read_text() == "here yes-it-is yes-it-is"
+
+
 def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
     project.write("salt/list.sls", "# one\nA:\n  cmd.run:\n    name: x\n")
     for fun in ("state.sls", "state.show_sls", "state.show_low_sls"):
