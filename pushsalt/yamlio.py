@@ -54,6 +54,7 @@ class YamlError(RenderError):
         column: int | None,
         text: str = "",
         related: tuple[str, int] | None = None,
+        related_column: int | None = None,
     ) -> None:
         where = Position(path, line, column)
         shown = excerpt(text, line)
@@ -64,6 +65,7 @@ class YamlError(RenderError):
         self.line = line
         self.column = column
         self.related = related
+        self.related_column = related_column
 
 
 def load_yaml(text: str, path: str = "<text>", *, libyaml: bool = HAS_LIBYAML) -> Any:
@@ -386,9 +388,22 @@ class YamlBuilder:
     # errors
 
     def _error(
-        self, problem: str, line: int | None, column: int | None, related: tuple[str, int] | None = None
+        self,
+        problem: str,
+        line: int | None,
+        column: int | None,
+        related: tuple[str, int] | None = None,
+        related_column: int | None = None,
     ) -> YamlError:
-        return YamlError(problem, path=self.path, line=line, column=column, text=self.text, related=related)
+        return YamlError(
+            problem,
+            path=self.path,
+            line=line,
+            column=column,
+            text=self.text,
+            related=related,
+            related_column=related_column,
+        )
 
     def _reader_error(self, exc: Any) -> YamlError:
         character = exc.character if isinstance(exc.character, int) else ord(exc.character)
@@ -414,7 +429,8 @@ class YamlBuilder:
         elif exc.context:
             problem = f"{exc.context}: {problem}"
             if exc.context_mark and mark and exc.context_mark.line != mark.line:
-                return self._error(problem, line, column, ("it starts", exc.context_mark.line + 1))
+                start = exc.context_mark
+                return self._error(problem, line, column, ("it starts", start.line + 1), start.column + 1)
         return self._error(problem, line, column)
 
 

@@ -12,10 +12,10 @@ from pushsalt.compile.high import Available, HighBuilder, declarations
 from pushsalt.compile.low import chunks_of, split_disabled
 from pushsalt.compile.order import order_chunks
 from pushsalt.compile.requisites import apply_requisites_in
-from pushsalt.compile.source import High, Matches, Problem, Sources, StateFunctions, StateTree
+from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import malformed, verify_high
-from pushsalt.model import Chunk, Explained
+from pushsalt.model import Chunk
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
 NO_STATES = "No states found for this minion"
@@ -31,6 +31,7 @@ class CompileResult:
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``aggregates``  tags of chunks that may run as one, group by group
     ``nothing``     why a highstate has nothing to run, else empty
+    ``tops``        the top files that were read, for the places of problems
     """
 
     high: High = field(default_factory=dict)
@@ -42,11 +43,12 @@ class CompileResult:
     aggregates: list[list[str]] = field(default_factory=list)
     nothing: str = ""
     sources: Sources = field(default_factory=Sources)
+    tops: list[RenderedSls] = field(default_factory=list)
 
     @property
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each has its explanation for people with it."""
-        return [Explained(problem.text, problem.explain()) for problem in self.problems]
+        return [problem.explained() for problem in self.problems]
 
     @property
     def sls(self) -> list[str]:
@@ -107,7 +109,8 @@ class StateCompiler:
         matches = result.matches
         if whitelist:
             matches = {env: [name for name in names if name in whitelist] for env, names in matches.items()}
-        finished = self._finish(self._render({env: names for env, names in matches.items() if names}), exclude)
+        rendered = self._render({env: names for env, names in matches.items() if names}, result.tops)
+        finished = self._finish(rendered, exclude)
         finished.warnings = result.warnings + finished.warnings
         if not finished.high and not finished.problems:
             finished.nothing = NO_STATES
@@ -139,7 +142,7 @@ class StateCompiler:
             available=self._available,
             master_tops=self._master_tops,
         )
-        return CompileResult(matches=top.matches, problems=top.problems, warnings=top.warnings)
+        return CompileResult(matches=top.matches, problems=top.problems, warnings=top.warnings, tops=top.tops)
 
     def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
         """``state.show_sls``: ``high``, verified."""
@@ -157,7 +160,7 @@ class StateCompiler:
     def show_highstate(self) -> CompileResult:
         """``state.show_highstate``: ``high``, as rendered."""
         top = self.show_top()
-        return top if top.problems else self._render(top.matches)
+        return top if top.problems else self._render(top.matches, top.tops)
 
     def show_lowstate(self) -> CompileResult:
         """``state.show_lowstate``: ``low``, as ``highstate`` runs it."""
@@ -165,10 +168,9 @@ class StateCompiler:
 
     # steps -----------------------------------------------------------------------------------------------------------
 
-    def _render(self, matches: Matches) -> CompileResult:
-        builder = HighBuilder(
-            self._tree, available=self._available, auto_order=bool(self._opts.get("state_auto_order", True))
-        )
+    def _render(self, matches: Matches, tops: Sequence[RenderedSls] = ()) -> CompileResult:
+        auto_order = bool(self._opts.get("state_auto_order", True))
+        builder = HighBuilder(self._tree, available=self._available, auto_order=auto_order, tops=tops)
         high = builder.build(matches)
         return CompileResult(high=high, matches=matches, problems=builder.problems, sources=builder.sources)
 

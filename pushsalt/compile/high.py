@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree
+from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree, named_in_tops
 from pushsalt.compile.words import did_you_mean, first_key, is_meta
 from pushsalt.errors import RenderError
 
@@ -64,12 +64,20 @@ class HighBuilder:
     After ``build``, ``problems`` has everything that was wrong, and ``sources`` knows where each ID was declared.
     """
 
-    def __init__(self, tree: StateTree, *, available: Available | None = None, auto_order: bool = True) -> None:
+    def __init__(
+        self,
+        tree: StateTree,
+        *,
+        available: Available | None = None,
+        auto_order: bool = True,
+        tops: Sequence[RenderedSls] = (),
+    ) -> None:
         self.problems: list[Problem] = []
         self.sources = Sources()
         self._tree = tree
         self._available = available or Available(tree)
         self._auto_order = auto_order
+        self._tops = tops
         self._next_order = FIRST_ORDER
         self._rendered: set[tuple[str, str]] = set()
 
@@ -132,8 +140,8 @@ class HighBuilder:
             rendered = self._tree.render_sls(sls, saltenv)
         except RenderError as exc:
             self._rendered.add((saltenv, sls))
-            where = (exc.where,) if exc.where else ()
-            self.problems.extend(Problem(_render_text(text, sls, saltenv), where, exc.hint) for text in exc.errors)
+            place_of = (exc.where,) if exc.where else ()
+            self.problems.extend(Problem(_render_text(text, sls, saltenv), place_of, exc.hint) for text in exc.errors)
             return None
         if rendered is None:
             text = (
@@ -143,8 +151,12 @@ class HighBuilder:
                 "configured fileserver"
             )
             hint = did_you_mean(sls, self._available.names(saltenv)) if self._available.has_env(saltenv) else ""
-            place = by.place("include", *_entry_of(by.data.get("include"), sls)) if by is not None else None
-            self.problems.append(Problem(text, () if place is None else (place,), hint))
+            if by is None:
+                where = named_in_tops(self._tops, saltenv, sls)
+            else:
+                place = by.place("include", *_entry_of(by.data.get("include"), sls))
+                where = () if place is None else (place,)
+            self.problems.append(Problem(text, where, hint))
             return None
         self._rendered.add((saltenv, sls))
         self.sources.add(saltenv, sls, rendered)

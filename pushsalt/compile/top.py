@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pushsalt.compile.high import Available
-from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree
+from pushsalt.compile.source import Matches, Problem, RenderedSls, StateTree, place_in_tops
 from pushsalt.errors import Position, RenderError, StateError, UsageError
 
 #: (expression, match type) -> whether this target is meant. Types are Salt's: compound, glob, grain, pillar, list, ...
@@ -48,12 +48,13 @@ class TopOptions:
 
 @dataclass
 class TopResult:
-    """``matches`` are the SLS of one target; ``found`` says whether any top file exists."""
+    """``matches`` are the SLS of one target; ``found`` says whether any top file exists, ``tops`` are those with data."""
 
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     found: bool = False
+    tops: list[RenderedSls] = field(default_factory=list)
 
 
 def match_top(
@@ -75,9 +76,12 @@ def match_top(
     try:
         top = _merge(tops, options, result.warnings)
     except TypeError:
-        result.problems.append(Problem(NO_TARGETS, hint="A saltenv in a top file maps targets to lists of SLS."))
+        hint = "A saltenv in a top file maps targets to lists of SLS."
+        bad = [(top, env) for top in result.tops for env, body in top.data.items() if not isinstance(body, dict)]
+        where = tuple(place for top, env in bad if env != "include" and (place := top.place(env)) is not None)
+        result.problems.append(Problem(NO_TARGETS, where, hint))
         return result
-    result.problems += verify_top(top)
+    result.problems += verify_top(top, result.tops)
     if result.problems:
         return result
     for saltenv, body in top.items():
@@ -87,7 +91,8 @@ def match_top(
                     _take(result.matches, saltenv, expression, items, matcher, available)
                 except UsageError as exc:
                     text = f"A target in the top file for saltenv {saltenv!r} cannot be matched: {exc.message}"
-                    result.problems.append(Problem(text, hint=exc.hint))
+                    where = place_in_tops(result.tops, saltenv, expression)
+                    result.problems.append(Problem(text, where, exc.hint))
     for saltenv, names in _elsewhere(master_tops, result).items():
         own = result.matches.get(saltenv, [])
         first, second = (list(names), own) if options.master_tops_first else (own, list(names))
@@ -139,7 +144,7 @@ def _gather(tree: StateTree, options: TopOptions, available: Available, result: 
         include = of_env[0].pop("include", None) or []
         if not isinstance(include, list):
             text = f"Include Declaration in the top file of saltenv {env} is not formed as a list"
-            result.problems.append(Problem(text))
+            result.problems.append(Problem(text, place_in_tops(result.tops, "include")))
             continue
         for pattern in include:
             for sls in available.match(env, str(pattern)):
@@ -164,6 +169,8 @@ def _render(render: Callable[[], RenderedSls | None], result: TopResult) -> Top 
         where = (Position(rendered.path),) if rendered.path else ()
         result.problems.append(Problem("Top data was not formed as a dict", where))
         return {}
+    if rendered.data:
+        result.tops.append(rendered)
     return dict(rendered.data or {})
 
 
@@ -242,42 +249,49 @@ def _targets(section: Any) -> dict[Any, Any]:
 # check and match -----------------------------------------------------------------------------------------------------
 
 
-def verify_top(top: Any) -> list[Problem]:
-    """What is malformed in merged top data. Salt: BaseHighState.verify_tops."""
+def verify_top(top: Any, tops: Sequence[RenderedSls] = ()) -> list[Problem]:
+    """What is malformed in merged top data; ``tops`` are the files of it. Salt: BaseHighState.verify_tops."""
     if not isinstance(top, dict):
         return [Problem("Top data was not formed as a dict")]
-    texts: list[str] = []
+    problems: list[Problem] = []
     for saltenv, section in top.items():
+        texts: list[tuple[str, Any]] = []
         if not isinstance(saltenv, str):
-            texts.append(f"Environment {saltenv} in top file is not formed as a string")
+            texts.append((f"Environment {saltenv} in top file is not formed as a string", None))
         if saltenv == "":
-            texts.append("Empty saltenv statement in top file")
+            texts.append(("Empty saltenv statement in top file", None))
         if not isinstance(section, dict):
-            texts.append(f"The top file matches for saltenv {saltenv} are not formatted as a dict")
-            continue
-        texts += _verify_section(saltenv, section)
-    return [Problem(text) for text in texts]
+            texts.append((f"The top file matches for saltenv {saltenv} are not formatted as a dict", None))
+        else:
+            for expression, items in section.items():
+                texts += [(text, expression) for text in _verify_items(saltenv, expression, items)]
+        problems += [Problem(text, place_in_tops(tops, saltenv, expression)) for text, expression in texts]
+    return problems
 
 
 def _verify_section(saltenv: Any, section: dict[Any, Any]) -> Iterator[str]:
     for expression, items in section.items():
-        if not isinstance(items, list):
-            yield (
-                f"Malformed topfile: state declarations for matcher {expression!r} in saltenv {saltenv!r} are not "
-                f"formed as a list (got {type(items).__name__})"
-            )
-            continue
-        for item in items:
-            if isinstance(item, dict):
-                for key, value in item.items():
-                    if not value:
-                        yield f"Improperly formatted top file matcher in saltenv {item}: {value} file"
-                    elif key == "subfilter" and isinstance(value, dict):
-                        yield from _verify_section(saltenv, value)
-                    elif key == "subfilter":
-                        yield f"The subfilter of matcher {expression!r} in saltenv {saltenv!r} is not formed as a dict"
-            elif item == "":
-                yield f"Environment {saltenv} contains an empty sls index"
+        yield from _verify_items(saltenv, expression, items)
+
+
+def _verify_items(saltenv: Any, expression: Any, items: Any) -> Iterator[str]:
+    if not isinstance(items, list):
+        yield (
+            f"Malformed topfile: state declarations for matcher {expression!r} in saltenv {saltenv!r} are not "
+            f"formed as a list (got {type(items).__name__})"
+        )
+        return
+    for item in items:
+        if isinstance(item, dict):
+            for key, value in item.items():
+                if not value:
+                    yield f"Improperly formatted top file matcher in saltenv {item}: {value} file"
+                elif key == "subfilter" and isinstance(value, dict):
+                    yield from _verify_section(saltenv, value)
+                elif key == "subfilter":
+                    yield f"The subfilter of matcher {expression!r} in saltenv {saltenv!r} is not formed as a dict"
+        elif item == "":
+            yield f"Environment {saltenv} contains an empty sls index"
 
 
 def match_type(items: Iterable[Any]) -> str:

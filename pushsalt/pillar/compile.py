@@ -9,10 +9,12 @@ import fnmatch
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.compile.source import Matches
+from pushsalt.compile.source import Matches, Place, Problem, RenderedSls, named_in_tops
 from pushsalt.compile.top import Matcher
+from pushsalt.compile.words import did_you_mean
 from pushsalt.errors import RenderError
 from pushsalt.pillar.merge import PillarMerge
 from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
@@ -69,7 +71,7 @@ def compile_pillar(
     if pillarenv is None and opts.get("pillarenv_from_saltenv"):
         pillarenv = saltenv
     merge = PillarMerge.of(opts)
-    given = merge(target_pillar or {}, override or {})
+    given = merge(target_pillar, override or {}) if target_pillar else dict(override or {})
     compiler = _Compiler(minion_id, opts, tree, merge, ext_pillars, given)
     visible = {} if visible is None else visible
     top = MergedTop(tree, opts, saltenv, pillarenv)
@@ -109,14 +111,17 @@ class _Compiler:
         self._merge = merge
         self._ext_pillars = ext_pillars
         self._given = given
-        self._envs = list(dict.fromkeys(["base", *tree.envs()]))
+        self._roots = frozenset(tree.envs())
+        self._envs = {"base", *self._roots}
         self._names: dict[str, Sequence[str]] = {}
+        self._tops: Sequence[RenderedSls] = ()
 
     # SLS -------------------------------------------------------------------------------------------------------------
 
     def render(self, top: PillarTop) -> dict[str, Any]:
         """All matched SLS merged, in order, over what is given for this run (which templates can see that way)."""
         pillar = dict(self._given)
+        self._tops = top.tops
         for env, patterns in self._in_order(top.matches):
             rendered: dict[str, Any] = {}
             for sls in [name for pattern in patterns for name in self._expand(env, pattern)]:
@@ -142,10 +147,20 @@ class _Compiler:
                 self._names[env] = list(self._tree.list_states(env))
         return fnmatch.filter(self._names[env], pattern)
 
+    def _report(self, text: str, where: Place | Sequence[Place] | None, hint: str = "") -> None:
+        places = (where,) if isinstance(where, Place) else tuple(where or ())
+        self.errors.append(Problem(text, places, hint).explained())
+
     def _state(
-        self, sls: str, env: str, rendered: dict[str, Any], ignored: set[str], defaults: Mapping[str, Any]
+        self,
+        sls: str,
+        env: str,
+        rendered: dict[str, Any],
+        ignored: set[str],
+        defaults: Mapping[str, Any],
+        by: Callable[[], Place | None] | None = None,
     ) -> Any:
-        """The data of an SLS, merged with what it includes; None when it has none.
+        """The data of an SLS, merged with what it includes; None when it has none. ``by`` is where it is included.
 
         ``rendered`` gets the own data of each SLS: one that is included again gives only that.
         """
@@ -156,23 +171,25 @@ class _Compiler:
             rendered[sls] = None
             return None
         if found is None:
-            if sls not in ignored and (env in self._envs or "__env__" in self._envs):
-                self.errors.append(f"Specified SLS '{sls}' in environment '{env}' is not available on the salt master")
+            if sls not in ignored and not self._roots.isdisjoint((env, "__env__")):
+                text = f"Specified SLS '{sls}' in environment '{env}' is not available on the salt master"
+                where = by() if by else named_in_tops(self._tops, env, sls)
+                self._report(text, where, did_you_mean(sls, self._tree.list_states(env)))
             return None
         if not found.data:
             rendered[sls] = found.data
             return found.data
         if not isinstance(found.data, dict):
-            self.errors.append(f"SLS '{sls}' does not render to a dictionary")
+            self._report(f"SLS '{sls}' does not render to a dictionary", found.place())
             return None
         own = {key: value for key, value in found.data.items() if key != "include"}
         include = found.data.get("include", [])
         rendered[sls] = own
         if not isinstance(include, list):
-            self.errors.append(f"Include Declaration in SLS '{sls}' is not formed as a list")
+            self._report(f"Include Declaration in SLS '{sls}' is not formed as a list", found.place("include"))
             return own
         parent = sls.split(".") if found.is_init else sls.split(".")[:-1]
-        parts = list(self._included(include, sls, parent, env, rendered, ignored, defaults))
+        parts = list(self._included(include, sls, found, parent, env, rendered, ignored, defaults))
         if self._opts.get("pillar_includes_override_sls"):
             parts.insert(0, own)
         else:
@@ -186,6 +203,7 @@ class _Compiler:
         self,
         include: list[Any],
         sls: str,
+        found: RenderedSls,
         parent: list[str],
         env: str,
         rendered: dict[str, Any],
@@ -193,20 +211,21 @@ class _Compiler:
         defaults: Mapping[str, Any],
     ) -> Iterator[dict[str, Any]]:
         """The data of each included SLS: names, globs, relative names, and ``{name: {key: a:b, defaults: {..}}}``."""
-        for entry in include:
+        for index, entry in enumerate(include):
             key = None
+            # only asked for when something is wrong: finding it takes a while
+            place = partial(found.place, "include", index)
             if isinstance(entry, dict) and entry:
                 entry, options = next(iter(entry.items()))
                 options = options if isinstance(options, dict) else {}
                 # As in Salt, they hold for the entries below as well, until others are given.
                 defaults, key = options.get("defaults") or {}, options.get("key")
                 if not isinstance(defaults, dict) or not isinstance(key, str | None):
-                    self.errors.append(
-                        f"Badly formatted include {entry} in SLS '{sls}': key is text, defaults a mapping"
-                    )
+                    text = f"Badly formatted include {entry} in SLS '{sls}': key is text, defaults a mapping"
+                    self._report(text, place())
                     defaults, key = {}, None
             if not isinstance(entry, str):
-                self.errors.append(f"Badly formatted include {entry} in SLS '{sls}'")
+                self._report(f"Badly formatted include {entry} in SLS '{sls}'", place())
                 continue
             # Salt looks twice: from the top of the tree, for relative names too, then as written. It takes all that it
             # finds; an SLS found twice counts first with, then without what that includes itself.
@@ -215,7 +234,10 @@ class _Compiler:
                 entry = ".".join([*parent, entry[1:]])
             names += self._match(env, entry)
             for name in names or [entry]:
-                data = rendered[name] if name in rendered else self._state(name, env, rendered, ignored, defaults)
+                if name in rendered:
+                    data = rendered[name]
+                else:
+                    data = self._state(name, env, rendered, ignored, defaults, place)
                 if isinstance(data, dict) and data:
                     yield _under(key, data)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pushsalt.compile.source import Matches, RenderedSls
+from pushsalt.compile.source import Matches, Problem, RenderedSls, place_in_tops
 from pushsalt.compile.top import Matcher, match_type
 from pushsalt.errors import RenderError, UsageError
 
@@ -35,6 +35,7 @@ class PillarTop:
     matches: Matches = field(default_factory=dict)
     ignored: dict[str, set[str]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    tops: list[RenderedSls] = field(default_factory=list)
 
 
 @dataclass
@@ -51,6 +52,7 @@ class MergedTop:
 
     def __init__(self, tree: PillarTree, opts: Mapping[str, Any], saltenv: str | None, pillarenv: str | None) -> None:
         self.errors: list[str] = []
+        self._tops: list[RenderedSls] = []
         self._pillarenv = pillarenv
         self._ignored: dict[str, set[str]] = {}
         self._entries: dict[str, dict[str, _Entry]] = {}
@@ -71,12 +73,14 @@ class MergedTop:
                 try:
                     meant = matcher(expression, entry.match)
                 except UsageError as exc:
-                    errors.append(f"A target in the pillar top file for environment '{env}': {exc.message}")
+                    text = f"A target in the pillar top file for environment '{env}': {exc.message}"
+                    where = place_in_tops(self._tops, env, expression)
+                    errors.append(Problem(text, where, exc.hint).explained())
                     continue
                 if meant:
                     names = matches.setdefault(env, [])
                     names.extend(name for name in entry.names if name not in names)
-        return PillarTop(matches, self._ignored, errors)
+        return PillarTop(matches, self._ignored, errors, self._tops)
 
     def _read(self, tree: PillarTree, env: str, state_top: str) -> Iterable[dict[Any, Any]]:
         """The top file of a saltenv and those that it includes."""
@@ -86,7 +90,8 @@ class MergedTop:
         include = top.pop("include", None) or []
         yield top
         if not isinstance(include, list):
-            self.errors.append(f"Include Declaration in the pillar top file of '{env}' is not formed as a list")
+            text = f"Include Declaration in the pillar top file of '{env}' is not formed as a list"
+            self.errors.append(Problem(text, place_in_tops(self._tops, "include")).explained())
             return
         for sls in dict.fromkeys(str(name) for name in include):
             failed = f"Rendering Top file {sls} failed"
@@ -108,15 +113,18 @@ class MergedTop:
         if rendered.data and not isinstance(rendered.data, dict):
             self.errors.append(f"{failed}, render error:\n{rendered.path}: Top data was not formed as a dict")
             return {}
+        if rendered.data:
+            self._tops.append(rendered)
         return dict(rendered.data or {})
 
     def _add(self, top: Mapping[Any, Any]) -> None:
         for env, targets in top.items():
             if not isinstance(targets, dict) or not all(isinstance(items, list) for items in targets.values()):
-                self.errors.append(
+                text = (
                     "Error encountered while rendering pillar top file. The targets of environment "
                     f"'{env}' are not formed as expressions with lists of SLS."
                 )
+                self.errors.append(Problem(text, place_in_tops(self._tops, env)).explained())
                 continue
             for expression, items in targets.items():
                 names = list(dict.fromkeys(item for item in items if isinstance(item, str)))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -20,16 +21,15 @@ from typing import Any, Final
 import jinja2
 import jinja2.defaults
 import jinja2.sandbox
-from jinja2 import nodes
-from jinja2.compiler import CodeGenerator, Frame
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import RenderError, TargetError
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
+from pushsalt.render.jinjalines import LineKeepingGenerator, Sources, joined, line_keeping, unclosed
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
-from pushsalt.render.source import Origin, OutputMap, StageText
+from pushsalt.render.source import Origin, StageText
 from pushsalt.render.tags import SaltTags
 from pushsalt.yamlio import YamlError
 
@@ -113,49 +113,11 @@ def _compile(base: Environment, key: tuple[Any, ...], text: str, name: str | Non
     return _codes.get((key, name, path, text), lambda: base.compile(text, name=name, filename=path))
 
 
-class Sources:
-    """The texts that one rendering reads: the main template and what it imports, by template name, for messages."""
-
-    def __init__(self, name: str, path: str, text: str, header_lines: int) -> None:
-        self._name = name
-        self._main = (path, text)
-        self._header_lines = header_lines
-        self._loaded: dict[str, tuple[str, str]] = {}
-
-    def add(self, name: str, path: str, text: str) -> None:
-        self._loaded[name] = (path, text)
-
-    def has(self, name: str) -> bool:
-        return name in self._loaded
-
-    def origin(self, name: str | None, line: int) -> Origin:
-        if name is None or name == self._name or name not in self._loaded:
-            # a header line was taken out before Jinja counted
-            path, text = self._main
-            return Origin(path, line + self._header_lines, text)
-        path, text = self._loaded[name]
-        return Origin(path, line, text)
-
-    def origin_of(self, written: str) -> Origin | None:
-        """Where a piece of output was written in a template."""
-        if not isinstance(written, _Written):
-            return None
-        return self.origin(written.name, _source_line(written.debug_info, written.lineno))
-
-
-class LineKeepingGenerator(CodeGenerator):
-    """Writes one ``yield`` for each piece of output, with its line; Jinja's own joins constants and forgets theirs."""
-
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:
-        for child in node.nodes:
-            self.newline(child)
-            super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
-
-
 class Environment(jinja2.sandbox.SandboxedEnvironment):
     """Jinja's environment with names relative to the importing template."""
 
     code_generator_class = LineKeepingGenerator
+    concat = staticmethod(joined)
 
     def join_path(self, template: str, parent: str) -> str:
         if template.split("/", 1)[0] in (".", "..") and isinstance(self.loader, TemplateLoader):
@@ -206,7 +168,7 @@ class TemplateLoader(jinja2.BaseLoader):
             environment.globals.update(tplfile=name, tpldir=folder or ".", tpldot=folder.replace("/", "."))
         code = _compile(self._base, self._key, text, name, found.path)
         names = globals if globals is not None else environment.make_globals(None)
-        return _line_keeping(environment.template_class.from_code(environment, code, names))
+        return line_keeping(environment.template_class.from_code(environment, code, names))
 
     def _find(self, path: str) -> FoundFile | None:
         return self._files.find(path, self._saltenv) if self._files is not None else None
@@ -285,21 +247,23 @@ def render_jinja(
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=variables)
     name = str(names.get("tplfile") or path)
     sources = Sources(name, path, text, 0 if header is None else 1)
+    base: jinja2.Environment = _base_environment((), False)
     try:
         options = environment_options(context.opts, sls=sls) | (header or {})
         key = (_hashable(options), bool(context.opts.get("allow_undefined")))
         base = _base_environment(*key)
         env = base.overlay()
         env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key)
+        env.concat = sources.join
         env.globals = {**base.globals, **names}
         code = _compile(base, key, body, name, path)
-        template = _line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
+        template = line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
         written = list(template.root_render_func(template.new_context(names)))
     except Exception as exc:
-        raise _translated(exc, sources) from None
+        raise _translated(exc, sources, base) from None
     # Jinja drops the last newline of a template; Salt puts it back
     newline = "\n" if text.endswith("\n") else ""
-    return StageText("".join(written) + newline, OutputMap(written, sources.origin_of))
+    return StageText("".join(written) + newline, sources.output_map(written))
 
 
 def _hashable(options: Mapping[str, Any]) -> EnvOptions:
@@ -332,52 +296,6 @@ def _beside(path: str) -> FileSource | None:
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
 
 
-class _Written(str):
-    """A piece of output, and the line of compiled template code that wrote it.
-
-    It has the template's ``debug_info`` and not the template, which would keep a whole environment in memory.
-    """
-
-    __slots__ = ("debug_info", "lineno", "name")
-
-    name: str | None
-    debug_info: str
-    lineno: int
-
-
-def _source_line(debug_info: str, lineno: int) -> int:
-    """The template's line for a line of its compiled code. ``debug_info`` is Jinja's: ``1=12&3=14``."""
-    line = 1
-    for entry in debug_info.split("&"):
-        source, _, compiled = entry.partition("=")
-        if not compiled or int(compiled) > lineno:
-            break
-        line = int(source)
-    return line
-
-
-def _line_keeping(template: jinja2.Template) -> jinja2.Template:
-    """``template``, whose output will say where it came from: read off the generator that yields it."""
-    render = template.root_render_func
-
-    def render_root(context: Any) -> Iterator[str]:
-        generator: Any = render(context)
-        for text in generator:
-            if not isinstance(text, _Written):  # else it came from a template that this one includes
-                running = generator
-                while hasattr(running.gi_yieldfrom, "gi_frame"):  # a block of a template that extends another
-                    running = running.gi_yieldfrom
-                frame = running.gi_frame
-                text = _Written(text)
-                text.name = frame.f_globals["name"]
-                text.debug_info = frame.f_globals["debug_info"]
-                text.lineno = frame.f_lineno
-            yield text
-
-    template.root_render_func = render_root
-    return template
-
-
 # --- errors ------------------------------------------------------------------------------------------------------
 
 
@@ -394,7 +312,7 @@ def _chain(traceback: TracebackType | None, sources: Sources) -> list[Origin]:
     return chain[::-1]
 
 
-def _translated(exc: Exception, sources: Sources) -> Exception:
+def _translated(exc: Exception, sources: Sources, env: jinja2.Environment) -> Exception:
     """``exc`` as SourceError in Salt's words, or as it is when it is about the target and not about the template."""
     chain = _chain(exc.__traceback__, sources)
     hint = ""
@@ -409,7 +327,10 @@ def _translated(exc: Exception, sources: Sources) -> Exception:
                 chain.insert(0, sources.origin(exc.where.path, exc.line))
         case jinja2.TemplateSyntaxError():
             problem = f"Jinja syntax error: {exc.message}"
-            chain.insert(0, sources.origin(exc.name, exc.lineno))
+            place = sources.origin(exc.name, exc.lineno)
+            innermost = re.search(r"Unexpected end of template.*needs to be closed is '(\w+)'", str(exc.message))
+            begun = unclosed(env, place.text, innermost.group(1)) if innermost else None
+            chain.insert(0, place if begun is None else Origin(place.path, begun, place.text))
         case jinja2.UndefinedError():
             problem = f"Jinja variable {exc.message}"
         case jinja2.TemplateNotFound():

@@ -17,7 +17,15 @@ from typing import Any, Final
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
 from pushsalt.render.context import FoundFile, RenderContext
-from pushsalt.render.problems import SourceError, python_chain, reason, render_error, source_text
+from pushsalt.render.problems import (
+    SourceError,
+    origin_of,
+    python_chain,
+    reason,
+    refused,
+    render_error,
+    source_text,
+)
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, WrongInput, as_content
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
@@ -113,6 +121,8 @@ def render_any(
         pipe = default_renderer or context.opts.get("renderer") or DEFAULT_RENDERER
         return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context.opts))
     except SourceError as exc:
+        if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
+            exc.chain.append(Origin(path, 1, text))
         raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
 
 
@@ -263,7 +273,7 @@ class Lines(Mapping[str, int]):
     """Top key of the data -> line of ``path``. All work is put off until the first look: only errors need it.
 
     Knows the place of every key in data whose last stage read YAML or JSON; of other data no more than where the source
-    has the key as a word. As a mapping it has the keys that ``path`` itself wrote, and not those of a macro elsewhere.
+    has the key as a word. As a mapping it has the lines of ``path`` alone: that of the call, for a macro.
     """
 
     _text: StageText | None
@@ -285,8 +295,10 @@ class Lines(Mapping[str, int]):
         lines: dict[str, int] = {}
         for key in self._found:
             origin = self.origin(key) if len(key) == 1 else None
-            if origin is not None and origin.path == self._path:
-                lines[str(key[0])] = origin.line
+            for place in (origin, *origin.via) if origin is not None else ():
+                if place.path == self._path:
+                    lines[str(key[0])] = place.line
+                    break
         return lines
 
     def origin(self, keys: Sequence[str | int]) -> Origin | None:
@@ -403,21 +415,16 @@ class RenderFunctions(Mapping[str, Callable[..., Any]]):
 
 def _behind(exc: YamlError, data: Any) -> SourceError:
     """A YAML problem in a stage's text as one in the source that the text was rendered from."""
-    origin = data.origin if isinstance(data, StageText) else None
-    place = origin(exc.line, exc.column or 1) if origin is not None and exc.line is not None else None
-    problem = exc.problem
-    if exc.related is not None:
-        words, number = exc.related
-        other = origin(number, 1) if origin is not None else None
-        at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""
-        problem += f" ({words} in {at or f'line {other.line if other is not None else number}'})"
-    lines = str(data).splitlines()
-    rendered = lines[exc.line - 1] if exc.line is not None and exc.line <= len(lines) else ""
-    if place is None:
-        return SourceError(problem, rendered=rendered)
-    source = place.text.splitlines()
-    same = place.line <= len(source) and source[place.line - 1] == rendered
-    return SourceError(problem, [place], rendered="" if same else f"line {exc.line}: {rendered}")
+    if exc.related is None:
+        return refused(data, exc.problem, exc.line, exc.column)
+    words, number = exc.related
+    line, column = exc.line, exc.column
+    if "quoted scalar" in exc.problem and number != line:  # it is seen where the text ends, and it is where it begins
+        words, number, line, column = "the end was looked for up to", line or number, number, exc.related_column
+    place, other = origin_of(data, line, column), origin_of(data, number)
+    at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""
+    at = at or f"line {other.line if other is not None else number}"
+    return refused(data, f"{exc.problem} ({words} {'' if words.endswith('to') else 'in '}{at})", line, column)
 
 
 def _allowed(stages: Iterable[Stage], opts: Mapping[str, Any]) -> list[Stage]:

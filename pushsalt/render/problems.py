@@ -9,7 +9,7 @@ from typing import Final
 from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError, TargetError
 from pushsalt.excerpt import excerpt
 from pushsalt.render.context import FoundFile
-from pushsalt.render.source import Origin
+from pushsalt.render.source import Origin, StageText
 
 MAX_CALLERS: Final = 10
 
@@ -51,6 +51,25 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
     if exc.hint:
         lines += ["", f"hint: {exc.hint}"]
     return RenderError("\n".join(lines), exc.hint, where)
+
+
+def refused(data: object, problem: str, line: int | None, column: int | None = 1) -> SourceError:
+    """A problem in a text that a renderer was given, at the place in the source that this was rendered from."""
+    lines = str(data).splitlines()
+    given = lines[line - 1] if line is not None and line <= len(lines) else ""
+    place = origin_of(data, line, column)
+    if place is None:
+        return SourceError(problem, rendered=given)
+    source = place.text.splitlines()
+    same = place.line <= len(source) and source[place.line - 1] == given
+    return SourceError(problem, [place, *place.via], rendered="" if same else f"line {line}: {given}")
+
+
+def origin_of(data: object, line: int | None, column: int | None = 1) -> Origin | None:
+    """Where a line of a text between two renderers was written, as far as that is known."""
+    if not isinstance(data, StageText) or data.origin is None or line is None:
+        return None
+    return data.origin(line, column or 1)
 
 
 def python_chain(traceback: TracebackType | None, path: str, text: str) -> list[Origin]:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 from pushsalt.errors import Position
 
 
 @dataclass(frozen=True)
 class Origin:
-    """A line of a source text."""
+    """A line of a source text; ``via`` are the lines that led to it, a macro's callers say, innermost first."""
 
     path: str
     line: int
     text: str
+    via: tuple[Origin, ...] = ()
 
     @property
     def position(self) -> Position:
@@ -104,15 +106,28 @@ def as_content(data: object) -> str | bytes:
     return str(content) if isinstance(content, str) else bytes(content)
 
 
+class Written(str):
+    """A piece of output, and what wrote it: a place in compiled code, which only errors look up."""
+
+    __slots__ = ("by",)
+
+    by: Any
+
+    def __new__(cls, text: str, by: Any) -> Written:
+        self = super().__new__(cls, text)
+        self.by = by
+        return self
+
+
 class OutputMap:
     """Finds the source behind a place of the output, given its pieces and what tells where one was written.
 
     Cheap to make: all work is put off until a place is asked for.
     """
 
-    def __init__(self, pieces: Sequence[str], origin_of: Callable[[str], Origin | None]) -> None:
+    def __init__(self, pieces: Sequence[str], origin_at: Callable[[str, int], Origin | None]) -> None:
         self._pieces = pieces
-        self._origin_of = origin_of
+        self._origin_at = origin_at
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -132,14 +147,17 @@ class OutputMap:
             return None
         offset = min(self._lines[line - 1] + column, self._lines[line]) - 1
         index = bisect_right(self._starts, offset) - 1
-        piece = self._pieces[index]
-        origin = self._origin_of(piece)
-        if origin is None:
-            return None
-        # literal text has the lines of its source; the value of an expression is all on the expression's line
-        inside = piece.count("\n", 0, offset - self._starts[index])
-        source = origin.text.splitlines()
-        at = origin.line + inside
-        if inside and at <= len(source) and piece.splitlines()[inside].strip() in source[at - 1]:
-            return Origin(origin.path, at, origin.text)
-        return origin
+        return self._origin_at(self._pieces[index], offset - self._starts[index])
+
+
+def line_within(origin: Origin, piece: str, offset: int) -> Origin:
+    """Where the character at ``offset`` of a piece was written that began at ``origin``.
+
+    Literal text has the lines of its source; the value of an expression is all on the expression's line.
+    """
+    inside = piece.count("\n", 0, offset)
+    source = origin.text.splitlines()
+    line = origin.line + inside
+    if inside and line <= len(source) and piece.splitlines()[inside].strip() in source[line - 1]:
+        return replace(origin, line=line)
+    return origin

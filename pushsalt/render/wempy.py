@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pushsalt.render.problems import SourceError, raised_in_template
-from pushsalt.render.source import Origin
+from pushsalt.render.source import Origin, OutputMap, StageText, Written, line_within
 
 #: path in the file server's tree -> path of the file and its text; raises SourceError
 Reader = Callable[[str], tuple[str, str]]
@@ -63,11 +64,18 @@ class _Super:
 _Part = _Code | _Block | _Super
 
 
-def render_wempy(text: str, *, path: str, names: Mapping[str, Any], read: Reader) -> str:
+def render_wempy(text: str, *, path: str, names: Mapping[str, Any], read: Reader) -> StageText:
     """The text that the template gives. ``path`` names it in errors. Raises SourceError, TargetError."""
     program = _indented(list(_flat(_parsed(text, path, read, 0))))
-    written: list[str] = []
-    variables = {**names, "_write": lambda value: written.append(_printed(value))}
+    written: list[Written] = []
+
+    def write(value: Any) -> None:
+        written.append(Written(_printed(value), sys._getframe(1).f_lineno))
+
+    def origin_at(piece: str, offset: int) -> Origin | None:
+        return line_within(program[piece.by - 1].origin, piece, offset) if isinstance(piece, Written) else None
+
+    variables = {**names, "_write": write}
     chain: list[Origin] = []
     try:
         code = compile("\n".join(item.line for item in program), _PROGRAM, "exec", dont_inherit=True)
@@ -82,7 +90,7 @@ def render_wempy(text: str, *, path: str, names: Mapping[str, Any], read: Reader
                 chain.append(program[trace.tb_lineno - 1].origin)
             trace = trace.tb_next
         raise raised_in_template(exc, chain[::-1]) from None
-    return "".join(written)
+    return StageText("".join(written), OutputMap(written, origin_at))
 
 
 def _printed(value: Any) -> str:

@@ -6,19 +6,30 @@ slash), paths beside the template, and ``file://`` for files of the controller. 
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
+import sys
 from collections.abc import Mapping
+from copy import copy
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mako.exceptions import MakoException, RichTraceback, TopLevelLookupException
 from mako.lookup import TemplateCollection
-from mako.template import Template
+from mako.runtime import Context
+from mako.template import ModuleInfo, Template
 
 from pushsalt.render.context import FileSource, RenderContext
 from pushsalt.render.problems import SourceError, raised_in_template, source_text
-from pushsalt.render.source import Origin, StageText, as_text
+from pushsalt.render.source import Origin, OutputMap, StageText, Written, as_text, line_within
+
+#: Compiled templates kept in memory.
+CODE_CACHE_SIZE: Final = 1024
+
+#: Stands between a template's URI and the digest of its text.
+_VERSION: Final = "#"
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> StageText:
@@ -26,16 +37,43 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
     path = str(kwargs.get("tmplpath") or sls or "<text>")
     context: RenderContext = kwargs["render_context"]
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=kwargs.get("context"))
-    uri = str(names["sls"]).replace(".", "/") if names.get("sls") else None
+    uri = str(names["sls"]).replace(".", "/") if names.get("sls") else ""
     lookup = _Lookup(context.fileserver, saltenv, path)
+    written = _Buffer(lookup)
     try:
-        template = Template(text, strict_undefined=True, uri=uri, lookup=lookup)
-        lookup.sources[template.uri] = (path, text)
-        return StageText(str(template.render_unicode(**names)))
+        template = lookup.template(uri, path, text)
+        template.render_context(Context(written, **names), **names)
+        return StageText(written.getvalue(), OutputMap(written.pieces, written.origin_at))
     except MakoException as exc:
         raise _mako_problem(exc, path, text, lookup) from None
     except Exception as exc:
         raise raised_in_template(exc, _chain(exc, lookup)) from None
+
+
+@lru_cache(maxsize=CODE_CACHE_SIZE)
+def _compiled(uri: str, text: str) -> Any:
+    """A template that belongs to no rendering yet. Its own ``uri`` tells versions of a text apart, for Mako's books."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return Template(text, strict_undefined=True, uri=f"{uri}{_VERSION}{digest}")
+
+
+class _Buffer:
+    """What a rendering writes, each piece with the line of code that wrote it."""
+
+    def __init__(self, lookup: _Lookup) -> None:
+        self.pieces: list[Written] = []
+        self._lookup = lookup
+
+    def write(self, text: Any) -> None:
+        frame = sys._getframe(1)
+        self.pieces.append(Written(str(text), (frame.f_code.co_filename, frame.f_lineno)))
+
+    def getvalue(self) -> str:
+        return "".join(self.pieces)
+
+    def origin_at(self, piece: str, offset: int) -> Origin | None:
+        origin = self._lookup.origin(*piece.by) if isinstance(piece, Written) else None
+        return line_within(origin, piece, offset) if origin is not None else None
 
 
 class _Lookup(TemplateCollection):  # type: ignore[misc]
@@ -48,8 +86,11 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         self._folder = Path(path).parent
         self._templates: dict[str, Any] = {}
         self.sources: dict[str, tuple[str, str]] = {}
+        self._compiled: dict[str, Any] = {}  # by the name that its code has in tracebacks and frames
+        self._line_maps: dict[str, list[int]] = {}
 
     def adjust_uri(self, uri: str, relativeto: str | None) -> str:
+        relativeto = relativeto.rpartition(_VERSION)[0] if relativeto else None
         scheme, colon, _ = uri.partition("://")
         if colon and scheme not in ("salt", "file"):
             raise SourceError(f"Mako: {uri}: only salt:// and file:// can be included")
@@ -61,10 +102,27 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
 
     def get_template(self, uri: str, relativeto: str | None = None) -> Any:
         if uri not in self._templates:
-            path, text = self._read(uri)
-            self._templates[uri] = Template(text, strict_undefined=True, uri=uri, lookup=self)
-            self.sources[uri] = (path, text)
+            self._templates[uri] = self.template(uri, *self._read(uri))
         return self._templates[uri]
+
+    def template(self, uri: str, path: str, text: str) -> Any:
+        """This text as a template of this rendering; compiled once in this process."""
+        template = copy(_compiled(uri, text))
+        template.lookup = self
+        self.sources[template.uri] = (path, text)
+        self._compiled[template.module_id] = template
+        return template
+
+    def origin(self, filename: str, line: int) -> Origin | None:
+        """The place in a template that a line of its compiled code was made of."""
+        template = self._compiled.get(filename)
+        if template is None:
+            return None
+        if filename not in self._line_maps:
+            made = ModuleInfo.get_module_source_metadata(template.code, full_line_map=True)
+            self._line_maps[filename] = made["full_line_map"]
+        path, text = self.sources[template.uri]
+        return Origin(path, max(self._line_maps[filename][line - 1], 1), text)
 
     def _read(self, uri: str) -> tuple[str, str]:
         if uri.startswith("file://") or self._files is None:

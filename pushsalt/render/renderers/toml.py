@@ -11,8 +11,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from pushsalt.render.problems import SourceError
-from pushsalt.render.source import Origin, as_text
+from pushsalt.render.problems import refused
+from pushsalt.render.source import as_text
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> Any:
@@ -20,7 +20,6 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        found = re.search(r"\(at line (\d+), column \d+\)", str(exc))
-        line = int(found.group(1)) if found else text.count("\n") + 1
-        path = str(kwargs.get("tmplpath") or sls or "<text>")
-        raise SourceError(f"TOML: {exc}", [Origin(path, line, text)]) from None
+        found = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
+        line, column = map(int, found.groups()) if found else (len(text.rstrip().splitlines()), 1)
+        raise refused(data, f"TOML: {exc}", line, column) from None

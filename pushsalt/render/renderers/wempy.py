@@ -24,4 +24,4 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
         return found.path, source_text(found)
 
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=kwargs.get("context"))
-    return StageText(render_wempy(as_text(data), path=path, names=names, read=read))
+    return render_wempy(as_text(data), path=path, names=names, read=read)

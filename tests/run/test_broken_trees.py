@@ -1,0 +1,61 @@
+"""Trees with faults: every error of a target is there, with the places that a person must edit and their lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pushsalt.api import Client, Selection, Settings
+from pushsalt.yamlio import load_yaml
+
+CASES = load_yaml((Path(__file__).parent / "cases" / "broken_trees.yaml").read_text("utf-8"))
+
+
+def errors_of(folder: Path, files: dict[str, str], sls: list[str]) -> list[str]:
+    """What an offline target says of a tree, as people read it."""
+    for name, text in files.items():
+        path = folder / (name if name.startswith("pillar/") else f"salt/{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    config = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}
+    (folder / "pushsalt.yaml").write_text(json.dumps(config))
+    (folder / "inventory.yaml").write_text(json.dumps({"hosts": {"it": {"transport": "offline"}}}))
+    settings = Settings([folder / "inventory.yaml"], folder / "pushsalt.yaml", cache_dir=folder / "cache")
+    [result] = Client(settings).apply(Selection("it"), sls).values()
+    assert result.shape == "errors" and result.exit_code == 2, result.ret
+    assert all(isinstance(text, str) for text in result.ret)
+    return [getattr(text, "explanation", text) for text in result.ret]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_errors(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    if case.get("needs"):
+        pytest.importorskip(case["needs"])
+    texts = errors_of(tmp_path, case["files"], case.get("sls", ["main"]))
+    said = "\n\n".join(texts)
+    for text, want in zip(texts, case["errors"], strict=False):
+        assert want["says"] in text, said
+        assert "Traceback" not in text
+        where = [place_of(tmp_path, place) for place in want.get("at", ())]
+        found = [text.find(f"in {place}") if not number else text.find(place) for number, place in enumerate(where)]
+        assert all(position >= 0 for position in found), text
+        assert want.get("any_order") or found == sorted(found), text
+        for place in (where if want.get("all") else where[:1]) if want.get("lines", True) else ():
+            assert line_of(place) in text, text
+        assert want.get("hint", "") in text.rpartition("hint: ")[2], text
+    assert len(texts) == len(case["errors"]), said
+
+
+def place_of(folder: Path, place: str) -> str:
+    return str(folder / (place if place.startswith("pillar/") else f"salt/{place}"))
+
+
+def line_of(place: str) -> str:
+    """A file's line as an error shows it: marked, with its number."""
+    path, _, number = place.rpartition(":")
+    if not number.isdigit():
+        return ""
+    return f"{number} | {Path(path).read_text('utf-8').splitlines()[int(number) - 1]}".rstrip()
