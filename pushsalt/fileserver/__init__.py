@@ -6,7 +6,9 @@ file gives it. Salt: salt.fileserver.Fileserver.
 
 from __future__ import annotations
 
+import bisect
 import hashlib
+import inspect
 import os
 import posixpath
 import re
@@ -14,10 +16,13 @@ import stat
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from pushsalt import plugins
 from pushsalt.errors import StateError
+
+if TYPE_CHECKING:
+    from pushsalt.git.remotes import Remotes
 
 #: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
 MAX_READ: Final = 256 * 1024 * 1024
@@ -25,7 +30,7 @@ MAX_READ: Final = 256 * 1024 * 1024
 #: What users call backends -> the backend's file.
 BACKEND_NAMES: Final = {"git": "gitfs"}
 
-_SALTENV: Final = re.compile(r"[^/\0]+")
+_SALTENV: Final = re.compile(r"(?!\.{1,2}(?:/|\Z))[^/\0]+(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)*")
 
 
 class FileServerError(StateError):
@@ -66,8 +71,9 @@ class Listing:
 class Backend(Protocol):
     """What a module of ``backends/`` has to make: ``backend(opts) -> Backend``.
 
-    Paths arrive clean: relative, normalized, never leading upwards. A backend may also have
-    ``list_folder(folder, saltenv)``, the paths of the files directly in a folder, if that takes it less than a listing.
+    One whose ``backend`` has a parameter ``remotes`` gets the command's git remotes by it. Paths arrive clean:
+    relative, normalized, never leading upwards. A backend may also have ``list_folder(folder, saltenv)``, the paths of
+    the files directly in a folder, if that takes it less than a listing.
     """
 
     def envs(self) -> list[str]: ...
@@ -85,17 +91,19 @@ class SlsFile(NamedTuple):
 class FileServer:
     """The files of ``opts['file_roots']`` and the other backends. For pillar, give ``pillar_roots`` as ``file_roots``.
 
-    ``find`` looks at the disk each time. Listings are made once: make a new FileServer for a new run.
+    ``find`` looks at the disk each time; of a git remote a run sees one revision. Listings are made once: make a new
+    FileServer for a new run.
     """
 
-    def __init__(self, opts: Mapping[str, Any]) -> None:
-        """Raises ConfigError for a backend that does not exist."""
-        places = plugins.folders("fileserver", opts)
+    def __init__(
+        self, opts: Mapping[str, Any], remotes: Remotes | None = None, backends: Sequence[Backend] | None = None
+    ) -> None:
+        """``backends`` takes the place of what ``fileserver_backend`` names.
+
+        Raises ConfigError for a backend that does not exist, or whose options cannot hold.
+        """
         self._configured = [str(saltenv) for saltenv in opts.get("file_roots") or {}]
-        self._backends: list[Backend] = []
-        for name in opts.get("fileserver_backend") or ["roots"]:
-            module = plugins.load("fileserver", BACKEND_NAMES.get(name, name), places)
-            self._backends.append(module.backend(opts))
+        self._backends = list(_backends(opts, remotes) if backends is None else backends)
         self._listings: dict[str, Listing] = {}
         self._lock = threading.Lock()
 
@@ -175,8 +183,20 @@ class FileServer:
             return Listing()
         with self._lock:
             if saltenv not in self._listings:
-                self._listings[saltenv] = _merged([backend.listing(saltenv) for backend in self._backends])
+                self._listings[saltenv] = merged([backend.listing(saltenv) for backend in self._backends])
             return self._listings[saltenv]
+
+
+def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]:
+    places = plugins.folders("fileserver", opts)
+    found = {}
+    for name in opts.get("fileserver_backend") or ["roots"]:
+        own = BACKEND_NAMES.get(str(name), str(name))
+        if own in found:
+            continue
+        make = plugins.load("fileserver", own, places).backend
+        found[own] = make(opts, remotes=remotes) if "remotes" in inspect.signature(make).parameters else make(opts)
+    return list(found.values())
 
 
 def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
@@ -199,16 +219,23 @@ def clean_path(path: str) -> str | None:
 
 
 def is_saltenv(name: str) -> bool:
-    """Whether a text can name a saltenv: it may become a folder's name."""
-    return name not in (".", "..") and _SALTENV.fullmatch(name) is not None
+    """Whether a text can name a saltenv: it may become a folder's name, and a branch's (``feature/x``)."""
+    return _SALTENV.fullmatch(name) is not None
 
 
 def _beginning(paths: Sequence[str], prefix: str) -> list[str]:
     prefix = prefix.strip("/")
-    return [path for path in paths if path.startswith(prefix)]
+    first = bisect.bisect_left(paths, prefix)
+    found = []
+    for path in paths[first:] if first else paths:
+        if not path.startswith(prefix):
+            break
+        found.append(path)
+    return found
 
 
-def _merged(listings: Sequence[Listing]) -> Listing:
+def merged(listings: Sequence[Listing]) -> Listing:
+    """What several roots have together; of links, the first one's counts."""
     if len(listings) == 1:
         return listings[0]
     links: dict[str, str] = {}

@@ -9,15 +9,13 @@ for the saltenv's name. Salt: salt.fileserver.roots.
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pushsalt.errors import ConfigError
 from pushsalt.fileserver import DiskFile, Listing, disk_file
+from pushsalt.fileserver.ignored import Ignored
 
 log = logging.getLogger(__name__)
 
@@ -34,13 +32,7 @@ class Roots:
         self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
         self._follow = bool(opts.get("fileserver_followsymlinks", True))
         self._skip_links = bool(opts.get("fileserver_ignoresymlinks", False))
-        self._globs = _texts(opts.get("file_ignore_glob"))
-        self._patterns = []
-        for pattern in _texts(opts.get("file_ignore_regex")):
-            try:
-                self._patterns.append(re.compile(pattern))
-            except re.error as exc:
-                raise ConfigError(f"file_ignore_regex: {pattern!r} is no regular expression: {exc}") from None
+        self._ignored = Ignored(opts)
 
     def envs(self) -> list[str]:
         return sorted(self._roots)
@@ -93,11 +85,6 @@ class Roots:
             return [str(root) for root in self._roots[saltenv]]
         return [str(root).replace(ANY_ENV, saltenv) for root in self._roots.get(ANY_ENV, ())]
 
-    def _ignored(self, path: str) -> bool:
-        return any(pattern.search(path) for pattern in self._patterns) or any(
-            fnmatch.fnmatch(path, glob) for glob in self._globs
-        )
-
     def _walk(
         self, folder: str, rel: str, above: tuple[tuple[int, int], ...]
     ) -> Iterator[tuple[os.DirEntry[str], str]]:
@@ -117,11 +104,6 @@ class Roots:
             yield entry, path
             if entry.is_dir(follow_symlinks=self._follow):
                 yield from self._walk(entry.path, path, (*above, identity))
-
-
-def _texts(value: Any) -> list[str]:
-    """An option that may be one text or a list of them."""
-    return [value] if isinstance(value, str) else [str(item) for item in value or ()]
 
 
 def _within(root: str, path: str) -> bool:

@@ -1,0 +1,120 @@
+"""Git repositories as file roots, ``gitfs_remotes``: their branches and tags are saltenvs, the first remote wins.
+
+Salt: salt.fileserver.gitfs, salt.utils.gitfs.GitFS.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.fileserver import Listing, merged
+from pushsalt.fileserver.ignored import Ignored
+from pushsalt.git.address import is_sha
+from pushsalt.git.settings import Remote, gitfs_remotes
+from pushsalt.git.tree import CommitTree, GitFile, mounted
+
+if TYPE_CHECKING:
+    from pushsalt.git.remotes import Remotes
+
+
+def backend(opts: Mapping[str, Any], remotes: Remotes | None = None) -> GitFS:
+    return GitFS(opts, remotes)
+
+
+class GitFS:
+    """Each remote's ref is resolved once: a run sees one revision of it."""
+
+    def __init__(self, opts: Mapping[str, Any], remotes: Remotes | None = None) -> None:
+        """Raises ConfigError for options that cannot hold. What is due is fetched now, all of it at once."""
+        self._configured = gitfs_remotes(opts)
+        self._ignored = Ignored(opts)
+        self._trees: dict[tuple[int, str], CommitTree | None] = {}
+        self._envs: list[str] | None = None
+        if self._configured and remotes is None:
+            from pushsalt.git.remotes import default_remotes
+
+            remotes = default_remotes(opts)
+        self._remotes = remotes
+        if self._configured and remotes is not None:
+            remotes.sync(self._configured)
+
+    def envs(self) -> list[str]:
+        if self._envs is None:
+            found: set[str] = set()
+            for remote in self._configured:
+                found |= remote.envs_of(*self._source.refs(remote))
+            self._envs = sorted(found)
+        return self._envs
+
+    def find(self, path: str, saltenv: str) -> GitFile | None:
+        if self._ignored and self._ignored(path):
+            return None
+        for number, remote in enumerate(self._configured):
+            root, mountpoint = remote.place(saltenv)
+            if mountpoint and not path.startswith(f"{mountpoint}/"):
+                continue
+            tree = self._tree(number, saltenv)
+            if tree is not None:
+                inside = path[len(mountpoint) + 1 :] if mountpoint else path
+                found = tree.find(f"{root}/{inside}" if root else inside, path)
+                if found is not None:
+                    return found
+        return None
+
+    def listing(self, saltenv: str) -> Listing:
+        found = []
+        for number, remote in enumerate(self._configured):
+            tree = self._tree(number, saltenv)
+            if tree is not None:
+                root, mountpoint = remote.place(saltenv)
+                found.append(mounted(tree.listing(root), mountpoint))
+        return self._ignored.without(merged(found)) if self._ignored else merged(found)
+
+    def list_folder(self, folder: str, saltenv: str) -> list[str]:
+        found: set[str] = set()
+        for number, remote in enumerate(self._configured):
+            root, mountpoint = remote.place(saltenv)
+            inside = folder
+            if mountpoint:
+                if f"{mountpoint}/".startswith(f"{folder}/"):
+                    if mountpoint != folder and self._tree(number, saltenv) is not None:
+                        found.add(f"{folder}/{mountpoint[len(folder) + 1 :].split('/')[0]}")
+                        continue
+                    inside = ""
+                elif folder.startswith(f"{mountpoint}/"):
+                    inside = folder[len(mountpoint) + 1 :]
+                else:
+                    continue
+            tree = self._tree(number, saltenv)
+            if tree is not None:
+                found.update(f"{folder}/{name}" for name in tree.folder(posixpath.join(root, inside).strip("/")))
+        return sorted(path for path in found if not self._ignored(path))
+
+    def _tree(self, number: int, saltenv: str) -> CommitTree | None:
+        """What a remote has for a saltenv."""
+        key = (number, saltenv)
+        if key not in self._trees:
+            self._trees[key] = self._resolved(self._configured[number], saltenv)
+        return self._trees[key]
+
+    def _resolved(self, remote: Remote, saltenv: str) -> CommitTree | None:
+        if not remote.is_exposed(saltenv):
+            return None
+        # A lock file may have less than there is: what is asked for by name is looked for.
+        pinned = self._source.lock.refs(remote.address.url) is not None and not self._source.lock.strict
+        if not (pinned or is_sha(saltenv) or remote.fallback or saltenv in self.envs()):
+            return None
+        ref = remote.ref(saltenv)
+        if ref is None:
+            return None
+        found = self._source.resolve(remote, ref)
+        if found is None and remote.fallback:
+            found = self._source.resolve(remote, remote.fallback)
+        return None if found is None else CommitTree(self._source, *found)
+
+    @property
+    def _source(self) -> Remotes:
+        assert self._remotes is not None
+        return self._remotes

@@ -1,0 +1,122 @@
+"""Which URLs and ref names are taken, and what of a URL is a credential.
+
+Everything that git itself would read as an option, as another program to start (``ext::``), or as something to expand
+is refused here, before any argument list is made.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pushsalt.errors import ConfigError
+from pushsalt.model import Secret
+
+#: What GIT_ALLOW_PROTOCOL says too.
+SCHEMES: Final = ("file", "git", "http", "https", "ssh")
+_ALLOWED: Final = f"take one of {', '.join(f'{scheme}://' for scheme in SCHEMES)}, user@host:path or /a/path"
+
+_SCP = re.compile(
+    r"(?:(?P<user>[A-Za-z0-9_.][\w.+-]*)@)?(?P<host>[A-Za-z0-9_][\w.-]*|\[[0-9a-fA-F:]+\]):(?P<path>[^:].*)"
+)
+_HOST = re.compile(r"[A-Za-z0-9_][\w.-]*|[0-9a-fA-F:]+")
+_BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(/|$)|(^|/)[.-]|[/.]$|^@$|^$|^/")
+_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a remote is. ``url`` is what git is given: no credentials are left in it. ``shown`` is for people."""
+
+    url: str
+    scheme: str
+    host: str = ""
+    port: int | None = None
+    user: str = ""
+    password: Secret = field(default=Secret(""), repr=False)
+
+    @property
+    def shown(self) -> str:
+        return self.url
+
+    @property
+    def origin(self) -> str:
+        """``https://host:port``: what credentials belong to."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
+
+    @property
+    def name(self) -> str:
+        """The repository's name: the last part of its path, without ``.git``."""
+        return re.split(r"[/:]", self.url.rstrip("/"))[-1].removesuffix(".git") or self.url
+
+
+def parse_address(url: object, option: str) -> Address:
+    """The address that a URL means. Raises ConfigError, with ``option`` named, for one that git must not be given."""
+    if not isinstance(url, str) or not url:
+        raise ConfigError(f"{option}: a remote is the URL of a repository, not {url!r}", hint=_ALLOWED)
+    shown = without_credentials(url)
+    if url.startswith("-") or "::" in url.split("[", 1)[0] or "$" in url or re.search(r"[\x00-\x20\x7f\\]", url):
+        raise ConfigError(f"{option}: {shown!r} is no URL that git may be given", hint=_ALLOWED)
+    if url.startswith("/"):
+        return Address(Path(url).as_uri(), "file")
+    if "://" not in url:
+        found = _SCP.fullmatch(url)
+        if found is None or _dashed(found["path"]):
+            raise ConfigError(f"{option}: {shown!r} is no URL of a repository", hint=_ALLOWED)
+        return Address(url, "ssh", found["host"].strip("[]"), None, found["user"] or "")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ConfigError(f"{option}: {shown!r} is no URL", hint=_ALLOWED) from None
+    scheme = parts.scheme.lower()
+    if scheme not in SCHEMES:
+        raise ConfigError(f"{option}: {shown}: the protocol {scheme!r} is not taken", hint=_ALLOWED)
+    if scheme == "file":
+        if host not in ("", "localhost") or not parts.path.startswith("/"):
+            raise ConfigError(f"{option}: {shown}: a file:// URL has three slashes and an absolute path", hint=_ALLOWED)
+        return Address(f"file://{parts.path}", "file")
+    if not _HOST.fullmatch(host) or parts.path in ("", "/") or _dashed(parts.path):
+        raise ConfigError(f"{option}: {shown} names no host and path", hint=_ALLOWED)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if user.startswith("-") or re.search(r"[\x00-\x1f\x7f]", user + password):
+        raise ConfigError(f"{option}: {shown}: that user cannot be one", hint=_ALLOWED)
+    named = f"[{host}]" if ":" in host else host
+    place = f"{named}:{port}" if port else named
+    if scheme == "ssh":
+        if password:
+            raise ConfigError(
+                f"{option}: {shown}: a password is of no use with ssh", hint="use a key: `privkey`, or ssh-agent"
+            )
+        place = f"{parts.username}@{place}" if parts.username else place
+    return Address(
+        urlunsplit((scheme, place, parts.path, parts.query, "")), scheme, host, port, user, Secret(password)
+    )
+
+
+def with_credentials(address: Address, user: str, password: str) -> Address:
+    """What the options ``user`` and ``password`` say wins over what the URL has."""
+    return replace(address, user=user or address.user, password=Secret(password or address.password))
+
+
+def without_credentials(text: str) -> str:
+    """A text with no user and password in what may be a URL within it."""
+    return re.sub(r"(?i)\b((?:https?|ftps?|git|socks[45]h?)://)[^/@\s]*@", r"\1", text)
+
+
+def is_ref(name: object) -> bool:
+    """Whether a text can be a branch or tag, as ``git check-ref-format`` has it."""
+    return isinstance(name, str) and len(name) < 1024 and _BAD_REF.search(name) is None
+
+
+def is_sha(name: str) -> bool:
+    """Whether a text can be a commit's hash, or the beginning of one."""
+    return _SHA.fullmatch(name) is not None
+
+
+def _dashed(path: str) -> bool:
+    return path.lstrip("/").startswith("-")

@@ -1,0 +1,128 @@
+"""``pushsalt.lock``: the exact revision of every ref of a git remote that is used.
+
+While there is one, what it names stays where it is, whatever the remotes have by now: ``pushsalt formula update`` moves
+it. A ref that is used and not named yet is added; with ``--locked`` that is an error, and nothing is written ever.
+
+::
+
+    version: 1
+    remotes:
+      https://example.org/nginx-formula.git:
+        refs/heads/master: 0a1b2c…
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from pushsalt.cache.store import write_atomic
+from pushsalt.errors import ConfigError, Position
+from pushsalt.yamlio import YamlError, load_yaml
+
+NAME: Final = "pushsalt.lock"
+VERSION: Final = 1
+_HEAD: Final = """\
+# The revision of every git remote in use; belongs beside pushsalt.yaml, under version control.
+# `pushsalt formula update` moves it. With --locked nothing else is used.
+"""
+_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+Pins = dict[str, dict[str, str]]
+
+
+class LockFile:
+    """``url`` is a remote's without credentials, ``ref`` ``refs/heads/…`` or ``refs/tags/…``."""
+
+    def __init__(self, path: Path | None, strict: bool = False) -> None:
+        """``path``: where it is, or would be. Raises ConfigError: it is damaged, or ``strict`` and not there."""
+        self.path = path
+        self.strict = strict
+        self._lock = threading.Lock()
+        found = _read(path) if path is not None else None
+        if strict and found is None:
+            where = f"there is no {path}" if path else f"there is no project, and so no {NAME}"
+            raise ConfigError(f"--locked: {where}", hint="`pushsalt formula update` writes it")
+        #: whether there is one: it holds then
+        self.exists = found is not None
+        self.pins: Pins = found or {}
+
+    def revision(self, url: str, ref: str) -> str | None:
+        return self.pins.get(url, {}).get(ref)
+
+    def refs(self, url: str) -> Mapping[str, str] | None:
+        """ref -> commit of one remote, None when the lock says nothing of it."""
+        return self.pins.get(url) if self.exists else None
+
+    def add(self, url: str, ref: str, commit: str) -> None:
+        """A ref that is used for the first time. Raises ConfigError when nothing may be added."""
+        if not self.exists or self.revision(url, ref) == commit:
+            return
+        if self.strict:
+            raise ConfigError(
+                f"--locked: {self.path} does not have {ref} of {url}",
+                hint="run `pushsalt formula update`, and commit the lock file",
+            )
+        self.change({url: {ref: commit}})
+
+    def change(self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str] | None = None) -> None:
+        """Merge these pins into the file; with ``remotes``, only these stay in it. Raises ConfigError."""
+        if self.path is None:
+            raise ConfigError(f"there is no project folder for a {NAME}", hint="`pushsalt init` makes one")
+        with self._lock:
+            try:
+                folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(folder, fcntl.LOCK_EX)  # another command may be adding too
+                    now = _read(self.path) or {}
+                    for url, refs in pins.items():
+                        now.setdefault(url, {}).update(refs)
+                    if remotes is not None:
+                        kept = set(remotes)
+                        now = {url: refs for url, refs in now.items() if url in kept}
+                    write_atomic(self.path, _text(now).encode(), 0o644)
+                finally:
+                    os.close(folder)
+            except OSError as exc:
+                raise ConfigError(
+                    f"{self.path} cannot be written: {exc.strerror}", hint="check its permissions"
+                ) from None
+            self.pins, self.exists = now, True
+
+
+def _read(path: Path) -> Pins | None:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"{path} cannot be read: {exc}", hint="restore it from version control") from None
+    try:
+        data = load_yaml(text, str(path))
+    except YamlError as exc:
+        where = Position(str(path), exc.line)
+        raise ConfigError(f"no lock file: {exc.problem}", hint="restore it from version control", where=where) from None
+    if not isinstance(data, dict) or data.get("version") != VERSION or not isinstance(data.get("remotes"), dict | None):
+        raise ConfigError(f"{path} is no lock file of this version", hint="`pushsalt formula update` writes it anew")
+    found: Pins = {}
+    for url, refs in (data.get("remotes") or {}).items():
+        for ref, commit in (refs if isinstance(refs, dict) else {"": None}).items():
+            if not isinstance(commit, str) or not _HASH.fullmatch(commit):
+                raise ConfigError(f"{path}: {url}: {ref} has no commit's hash", hint="restore it from version control")
+            found.setdefault(str(url), {})[str(ref)] = commit
+    return found
+
+
+def _text(pins: Mapping[str, Mapping[str, str]]) -> str:
+    import json
+
+    lines = [_HEAD + f"version: {VERSION}", "remotes:" if pins else "remotes: {}"]
+    for url, refs in sorted(pins.items()):
+        lines.append(f"  {json.dumps(url)}:")
+        lines += [f"    {json.dumps(ref)}: {json.dumps(commit)}" for ref, commit in sorted(refs.items())]
+    return "\n".join(lines) + "\n"

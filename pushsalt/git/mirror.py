@@ -1,0 +1,500 @@
+"""One remote's copy in the cache: a bare repository that only grows, and a note of its refs.
+
+::
+
+    <cache>/git/<key>/lock          held (flock) by whoever fetches, its git included: it dies with the last of them
+    <cache>/git/<key>/<n>.git       the repository; a new <n> when a damaged one was rebuilt beside it
+    <cache>/git/notes/              refs, time of the fetch and <n>, by key (pushsalt.cache.store)
+
+Readers take no lock. They work from the note, whose commits never leave the repository: nothing is ever pruned from it,
+a force-push only moves what the refs say. A rebuilt repository is swapped in when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.cache.store import Bank, private_dir
+from pushsalt.git import DamagedError, GitError, UnreachableError
+from pushsalt.git.access import access
+from pushsalt.git.address import is_sha, without_credentials
+from pushsalt.git.objects import Objects
+from pushsalt.git.process import Done, Running, StoppedError, environment, git_argv, run
+
+if TYPE_CHECKING:
+    from pushsalt.git.settings import Remote
+
+log = logging.getLogger(__name__)
+
+BRANCHES: Final = "refs/remotes/origin/"
+TAGS: Final = "refs/tags/"
+#: Packs beyond which a repository is repacked, nothing left out.
+_MANY_PACKS: Final = 40
+#: Seconds for work that asks no network.
+_LOCAL: Final = 600.0
+
+_FETCH: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+_NO_SHALLOW = re.compile(r"does not support shallow|dumb http transport", re.IGNORECASE)
+_LOGIN_WORDS = (
+    "Authentication failed", "could not read Username", "could not read Password", "Permission denied", "error: 401",
+    "error: 403", "HTTP Basic: Access denied",
+)  # fmt: skip
+_HINTS: Final = (
+    (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
+    (("Host key verification failed",), "connect once with ssh and check the key, so that it stands in known_hosts"),
+    (("dubious ownership",), "the repository belongs to another user: clone it from one of your own, or over ssh"),
+    (("certificate", "SSL"), "check the server's certificate, or set `ssl_verify: False` for this remote"),
+    (
+        ("not found", "does not appear to be a git repository", "does not exist"),
+        "check the URL, and what this login may see",
+    ),
+    (("Could not resolve",), "check the host's name, and that the network is up"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Note:
+    """What is known of a copy. ``refs``: full local name -> (commit, tree). ``fetched``: seconds since the epoch."""
+
+    number: int
+    fetched: float
+    refs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def names(self, prefix: str) -> list[str]:
+        return [name[len(prefix) :] for name in self.refs if name.startswith(prefix)]
+
+
+@dataclass(frozen=True)
+class Update:
+    """What a fetch brought: ref -> (commit before or None, commit now or None)."""
+
+    moved: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    first: bool = False
+    rebuilt: bool = False
+
+
+class Mirror:
+    """One copy. ``remote`` says how to fetch; any of those that share it will do."""
+
+    def __init__(
+        self,
+        cache: Path,
+        remote: Remote,
+        *,
+        running: Running | None = None,
+        silence: float = 60.0,
+        accept_new_host_keys: bool = False,
+    ) -> None:
+        self.remote = remote
+        self.key = hashlib.sha256("\0".join(map(str, remote.key)).encode()).hexdigest()[:32]
+        self.folder = cache / "git" / self.key
+        self._private = cache / "git"
+        self._notes = Bank(self._private, "notes")
+        self._running = running or Running()
+        self._silence = silence
+        self._accept = accept_new_host_keys
+        self._objects: Objects | None = None
+        self._trees: dict[str, str | None] = {}
+        self._note: Note | None = None
+
+    # --- reading
+
+    @property
+    def note(self) -> Note | None:
+        """What the copy holds, as of when it was first asked for or last fetched here; None when there is no copy."""
+        if self._note is None:
+            self._note = self._read_note()
+        return self._note
+
+    def _read_note(self) -> Note | None:
+        found = self._notes.get(self.key)
+        try:
+            if found is not None:
+                refs = {str(name): (str(pair[0]), str(pair[1])) for name, pair in found["refs"].items()}
+                note = Note(int(found["number"]), float(found["fetched"]), refs)
+                if self._path(note.number).is_dir():
+                    return note
+        except (KeyError, TypeError, ValueError, IndexError):
+            log.warning("git: the note on %s is damaged; it will be written anew", self.remote.shown)
+        return None
+
+    @property
+    def objects(self) -> Objects:
+        """The copy's objects. Raises GitError when there is no copy."""
+        if self._objects is None:
+            note = self.note
+            if note is None:
+                raise GitError(f"there is no copy of {self.remote.shown} in the cache")
+            self._objects = Objects(self._path(note.number))
+        return self._objects
+
+    def is_due(self, interval: float) -> bool:
+        """Whether the copy is older than ``interval`` seconds, or is from the future."""
+        note = self.note
+        return note is None or not 0 <= time.time() - note.fetched < interval
+
+    def commit(self, ref: str, ref_types: tuple[str, ...]) -> tuple[str, str, str] | None:
+        """(name for the lock file, commit, tree) of a branch, tag or hash, tried in this order; None for none."""
+        note = self.note
+        if note is None:
+            return None
+        for kind in ref_types:
+            if kind == "sha":
+                sha = self._sha(ref) if is_sha(ref) else None
+                if sha:
+                    return ref, sha[0], sha[1]
+            else:
+                local, public = (BRANCHES, "refs/heads/") if kind == "branch" else (TAGS, TAGS)
+                if local + ref in note.refs:
+                    return public + ref, *note.refs[local + ref]
+        return None
+
+    def _sha(self, ref: str) -> tuple[str, str] | None:
+        sha = ref.lower()
+        if len(sha) not in (40, 64):
+            done = self._local("rev-parse", "--verify", "--quiet", "--end-of-options", f"{sha}^{{commit}}")
+            sha = done.out.decode("ascii", "replace").strip()
+            if done.code or not sha:
+                return None
+        tree = self.tree_of(sha)
+        return None if tree is None else (sha, tree)
+
+    def tree_of(self, commit: str) -> str | None:
+        """The tree of a commit, None when it is not in the copy."""
+        if self._trees.get(commit) is None:
+            self._trees[commit] = self.objects.commit_tree(commit)
+        return self._trees[commit]
+
+    def close(self) -> None:
+        if self._objects is not None:
+            self._objects.close()
+        self._objects = None
+
+    def log(self, old: str, new: str, limit: int = 20) -> list[str]:
+        """Commits of ``new`` that are not in ``old``: "hash subject", the newest first, as far as the copy has them."""
+        done = self._local(
+            "log", f"--max-count={limit}", "--format=%h %s", "--no-show-signature", "--end-of-options", f"{old}..{new}"
+        )
+        return done.out.decode("utf-8", "replace").splitlines() if done.code == 0 else []
+
+    def changed(self, old: str, new: str) -> list[str]:
+        """Paths that differ between two commits, each with git's letter: ``M  nginx/init.sls``."""
+        done = self._local("diff-tree", "-r", "--name-status", "--no-renames", "-z", "--end-of-options", old, new)
+        words = done.out.decode("utf-8", "surrogateescape").split("\0")
+        if done.code:
+            return []
+        return [f"{kind}  {path}" for kind, path in zip(words[::2], words[1::2], strict=False)]
+
+    def _local(self, *words: str) -> Done:
+        note = self.note
+        if note is None:
+            raise GitError(f"there is no copy of {self.remote.shown} in the cache")
+        return run(
+            git_argv(f"--git-dir={self._path(note.number)}", *words), silence=_LOCAL, running=self._running
+        )
+
+    # --- fetching
+
+    def update(
+        self, interval: float = 0.0, progress: Callable[[str], None] | None = None, wanted: str = ""
+    ) -> Update:
+        """Fetch, unless another controller did so within ``interval`` seconds while this one waited for it.
+
+        ``wanted`` is a commit to have in any case: fetched by its hash where no ref leads to it.
+        Raises UnreachableError when the remote cannot be fetched: the copy is as it was. OSError for the cache.
+        """
+        before = self.note
+        with self._locked(progress):
+            self._note = self._read_note()
+            if wanted and self._note is not None and self.tree_of(wanted) is not None:
+                return Update()
+            if not wanted and interval > 0 and not self.is_due(interval):
+                return _difference(before, self._note)
+            rebuilt = False
+            note = self._note
+            if note is not None:
+                path = self._path(note.number)
+                _remove_leftovers(path)
+                try:
+                    self._fetch(path, progress, wanted)
+                except StoppedError:
+                    raise
+                except UnreachableError:
+                    if self._is_sound(path, note):
+                        raise
+                    log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
+                    note, rebuilt = None, True
+            if note is None:
+                self._make_anew(progress, wanted)
+            else:
+                self._finish(note.number)
+            return Update(_difference(before, self._note).moved, first=before is None, rebuilt=rebuilt)
+
+    def rebuild(self, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
+        """Make the copy anew, because an object of it is damaged. Raises UnreachableError, OSError."""
+        with self._locked(progress):
+            found = self._read_note()
+            if found is not None and self._note is not None and found.number != self._note.number:
+                self._forget(found)  # another controller was faster
+                return
+            self._note = found
+            log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
+            self._make_anew(progress, wanted)
+
+    def _make_anew(self, progress: Callable[[str], None] | None, wanted: str) -> None:
+        """A new repository beside the old one, then in its place."""
+        numbers = [int(path.stem) for path in self.folder.glob("*.git") if path.stem.isdigit()]
+        number = max(numbers, default=0) + 1
+        aside = self.folder / f"new-{os.getpid()}.git"
+        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            argv = git_argv("init", "--quiet", "--bare", "--template=", "--", str(aside))
+            self._checked(run(argv, silence=_LOCAL, running=self._running), UnreachableError)
+            self._fetch(aside, progress, wanted)
+            aside.rename(self._path(number))
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        self._finish(number)
+        for path in self.folder.glob("*.git"):
+            if path != self._path(number):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _fetch(self, path: Path, progress: Callable[[str], None] | None, wanted: str) -> None:
+        remote = self.remote
+        refspecs = list(remote.refspecs)
+        if wanted:
+            refspecs.append(f"+{wanted}:refs/pushsalt/{wanted}")
+        try:
+            try:
+                self._fetch_once(path, refspecs, remote.depth, progress)
+            except UnreachableError as exc:
+                if not remote.depth or not _NO_SHALLOW.search(str(exc)):
+                    raise
+                log.info("git: %s cannot be fetched in part: all of it is", remote.shown)
+                self._fetch_once(path, refspecs, 0, progress)
+        except StoppedError:
+            raise
+        except UnreachableError:
+            if not wanted:
+                raise
+            # A server that gives no hash that is no ref: with the whole history it may be among it.
+            self._fetch_once(path, list(remote.refspecs), 0, progress, whole=True)
+
+    def _fetch_once(
+        self,
+        path: Path,
+        refspecs: list[str],
+        depth: int,
+        progress: Callable[[str], None] | None,
+        whole: bool = False,
+    ) -> None:
+        from pushsalt.git.progress import Listener
+
+        remote = self.remote
+        words = ["--progress", "--prune", *_FETCH]
+        shallow = (path / "shallow").exists()
+        if depth:
+            words.append(f"--depth={depth}")
+        elif shallow and (whole or not remote.depth):
+            words.append("--unshallow")
+        listener = Listener(progress)
+        with access(remote.address, remote.login, self._private, self._accept) as way:
+            config = dict(way.config)
+            if remote.filter:
+                # What was left out is fetched as a whole when it is needed; see `complete`.
+                config |= {"extensions.partialClone": "origin", "remote.origin.url": remote.address.url}
+                words.append(f"--filter={remote.filter}")
+            source = "origin" if remote.filter else remote.address.url
+            if remote.filter:
+                _make_promisor(path)
+            argv = git_argv(f"--git-dir={path}", "fetch", *words, "--", source, *refspecs, config=config)
+            done = run(
+                argv,
+                env=way.env,
+                silence=self._silence,
+                pass_fds=(*way.pass_fds, *self._lock_fds),
+                running=self._running,
+                on_line=listener.line,
+            )
+        self._checked(done, UnreachableError)
+
+    def _checked(self, done: Done, error: type[GitError]) -> None:
+        if done.code == 0:
+            return
+        words = [line for line in done.words.splitlines() if not line.startswith(("From ", " ", "remote: Enum"))]
+        said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
+        if self.remote.address.password:
+            said = said.replace(self.remote.address.password, "**********")
+        hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")
+        raise error(said, hint=hint or "try  git ls-remote  with the same URL")
+
+    def _finish(self, number: int) -> None:
+        """Note what the repository has now."""
+        path = self._path(number)
+        refs = read_refs(path)
+        note = Note(number, time.time(), refs)
+        self._forget(note)
+        self._notes.put(
+            self.key,
+            {
+                "number": number,
+                "fetched": note.fetched,
+                "refs": {name: list(pair) for name, pair in refs.items()},
+                "url": self.remote.address.url,
+            },
+        )
+        if len(list((path / "objects" / "pack").glob("*.pack"))) > _MANY_PACKS and not self.remote.filter:
+            argv = git_argv(f"--git-dir={path}", "repack", "-a", "-d", "-k", "-q")
+            run(argv, silence=_LOCAL, running=self._running)
+
+    def _forget(self, note: Note) -> None:
+        """Take a new note, and what hung on the old one away with it."""
+        if self._note is None or self._note.number != note.number:
+            self.close()
+        self._trees = {commit: tree for commit, tree in self._trees.items() if tree is not None}
+        self._note = note
+
+    def _is_sound(self, path: Path, note: Note) -> bool:
+        """Whether all that the note names is there as a whole."""
+        done = run(
+            git_argv(f"--git-dir={path}", "rev-list", "--objects", "--quiet", "--stdin", *self._missing_ok()),
+            stdin="".join(f"{commit}\n" for commit, _ in note.refs.values()).encode(),
+            silence=_LOCAL,
+            running=self._running,
+        )
+        return done.code == 0
+
+    def _missing_ok(self) -> list[str]:
+        return ["--exclude-promisor-objects"] if self.remote.filter else []
+
+    def complete(self, tree: str) -> None:
+        """Of a partial copy: fetch what of a tree is missing, in one go."""
+        if not self.remote.filter:
+            return
+        done = self._local("rev-list", "--objects", "--missing=print", "--no-object-names", "--end-of-options", tree)
+        missing = [line[1:] for line in done.out.decode("ascii", "replace").splitlines() if line.startswith("?")]
+        if not missing:
+            return
+        note = self.note
+        assert note is not None
+        remote = self.remote
+        with self._locked(None), access(remote.address, remote.login, self._private, self._accept) as way:
+            config = {
+                **way.config,
+                "extensions.partialClone": "origin",
+                "remote.origin.url": remote.address.url,
+                "fetch.negotiationAlgorithm": "noop",
+            }
+            argv = git_argv(
+                f"--git-dir={self._path(note.number)}", "fetch", *_FETCH, "--filter=blob:none", "--stdin", "origin",
+                config=config,
+            )  # fmt: skip
+            done = run(
+                argv,
+                env=way.env,
+                stdin="".join(f"{oid}\n" for oid in missing).encode(),
+                silence=self._silence,
+                pass_fds=(*way.pass_fds, *self._lock_fds),
+                running=self._running,
+            )
+        self._checked(done, UnreachableError)
+        self.close()
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number}.git"
+
+    _lock_fds: tuple[int, ...] = ()
+
+    @contextlib.contextmanager
+    def _locked(self, progress: Callable[[str], None] | None) -> Iterator[None]:
+        """Only one fetches at a time. Waits for another controller as long as that is at work."""
+        private_dir(self._private)
+        private_dir(self.folder)
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            said = False
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if self._running.stopped:
+                        raise StoppedError("stopped") from None
+                    if not said and progress:
+                        progress("another pushsalt is fetching it")
+                    said = True
+                    time.sleep(0.05)
+            self._lock_fds = (descriptor,)
+            yield
+        finally:
+            self._lock_fds = ()
+            os.close(descriptor)
+
+
+def read_refs(path: Path) -> dict[str, tuple[str, str]]:
+    """Full name -> (commit, tree) of all branches and tags of a copy; tags of something else are left out."""
+    import git
+
+    try:
+        repository = git.Repo(path, expand_vars=False)
+    except (git.InvalidGitRepositoryError, git.NoSuchPathError):
+        raise DamagedError(f"{path} is no repository any more") from None
+    try:
+        repository.git.update_environment(**environment())
+        text: Any = repository.git.for_each_ref(
+            "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(tree)%00%(*objecttype)%00%(*objectname)%00%(*tree)",
+            BRANCHES,
+            TAGS,
+            stdout_as_string=False,
+        )
+    except git.GitCommandError as exc:
+        raise DamagedError(f"{path}: its refs cannot be read: {str(exc.stderr).strip()}") from None
+    finally:
+        repository.close()
+    found = {}
+    for line in text.decode("utf-8", "surrogateescape").splitlines():
+        name, kind, commit, tree, inner_kind, inner, inner_tree = line.split("\0")
+        if kind == "tag":
+            kind, commit, tree = inner_kind, inner, inner_tree
+        if kind == "commit" and not name.endswith("/HEAD"):
+            found[name] = (commit, tree)
+    return found
+
+
+def _difference(before: Note | None, now: Note | None) -> Update:
+    old = before.refs if before else {}
+    new = now.refs if now else {}
+    moved = {}
+    for name in sorted({*old, *new}):
+        pair = (old[name][0] if name in old else None, new[name][0] if name in new else None)
+        if pair[0] != pair[1]:
+            moved[name] = pair
+    return Update(moved, first=before is None)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """What a git that was killed left behind; nobody else is at work here while the lock is held."""
+    places = [path.glob("*.lock"), (path / "refs").rglob("*.lock"), (path / "objects" / "pack").glob("tmp_*")]
+    for place in places:
+        for leftover in place:
+            leftover.unlink(missing_ok=True)
+
+
+def _make_promisor(path: Path) -> None:
+    """The two lines that make git take a copy for partial; no URL and no credentials are among them."""
+    config = path / "config"
+    text = config.read_text()
+    if "partialclone" not in text.lower():
+        text = text.replace("repositoryformatversion = 0", "repositoryformatversion = 1")
+        config.write_text(f'{text}[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n')

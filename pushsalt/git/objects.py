@@ -1,0 +1,291 @@
+"""Objects of a bare repository, read by hash through one long-lived ``git cat-file --batch``.
+
+Each object is checked against its hash. Trees and small blobs are kept in memory; any thread may read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from pushsalt.git import DamagedError, GitError
+from pushsalt.git.process import environment, git_argv
+
+#: Bytes of a blob that are held in memory; larger ones are streamed.
+LARGE: Final = 8 * 1024 * 1024
+_KEPT_BLOBS: Final = 32 * 1024 * 1024
+#: Bytes of a tree object, of all that is decoded.
+_MAX_TREE: Final = 64 * 1024 * 1024
+_PIECE: Final = 1024 * 1024
+
+TREE: Final = 0o040000
+LINK: Final = 0o120000
+SUBMODULE: Final = 0o160000
+
+
+class Entry(NamedTuple):
+    """One name of a tree. ``mode`` as git has it: TREE, LINK, SUBMODULE, 0o100644 or 0o100755."""
+
+    mode: int
+    oid: str
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is known of a blob without its content."""
+
+    size: int
+    sha256: str
+
+
+class Objects:
+    """The objects of one repository. Raises DamagedError for what is missing or is not what its hash says."""
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir
+        self._lock = threading.RLock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._trees: dict[str, Mapping[str, Entry]] = {}
+        self._blobs: OrderedDict[str, bytes] = OrderedDict()
+        self._kept = 0
+        self._measures: dict[str, Measure] = {}
+        self._end: weakref.finalize[..., Objects] | None = None
+
+    def tree(self, oid: str) -> Mapping[str, Entry]:
+        """The entries of a tree by name. Names that no file system has (``..``, with a slash) are left out."""
+        found = self._trees.get(oid)
+        if found is None:
+            kind, data = self._read(oid, _MAX_TREE)
+            if kind != "tree" or data is None:
+                raise DamagedError(f"{self.git_dir}: object {oid} is no tree")
+            found = self._trees[oid] = _entries(data, len(oid) // 2)
+        return found
+
+    def blob(self, oid: str, limit: int) -> bytes | None:
+        """The content of a blob; None when it has more than ``limit`` bytes."""
+        with self._lock:
+            if oid in self._blobs:
+                self._blobs.move_to_end(oid)
+                return self._blobs[oid]
+            known = self._measures.get(oid)
+            if known is not None and known.size > limit:
+                return None
+            kind, data = self._read(oid, limit)
+            if kind != "blob":
+                raise DamagedError(f"{self.git_dir}: object {oid} is no file")
+            if data is not None:
+                self._measures.setdefault(oid, Measure(len(data), hashlib.sha256(data).hexdigest()))
+                if len(data) <= LARGE:
+                    self._keep(oid, data)
+            return data
+
+    def measure(self, oid: str) -> Measure:
+        """Size and SHA-256 of a blob."""
+        with self._lock:
+            if oid not in self._measures:
+                self.blob(oid, LARGE)
+            return self._measures[oid]
+
+    def stream(self, oid: str) -> BinaryIO:
+        """A blob for reading, whatever its size."""
+        if self.measure(oid).size <= LARGE:
+            data = self.blob(oid, LARGE)
+            assert data is not None
+            return io.BytesIO(data)
+        return io.BufferedReader(_Stream(self.git_dir, oid), _PIECE)
+
+    def commit_tree(self, oid: str) -> str | None:
+        """The tree of a commit; None when there is no such commit here. Tags are followed."""
+        for _ in range(8):
+            try:
+                kind, data = self._read(oid, _MAX_TREE)
+            except DamagedError:
+                return None
+            if data is None:
+                return None
+            header = data.split(b"\n", 1)[0].split(b" ", 1)
+            if kind == "tree":
+                return oid
+            if kind not in ("commit", "tag") or header[0] not in (b"tree", b"object") or len(header) != 2:
+                return None
+            oid = header[1].decode("ascii", "replace")
+        return None
+
+    def walk(self, tree: str) -> Iterator[tuple[str, Entry]]:
+        """Every path below a tree with its entry, folders before what they hold, names sorted."""
+        waiting = [("", tree)]
+        while waiting:
+            above, oid = waiting.pop()
+            for name, entry in sorted(self.tree(oid).items(), reverse=True):
+                path = f"{above}{name}"
+                if entry.mode == TREE:
+                    waiting.append((f"{path}/", entry.oid))
+                yield path, entry
+
+    def close(self) -> None:
+        with self._lock:
+            if self._end is not None:
+                self._end()
+            self._process = self._end = None
+
+    # the process
+
+    def _read(self, oid: str, limit: int) -> tuple[str, bytes | None]:
+        """Kind and content; of more than ``limit`` bytes only the measure is kept."""
+        with self._lock:
+            try:
+                return self._ask(oid, limit)
+            except (OSError, ValueError) as exc:
+                self.close()
+                raise DamagedError(f"{self.git_dir}: object {oid} cannot be read: {exc}") from None
+            except DamagedError:
+                raise
+            except BaseException:  # the answer was not read to its end
+                self.close()
+                raise
+
+    def _ask(self, oid: str, limit: int) -> tuple[str, bytes | None]:
+        process = self._process
+        if process is None or process.poll() is not None:
+            process = self._start()
+        assert process.stdin and process.stdout
+        process.stdin.write(f"{oid}\n".encode())
+        process.stdin.flush()
+        header = process.stdout.readline(4096).split()
+        if len(header) != 3:
+            if len(header) != 2 or header[1] != b"missing":
+                self.close()
+            raise DamagedError(f"{self.git_dir}: object {oid} is missing")
+        kind, size = header[1].decode(), int(header[2])
+        checks = _Checks(kind, size, len(oid))
+        pieces: list[bytes] | None = [] if size <= limit else None
+        left = size
+        while left:
+            piece = process.stdout.read(min(left, _PIECE))
+            if not piece:
+                raise ValueError("the answer ends early")
+            left -= len(piece)
+            checks.update(piece)
+            if pieces is not None:
+                pieces.append(piece)
+        if process.stdout.read(1) != b"\n":
+            raise ValueError("the answer has no end")
+        if checks.oid != oid:
+            raise DamagedError(f"{self.git_dir}: object {oid} is damaged")
+        if kind == "blob":
+            self._measures[oid] = Measure(size, checks.sha256)
+        return kind, None if pieces is None else b"".join(pieces)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.close()
+        argv = git_argv(f"--git-dir={self.git_dir}", "cat-file", "--batch")
+        process = _popen(argv, stdin=subprocess.PIPE)
+        self._process = process
+        self._end = weakref.finalize(self, _stop, process)
+        return process
+
+    def _keep(self, oid: str, data: bytes) -> None:
+        self._blobs[oid] = data
+        self._kept += len(data)
+        while self._kept > _KEPT_BLOBS and len(self._blobs) > 1:
+            self._kept -= len(self._blobs.popitem(last=False)[1])
+
+
+class _Checks:
+    """The hashes of an object, as its bytes come."""
+
+    def __init__(self, kind: str, size: int, hex_digits: int) -> None:
+        self._own = hashlib.new("sha1" if hex_digits == 40 else "sha256", usedforsecurity=False)
+        self._own.update(f"{kind} {size}\0".encode())
+        self._sha256 = hashlib.sha256() if kind == "blob" else None
+        self.update: Callable[[bytes], None] = self._both if self._sha256 else self._own.update
+
+    def _both(self, piece: bytes) -> None:
+        self._own.update(piece)
+        assert self._sha256
+        self._sha256.update(piece)
+
+    @property
+    def oid(self) -> str:
+        return self._own.hexdigest()
+
+    @property
+    def sha256(self) -> str:
+        assert self._sha256
+        return self._sha256.hexdigest()
+
+
+class _Stream(io.RawIOBase):
+    """A large blob, from a git of its own."""
+
+    def __init__(self, git_dir: Path, oid: str) -> None:
+        super().__init__()
+        self._process = _popen(git_argv(f"--git-dir={git_dir}", "cat-file", "blob", oid), stdin=subprocess.DEVNULL)
+        self._end = weakref.finalize(self, _stop, self._process)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        assert self._process.stdout
+        data = self._process.stdout.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._end()
+        super().close()
+
+
+def _popen(argv: list[str], stdin: int) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv,
+            env=environment(),
+            cwd="/",
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is ours
+        )
+    except FileNotFoundError:
+        raise GitError("there is no git on this machine", hint="install the package git") from None
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            try:
+                stream.close()
+            except OSError:
+                pass
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def _entries(data: bytes, hash_size: int) -> Mapping[str, Entry]:
+    """A tree object: ``mode name NUL hash``, again and again."""
+    found: dict[str, Entry] = {}
+    at, end = 0, len(data)
+    while at < end:
+        space = data.find(b" ", at, at + 8)
+        nul = data.find(b"\0", space + 1)
+        if space < 0 or nul < 0 or nul + hash_size >= end + 1:
+            raise DamagedError("a tree object has no sound end")
+        name = data[space + 1 : nul]
+        mode = int(data[at:space], 8)
+        at = nul + 1 + hash_size
+        if name in (b"", b".", b"..") or b"/" in name:
+            continue
+        found[name.decode("utf-8", "surrogateescape")] = Entry(mode, data[nul + 1 : at].hex())
+    return found

@@ -1,0 +1,219 @@
+"""Runs git: our argument list and environment, a process group of its own, an end to every wait."""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pushsalt.git import GitError, UnreachableError
+
+log = logging.getLogger(__name__)
+
+#: Bytes of a program's answer that are kept.
+MAX_OUTPUT: Final = 256 * 1024 * 1024
+MAX_WORDS: Final = 256 * 1024
+
+#: Configuration that every git of ours has: it runs nothing that lies in a repository and tidies up nothing by itself.
+CONFIG: Final = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.askPass": "",
+    "core.quotePath": "false",
+    "credential.helper": "",
+    "fetch.recurseSubmodules": "false",
+    "fetch.writeCommitGraph": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.ext.allow": "never",
+    "submodule.recurse": "false",
+    "transfer.bundleURI": "false",
+}
+#: What git gets of our environment; the rest of it, GIT_* above all, is not for it.
+_KEPT: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+    "ALL_PROXY", "no_proxy", "NO_PROXY", "LD_LIBRARY_PATH",
+)  # fmt: skip
+_FIXED: Final = {
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+
+
+class TimedOutError(UnreachableError):
+    """It said nothing for too long."""
+
+
+class StoppedError(GitError):
+    """The command is being stopped."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that ended. ``words`` is what it wrote on stderr, without progress."""
+
+    code: int
+    out: bytes
+    words: str
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The whole environment of a git."""
+    return {**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_FIXED, **(more or {})}
+
+
+def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:
+    """``git`` with our configuration before the command's words."""
+    argv = ["git"]
+    for key, value in {**CONFIG, **(config or {})}.items():
+        argv += ["-c", f"{key}={value}"]
+    return [*argv, *words]
+
+
+class Running:
+    """The programs under way, so that all can be ended from another thread."""
+
+    def __init__(self) -> None:
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self.stopped = False
+
+    def start(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self.stopped:
+                raise StoppedError("stopped")
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    env=dict(env),
+                    cwd="/",
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    pass_fds=tuple(pass_fds),
+                    start_new_session=True,
+                )
+            except FileNotFoundError:
+                raise GitError(
+                    "there is no git on this machine", hint="install the package git: remotes are fetched by it"
+                ) from None
+            self._processes.add(process)
+        return process
+
+    def forget(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._processes.discard(process)
+
+    def stop(self) -> None:
+        """End all of them, and whatever they started."""
+        with self._lock:
+            self.stopped = True
+            for process in self._processes:
+                _kill(process)
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    silence: float = 60.0,
+    total: float = 1800.0,
+    stdin: bytes = b"",
+    pass_fds: Sequence[int] = (),
+    running: Running | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Done:
+    """Run to the end. ``on_line`` gets each line of stderr, those that ``\\r`` ends too.
+
+    Raises TimedOutError after ``silence`` seconds without a byte from it, or ``total`` seconds in all.
+    """
+    running = running or Running()
+    process = running.start(argv, environment() if env is None else env, pass_fds)
+    assert process.stdin and process.stdout and process.stderr
+    out, err = bytearray(), bytearray()
+    line = bytearray()
+    try:
+        _give(process, stdin)
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ, out)
+            selector.register(process.stderr, selectors.EVENT_READ, err)
+            end = time.monotonic() + total
+            while selector.get_map():
+                wait = min(silence, end - time.monotonic())
+                ready = selector.select(wait) if wait > 0 else []
+                if not ready:
+                    raise TimedOutError(f"it said nothing for {silence:g} seconds" if wait > 0 else "it takes too long")
+                for key, _ in ready:
+                    data = os.read(key.fd, 65536)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    elif key.data is out:
+                        out += data
+                        if len(out) > MAX_OUTPUT:
+                            raise GitError("its answer is too long")
+                    else:
+                        err += data[: max(0, MAX_WORDS - len(err))]
+                        if on_line:
+                            _lines(line, data, on_line)
+            process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        raise TimedOutError("it did not end") from None
+    finally:
+        if process.poll() is None:
+            _kill(process)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+        process.wait()
+        running.forget(process)
+    if running.stopped:
+        raise StoppedError("stopped")
+    return Done(process.returncode, bytes(out), _words(bytes(err)))
+
+
+def _give(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write stdin without waiting for the program's answers: little data only, or it reads to the end first."""
+    assert process.stdin
+    try:
+        process.stdin.write(data)
+        process.stdin.close()
+    except BrokenPipeError:
+        pass
+
+
+def _lines(line: bytearray, data: bytes, on_line: Callable[[str], None]) -> None:
+    for byte in data.replace(b"\r", b"\n").splitlines(keepends=True):
+        line += byte
+        if line.endswith(b"\n") or len(line) > 1000:
+            on_line(line.decode("utf-8", "replace").strip())
+            line.clear()
+
+
+def _words(err: bytes) -> str:
+    """stderr without progress: of what ``\\r`` overwrites, the last."""
+    lines = [line.rsplit(b"\r", 1)[-1].strip() for line in err.replace(b"\r\n", b"\n").split(b"\n")]
+    return "\n".join(line.decode("utf-8", "replace") for line in lines if line)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()

@@ -1,0 +1,40 @@
+"""What git says while it fetches, as a few words for people: GitPython reads the lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from git import RemoteProgress
+
+#: Seconds between two words of one remote: git says each percent.
+_PAUSE: Final = 0.1
+_WORDS: Final = {
+    RemoteProgress.COUNTING: "counting",
+    RemoteProgress.COMPRESSING: "compressing",
+    RemoteProgress.RECEIVING: "receiving",
+    RemoteProgress.RESOLVING: "resolving",
+    RemoteProgress.FINDING_SOURCES: "counting",
+}
+
+
+class Listener(RemoteProgress):  # type: ignore[misc, unused-ignore]
+    """``line`` takes what git writes; ``say`` gets ``receiving 42 %, 1.2 MiB``."""
+
+    def __init__(self, say: Callable[[str], None] | None) -> None:
+        super().__init__()
+        self._say = say
+        self._last = 0.0
+        self.line: Callable[[str], None] = self.new_message_handler()
+
+    def update(
+        self, op_code: int, cur_count: str | float, max_count: str | float | None = None, message: str | None = ""
+    ) -> None:
+        word = _WORDS.get(op_code & self.OP_MASK)
+        now = time.monotonic()
+        if self._say and word and now - self._last >= _PAUSE:
+            self._last = now
+            share = f" {100 * float(cur_count or 0) / float(max_count):.0f} %" if max_count else ""
+            volume = f", {message.split('|')[0].strip()}" if message else ""
+            self._say(f"{word}{share}{volume}")

@@ -1,0 +1,291 @@
+"""All git remotes of one command: each fetched at most once, when it is due, several at a time, and told of."""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.cache.store import private_dir
+from pushsalt.git import DamagedError, GitError
+from pushsalt.git.address import is_sha
+from pushsalt.git.lockfile import LockFile
+from pushsalt.git.mirror import BRANCHES, TAGS, Mirror, Update
+from pushsalt.git.process import Running, StoppedError
+
+if TYPE_CHECKING:
+    from pushsalt.git.settings import Remote
+
+log = logging.getLogger(__name__)
+
+#: Fetches at a time.
+WIDTH: Final = 8
+
+#: Gets a remote's name and what is done with it; no words when that is over. Any thread may call it.
+Say = Callable[[str, str], None]
+
+
+class Remotes:
+    """The copies in the cache and the lock file, shared by gitfs and git_pillar."""
+
+    def __init__(
+        self,
+        cache: Path,
+        lock: LockFile | None = None,
+        *,
+        say: Say | None = None,
+        silence: float = 60.0,
+        accept_new_host_keys: bool = False,
+    ) -> None:
+        self.lock = lock or LockFile(None)
+        self._cache = cache
+        self._say = say or (lambda name, words: None)
+        self._silence = silence
+        self._accept = accept_new_host_keys
+        self._running = Running()
+        self._mirrors: dict[str, Mirror] = {}
+        self._synced: dict[str, GitError | None] = {}
+        self._guard = threading.RLock()
+        self._turns: dict[str, threading.RLock] = {}
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def sync(self, remotes: Sequence[Remote], *, force: bool = False) -> dict[Remote, Update]:
+        """See to it that each has a copy that is fresh enough; what came, by remote. ``force`` fetches all of them.
+
+        A remote that cannot be fetched is said loudly; the copy that is there is used, and its age told.
+        """
+        by_key = {self.mirror(remote).key: remote for remote in remotes}
+        wanted = [remote for key, remote in by_key.items() if force or key not in self._synced]
+        due = [remote for remote in wanted if force or self._is_due(remote)]
+        found: dict[Remote, Update] = {}
+        if len(due) > 1:
+            with ThreadPoolExecutor(WIDTH, "git") as pool:
+                updates = list(pool.map(lambda remote: self._fetch(remote, force), due))
+        else:
+            updates = [self._fetch(remote, force) for remote in due]
+        for remote, update in zip(due, updates, strict=True):
+            if update is not None:
+                found[remote] = update
+        return found
+
+    def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
+        """(copy, commit, tree) of a branch, tag or hash of a remote, as the lock file has it, else as it is now.
+
+        None when the remote has no such ref. Raises GitError when there is no copy, or the locked commit is nowhere;
+        ConfigError when ``--locked`` forbids it.
+        """
+        mirror = self.mirror(remote)
+        with self._turn(mirror):
+            url = remote.address.url
+            kinds = {"branch": f"refs/heads/{ref}", "tag": f"{TAGS}{ref}"}
+            for kind in remote.ref_types:
+                commit = self.lock.revision(url, kinds[kind]) if kind in kinds and self.lock.exists else None
+                if commit is not None:
+                    return mirror, commit, self._tree(mirror, commit)
+            self._require(mirror)
+            found = mirror.commit(ref, remote.ref_types)
+            if found is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
+                return mirror, ref.lower(), self._tree(mirror, ref.lower())
+            if found is None:
+                return None
+            name, commit, tree = found
+            if name != ref:
+                self.lock.add(url, name, commit)
+            return mirror, commit, tree
+
+    def refs(self, remote: Remote) -> tuple[list[str], list[str]]:
+        """Branches and tags that a remote has, as far as the lock file lets them be seen."""
+        pinned = self.lock.refs(remote.address.url)
+        if pinned is not None:
+            names = list(pinned)
+            return (
+                [name.removeprefix("refs/heads/") for name in names if name.startswith("refs/heads/")],
+                [name.removeprefix(TAGS) for name in names if name.startswith(TAGS)],
+            )
+        mirror = self.mirror(remote)
+        self._require(mirror)
+        note = mirror.note
+        assert note is not None
+        return note.names(BRANCHES), note.names(TAGS)
+
+    def repaired(self, mirror: Mirror, commit: str) -> None:
+        """An object of a copy was found damaged: make it anew. Raises GitError when that cannot be."""
+        with self._turn(mirror):
+            try:
+                mirror.rebuild(self._words(mirror), commit)
+            except OSError as exc:
+                raise GitError(f"{mirror.remote.shown}: the copy in the cache cannot be repaired: {exc}") from None
+            except GitError as exc:
+                raise GitError(
+                    f"{mirror.remote.shown}: the copy in the cache is damaged, and the remote cannot be fetched: "
+                    f"{exc.message}",
+                    hint=exc.hint,
+                ) from None
+            finally:
+                self._say(mirror.remote.shown, "")
+
+    def mirror(self, remote: Remote) -> Mirror:
+        with self._guard:
+            mirror = self._new(remote, self._cache)
+            return self._mirrors.setdefault(mirror.key, mirror)
+
+    def stop(self) -> None:
+        """End what is under way, from any thread."""
+        self._running.stop()
+
+    def close(self) -> None:
+        """End the programs that read. All of it can be used again."""
+        with self._guard:
+            for mirror in self._mirrors.values():
+                mirror.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
+                self._temporary = None
+                self._mirrors.clear()
+
+    # ---
+
+    def _new(self, remote: Remote, cache: Path) -> Mirror:
+        return Mirror(
+            cache, remote, running=self._running, silence=self._silence, accept_new_host_keys=self._accept
+        )
+
+    def _turn(self, mirror: Mirror) -> threading.RLock:
+        with self._guard:
+            return self._turns.setdefault(mirror.key, threading.RLock())
+
+    def _words(self, mirror: Mirror) -> Callable[[str], None]:
+        return lambda words: self._say(mirror.remote.shown, words)
+
+    def _is_due(self, remote: Remote) -> bool:
+        mirror = self.mirror(remote)
+        if mirror.note is not None and self.lock.refs(remote.address.url) is not None:
+            return False  # it stays where it is
+        return mirror.is_due(remote.update_interval)
+
+    def _fetch(self, remote: Remote, force: bool) -> Update | None:
+        mirror = self.mirror(remote)
+        with self._turn(mirror):
+            if not force and mirror.key in self._synced:
+                return None
+            self._say(remote.shown, "fetching")
+            began = time.monotonic()
+            try:
+                update = mirror.update(0 if force else remote.update_interval, self._words(mirror))
+            except StoppedError:
+                raise
+            except OSError as exc:
+                return self._without_cache(remote, exc)
+            except GitError as exc:
+                self._synced[mirror.key] = exc
+                self._complain(remote, mirror, exc)
+                return None
+            finally:
+                self._say(remote.shown, "")
+            self._synced[mirror.key] = None
+            log.info("git: %s fetched in %.1f s", remote.shown, time.monotonic() - began)
+            return update
+
+    def _complain(self, remote: Remote, mirror: Mirror, exc: GitError) -> None:
+        note = mirror.note
+        hint = f" ({exc.hint})" if exc.hint else ""
+        if note is None:
+            log.error("git: %s cannot be fetched, and there is no copy of it: %s%s", remote.shown, exc.message, hint)
+            return
+        ref = remote.ref("base") if remote.role == "gitfs" else remote.branch
+        found = mirror.commit(ref or remote.base, remote.ref_types)
+        revision = f", {ref} at {found[1][:12]}" if found else ""
+        log.warning(
+            "git: %s cannot be fetched: %s%s; the copy of %s ago is used%s",
+            remote.shown, exc.message, hint, _age(time.time() - note.fetched), revision,
+        )  # fmt: skip
+
+    def _without_cache(self, remote: Remote, exc: OSError) -> Update | None:
+        """The cache cannot be written: work with what it has, else with a copy that lives as long as this command."""
+        mirror = self.mirror(remote)
+        log.warning("git: the cache of %s cannot be written: %s", remote.shown, exc.strerror or exc)
+        if mirror.note is not None:
+            self._synced[mirror.key] = None
+            return None
+        with self._guard:
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="pushsalt-git-")
+                private_dir(Path(self._temporary.name))
+            mirror = self._mirrors[mirror.key] = self._new(remote, Path(self._temporary.name))
+        try:
+            update = mirror.update(0, self._words(mirror))
+            self._synced[mirror.key] = None
+            return update
+        except (GitError, OSError) as trouble:
+            error = trouble if isinstance(trouble, GitError) else GitError(str(trouble))
+            self._synced[mirror.key] = error
+            self._complain(remote, mirror, error)
+            return None
+
+    def _require(self, mirror: Mirror) -> None:
+        """Raises GitError, with the reason, when there is no copy to read from."""
+        if mirror.note is not None:
+            return
+        if mirror.key not in self._synced:
+            self._fetch(mirror.remote, False)
+            mirror = self.mirror(mirror.remote)
+        if mirror.note is None:
+            reason = self._synced.get(mirror.key)
+            raise GitError(
+                f"{mirror.remote.shown} was never fetched{f': {reason.message}' if reason else ''}",
+                hint=reason.hint if reason else "",
+            )
+
+    def _tree(self, mirror: Mirror, commit: str) -> str:
+        """The tree of a commit that no ref has to lead to: fetched by its hash when the copy lacks it."""
+        tree = mirror.tree_of(commit) if mirror.note is not None else None
+        if tree is None:
+            try:
+                mirror.update(0, self._words(mirror), wanted=commit)
+            except OSError as exc:
+                raise GitError(f"{mirror.remote.shown}: {exc}") from None
+            except StoppedError:
+                raise
+            except GitError as exc:
+                raise GitError(
+                    f"{mirror.remote.shown}: the commit {commit} is not in the cache and cannot be fetched: "
+                    f"{exc.message}",
+                    hint=exc.hint,
+                ) from None
+            finally:
+                self._say(mirror.remote.shown, "")
+            tree = mirror.tree_of(commit)
+        if tree is None:
+            raise DamagedError(f"{mirror.remote.shown}: there is no commit {commit}")
+        return tree
+
+
+def _age(seconds: float) -> str:
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {word}s"
+    return f"{max(0, seconds):.0f} seconds"
+
+
+def named(remotes: Iterable[Remote], words: Sequence[str]) -> list[Remote]:
+    """The remotes that words name: a name, a URL, or the repository's own name; all when there are no words."""
+    wanted = {word.removesuffix(".git").rstrip("/") for word in words}
+    return [
+        remote
+        for remote in remotes
+        if not wanted
+        or wanted & {remote.name, remote.address.name, remote.address.url.removesuffix(".git").rstrip("/")}
+    ]
+
+
+def default_remotes(opts: Mapping[str, Any]) -> Remotes:
+    """For a file server that nobody gave any: the cache of the options, or else the user's; no lock file."""
+    cache = opts.get("cache_dir")
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Remotes(Path(cache) if cache else Path(home).expanduser() / "pushsalt")

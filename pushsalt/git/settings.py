@@ -1,0 +1,320 @@
+"""The options of one remote, as Salt has them: ``gitfs_*`` and ``git_pillar_*`` globally, the same words per remote.
+
+Salt: salt.utils.gitfs.GitProvider, salt.fileserver.gitfs, salt.pillar.git_pillar.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from pushsalt.errors import ConfigError
+from pushsalt.git.access import Login
+from pushsalt.git.address import Address, is_ref, is_sha, parse_address, with_credentials
+from pushsalt.model import Secret
+from pushsalt.nearest import nearest
+
+Role = Literal["gitfs", "git_pillar"]
+
+ANY_ENV: Final = "__env__"
+REF_TYPES: Final = ("branch", "tag", "sha")
+REFSPECS: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+
+#: What may stand below a remote; each but name, saltenv and all_saltenvs as ``gitfs_*`` or ``git_pillar_*`` too.
+_LOGIN: Final = ("user", "password", "privkey", "pubkey", "passphrase", "insecure_auth")
+_SHARED: Final = (
+    "name", "root", "mountpoint", "base", "ref_types", "all_saltenvs", "disable_saltenv_mapping", "fallback",
+    "refspecs", "ssl_verify", "proxy", "update_interval", "depth", "filter", *_LOGIN,
+)  # fmt: skip
+PARAMETERS: Final[Mapping[Role, tuple[str, ...]]] = {
+    "gitfs": (*_SHARED, "saltenv", "saltenv_whitelist", "saltenv_blacklist"),
+    "git_pillar": (*_SHARED, "env"),
+}
+_BOOLS: Final = ("ssl_verify", "insecure_auth", "disable_saltenv_mapping")
+_NUMBERS: Final = ("update_interval", "depth")
+_LISTS: Final = ("refspecs", "ref_types", "saltenv_whitelist", "saltenv_blacklist")
+
+_REFSPEC = re.compile(r"\+?(?P<from>[^-+:\s^][^:\s]*):(?P<to>refs/[^:\s]+)")
+_FILTER = re.compile(r"|blob:none|blob:limit=[0-9]+[kmg]?|tree:[0-9]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Remote:
+    """One remote with all of its options, defaults filled in.
+
+    ``saltenvs`` are the environments that are mapped by hand: name -> {ref, root, mountpoint}, those of the remote over
+    the global ones. ``branch`` and ``env`` are git_pillar's.
+    """
+
+    role: Role
+    address: Address
+    name: str = ""
+    root: str = ""
+    mountpoint: str = ""
+    base: str = "master"
+    saltenvs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ref_types: tuple[str, ...] = REF_TYPES
+    all_saltenvs: str | None = None
+    disable_saltenv_mapping: bool = False
+    fallback: str = ""
+    refspecs: tuple[str, ...] = REFSPECS
+    update_interval: int = 60
+    depth: int = 1
+    filter: str = ""
+    login: Login = field(default_factory=Login)
+    saltenv_whitelist: tuple[str, ...] = ()
+    saltenv_blacklist: tuple[str, ...] = ()
+    branch: str = ""
+    env: str = ""
+
+    @property
+    def shown(self) -> str:
+        """For people: the name that was given, or the URL."""
+        return self.name or self.address.shown
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What decides about a copy of it in the cache: remotes that share it share the copy."""
+        return (self.address.url, *sorted(self.refspecs), self.depth, self.filter)
+
+    # saltenvs, for gitfs
+
+    def is_exposed(self, saltenv: str) -> bool:
+        """Whether white and black list let it be seen: globs or whole regular expressions, the black list wins."""
+        if any(_means(pattern, saltenv) for pattern in self.saltenv_blacklist):
+            return False
+        return not self.saltenv_whitelist or any(_means(pattern, saltenv) for pattern in self.saltenv_whitelist)
+
+    def ref(self, saltenv: str) -> str | None:
+        """The branch, tag or hash that a saltenv is; None when it is none of this remote."""
+        if self.all_saltenvs is not None:
+            return self.all_saltenvs
+        if saltenv == "base":
+            return self.base
+        mapped = self.saltenvs.get(saltenv, {}).get("ref")
+        return mapped or (None if self.disable_saltenv_mapping else saltenv)
+
+    def place(self, saltenv: str) -> tuple[str, str]:
+        """Root (in the repository) and mountpoint (in the file server) for a saltenv."""
+        own = self.saltenvs.get(saltenv, {})
+        return own.get("root", self.root), own.get("mountpoint", self.mountpoint)
+
+    def envs_of(self, branches: Iterable[str], tags: Iterable[str]) -> set[str]:
+        """The saltenvs that a repository with these refs has."""
+        found = {"base"} if is_sha(self.base) else set()
+        mapped: dict[str, list[str]] = {}
+        for saltenv, own in self.saltenvs.items():
+            if "ref" in own:
+                mapped.setdefault(own["ref"], []).append(saltenv)
+                found.add(saltenv)
+        refs = [*(branches if "branch" in self.ref_types else ()), *(tags if "tag" in self.ref_types else ())]
+        for ref in refs:
+            if ref in mapped:
+                found.update(mapped[ref])
+            elif ref == self.base:
+                found.add("base")
+            elif not self.disable_saltenv_mapping:
+                found.add(ref)
+        return {saltenv for saltenv in found if self.is_exposed(saltenv)}
+
+    def named_refs(self) -> list[str]:
+        """The refs that the options name, in no particular order."""
+        refs = [self.all_saltenvs, self.fallback, *(own.get("ref") for own in self.saltenvs.values())]
+        if self.role == "git_pillar":
+            refs += [self.branch if self.branch != ANY_ENV else self.base]
+        elif self.all_saltenvs is None:
+            refs.append(self.base)
+        return list(dict.fromkeys(ref for ref in refs if ref))
+
+
+def gitfs_remotes(opts: Mapping[str, Any]) -> list[Remote]:
+    """The remotes of ``gitfs_remotes``, in order. Raises ConfigError."""
+    entries = opts.get("gitfs_remotes") or []
+    if not isinstance(entries, list | tuple):
+        raise ConfigError("`gitfs_remotes` must be a list of remotes", hint="write  - URL  for each")
+    return [_remote("gitfs", entry, opts) for entry in entries]
+
+
+def pillar_remotes(entries: Iterable[Any], opts: Mapping[str, Any]) -> list[Remote]:
+    """The remotes of one ``- git:`` of ``ext_pillar``, in order. Raises ConfigError."""
+    return [_remote("git_pillar", entry, opts) for entry in entries]
+
+
+def pillar_entries(opts: Mapping[str, Any]) -> list[list[Any]]:
+    """Of ``ext_pillar``, what stands below each ``git``."""
+    found = []
+    for source in opts.get("ext_pillar") or ():
+        if isinstance(source, Mapping) and "git" in source:
+            below = source["git"]
+            found.append(list(below) if isinstance(below, list | tuple) else [below])
+    return found
+
+
+def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
+    option = "gitfs_remotes" if role == "gitfs" else "ext_pillar: git"
+    own: dict[str, Any] = {}
+    if isinstance(entry, Mapping):
+        if len(entry) != 1:
+            raise ConfigError(f"{option}: an entry has one URL", hint="indent the remote's options below its URL")
+        [(entry, below)] = entry.items()
+        own = _joined(below, f"{option}: {entry}")
+        if not own:
+            raise ConfigError(
+                f"{option}: there are no options below {entry}", hint="take the colon behind the URL away"
+            )
+    branch = ""
+    url = entry
+    if role == "git_pillar" and isinstance(entry, str):
+        words = entry.split(None, 1)
+        branch, url = words if len(words) == 2 else (str(_global(role, "branch", opts, "master")), entry.strip())
+    address = parse_address(url, option)
+    label = f"{option}: {address.shown}"
+    unknown = [name for name in own if name not in PARAMETERS[role]]
+    if unknown:
+        near = nearest(unknown[0], PARAMETERS[role], n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise ConfigError(
+            f"{label}: {unknown[0]!r} is no option of a remote",
+            hint=f"{meant}there are: {', '.join(sorted(PARAMETERS[role]))}",
+        )
+    if role == "git_pillar" and "base" in own and branch != ANY_ENV:
+        raise ConfigError(f"{label}: `base` is for the branch {ANY_ENV}", hint="leave it out, or name __env__ first")
+
+    def get(name: str, default: Any = "") -> Any:
+        value = own[name] if name in own else _global(role, name, opts, default)
+        return _typed(name, value, f"{label}: {name}")
+
+    address = with_credentials(address, get("user"), get("password"))
+    if address.scheme == "http" and (address.user or address.password) and not get("insecure_auth", False):
+        raise ConfigError(
+            f"{label}: a password would travel in clear over http",
+            hint="use https, or set `insecure_auth: True` for this remote",
+        )
+    privkey, pubkey = get("privkey"), get("pubkey")
+    if pubkey and not privkey:
+        raise ConfigError(f"{label}: `pubkey` is set without `privkey`", hint="name the private key too")
+    saltenvs = _saltenvs(own.get("saltenv"), _global(role, "saltenv", opts, []), label) if role == "gitfs" else {}
+    base = saltenvs.get("base", {}).get("ref") or get("base", "master")
+    remote = Remote(
+        role=role,
+        address=address,
+        name=str(own.get("name") or ""),
+        root=_folder(get("root"), f"{label}: root"),
+        mountpoint=_mountpoint(get("mountpoint"), f"{label}: mountpoint"),
+        base=base,
+        saltenvs=saltenvs,
+        ref_types=tuple(word.lower() for word in get("ref_types", list(REF_TYPES))),
+        all_saltenvs=str(own["all_saltenvs"]) if "all_saltenvs" in own else None,
+        disable_saltenv_mapping=get("disable_saltenv_mapping", False),
+        fallback=get("fallback"),
+        refspecs=tuple(_refspec(spec, label) for spec in get("refspecs", list(REFSPECS))),
+        update_interval=get("update_interval", 60),
+        depth=max(0, get("depth", 1)),
+        filter=get("filter"),
+        login=Login(get("ssl_verify", True), get("proxy"), privkey, pubkey, Secret(get("passphrase"))),
+        saltenv_whitelist=tuple(get("saltenv_whitelist", [])) if role == "gitfs" else (),
+        saltenv_blacklist=tuple(get("saltenv_blacklist", [])) if role == "gitfs" else (),
+        branch=branch,
+        env=get("env") if role == "git_pillar" else "",
+    )
+    _check(remote, label)
+    return remote
+
+
+def _check(remote: Remote, label: str) -> None:
+    for kind in remote.ref_types:
+        if kind not in REF_TYPES:
+            raise ConfigError(f"{label}: {kind!r} is no kind of ref", hint=f"ref_types are {', '.join(REF_TYPES)}")
+    for ref in [*remote.named_refs(), remote.base]:
+        if not is_ref(ref):
+            raise ConfigError(f"{label}: {ref!r} cannot be a branch or tag", hint="name one as git shows it")
+    if not _FILTER.fullmatch(remote.filter):
+        raise ConfigError(f"{label}: {remote.filter!r} is no filter", hint="for example blob:none")
+    if not re.fullmatch(r"|[\w+.-]+://[^\s]+|[\w.-]+(:[0-9]+)?", remote.login.proxy):
+        raise ConfigError(f"{label}: its `proxy` is no URL", hint="for example http://proxy.example:3128")
+
+
+def _global(role: Role, name: str, opts: Mapping[str, Any], default: Any) -> Any:
+    value = opts.get(f"{role}_{name}")
+    return default if value is None else value
+
+
+def _joined(below: Any, label: str) -> dict[str, Any]:
+    """A list of ``{option: value}``, or a mapping, as one mapping."""
+    if isinstance(below, Mapping):
+        return {str(key): value for key, value in below.items()}
+    found: dict[str, Any] = {}
+    for item in below if isinstance(below, list | tuple) else ():
+        if not isinstance(item, Mapping):
+            raise ConfigError(f"{label}: {item!r} is no option", hint="write  - option: value  a line")
+        found.update({str(key): value for key, value in item.items()})
+    return found
+
+
+def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for part in (_joined(general, "gitfs_saltenv"), _joined(own, f"{label}: saltenv")):
+        for saltenv, below in part.items():
+            settings = {key: str(value) for key, value in _joined(below, f"{label}: saltenv {saltenv}").items()}
+            for key in settings:
+                if key not in ("ref", "root", "mountpoint"):
+                    text = f"{label}: {key!r} is no option of the saltenv {saltenv}"
+                    raise ConfigError(text, hint="there are ref, root, mountpoint")
+            if "root" in settings:
+                settings["root"] = _folder(settings["root"], f"{label}: root of {saltenv}")
+            if "mountpoint" in settings:
+                settings["mountpoint"] = _mountpoint(settings["mountpoint"], f"{label}: mountpoint of {saltenv}")
+            found.setdefault(saltenv, {}).update(settings)
+    return found
+
+
+def _typed(name: str, value: Any, label: str) -> Any:
+    """As Salt takes it: most options are text, whatever YAML made of them."""
+    if name in _BOOLS:
+        if isinstance(value, str):
+            return value.strip().lower() in ("true", "yes", "on", "1")
+        return bool(value)
+    if name in _NUMBERS:
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            raise ConfigError(f"{label} must be a whole number, not {value!r}", hint="for example 60") from None
+    if name in _LISTS:
+        if isinstance(value, list | tuple):
+            return [str(item) for item in value]
+        return [item.strip() for item in str(value or "").split(",") if item.strip()]
+    return "" if value is None else str(value)
+
+
+def _refspec(spec: str, label: str) -> str:
+    """A refspec that fetches below ``refs/``; forced, because branches of others may be rewritten."""
+    found = _REFSPEC.fullmatch(spec)
+    source, target = (found["from"], found["to"]) if found else ("", "")
+    if not found or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
+        text = f"{label}: {spec!r} is no refspec that can be fetched"
+        raise ConfigError(text, hint=f"for example {REFSPECS[0]}")
+    return f"+{source}:{target}"
+
+
+def _folder(path: str, label: str) -> str:
+    """A folder inside of the repository, without slashes around it."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in path:
+        raise ConfigError(f"{label}: {path!r} leads out of the repository", hint="name a folder inside of it")
+    return "/".join(parts)
+
+
+def _mountpoint(path: str, label: str) -> str:
+    return _folder(path.removeprefix("salt://"), label)
+
+
+def _means(pattern: str, name: str) -> bool:
+    if fnmatch.fnmatchcase(name, pattern):
+        return True
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:
+        return False

@@ -1,0 +1,193 @@
+"""The files of one commit: found and listed below a root, through links that stay within the tree."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
+
+from pushsalt.fileserver import MAX_READ, FileServerError, Listing
+from pushsalt.git import DamagedError, GitError
+from pushsalt.git.objects import LINK, SUBMODULE, TREE, Entry, Objects
+
+if TYPE_CHECKING:
+    from pushsalt.git.mirror import Mirror
+    from pushsalt.git.remotes import Remotes
+
+Result = TypeVar("Result")
+
+#: Links on the way to one file.
+_LINKS: Final = 40
+_MAX_LINK: Final = 4096
+
+
+@dataclass(frozen=True)
+class GitFile:
+    """A file of a commit. ``path`` names it to people: ``https://host/repo.git@1a2b3c4d5e6f:dir/file``."""
+
+    rel: str
+    path: str
+    mode: int
+    oid: str
+    tree: CommitTree = field(compare=False, repr=False)
+
+    @property
+    def size(self) -> int:
+        return self.tree.read(lambda objects: objects.measure(self.oid).size)
+
+    def read(self) -> bytes:
+        data = self.tree.read(lambda objects: objects.blob(self.oid, MAX_READ))
+        if data is None:
+            raise FileServerError(f"{self.path} is larger than {MAX_READ} bytes")
+        return data
+
+    def open(self) -> BinaryIO:
+        return self.tree.read(lambda objects: objects.stream(self.oid))
+
+    def digest(self, hash_type: str = "sha256") -> str:
+        if hash_type == "sha256":
+            return self.tree.read(lambda objects: objects.measure(self.oid).sha256)
+        key = (self.oid, hash_type)
+        if key not in _digests:
+            hasher = hashlib.new(hash_type, usedforsecurity=False)
+            with self.open() as stream:
+                while piece := stream.read(1024 * 1024):
+                    hasher.update(piece)
+            _digests[key] = hasher.hexdigest()
+        return _digests[key]
+
+
+#: (blob's hash, kind of digest) -> digest
+_digests: dict[tuple[str, str], str] = {}
+
+
+class CommitTree:
+    """The tree of a commit of a remote. Its objects are fetched once more when the cache turns out to be damaged."""
+
+    def __init__(self, remotes: Remotes, mirror: Mirror, commit: str, tree: str) -> None:
+        self.commit = commit
+        self.oid = tree
+        self.label = f"{mirror.remote.address.shown}@{commit[:12]}"
+        self._remotes = remotes
+        self._mirror = mirror
+        self._listings: dict[str, Listing] = {}
+        self._complete = not mirror.remote.filter
+        self._guard = threading.Lock()
+
+    def find(self, path: str, rel: str) -> GitFile | None:
+        """The file at a clean path of the repository; ``rel`` is its path in the file server."""
+        found = self.read(lambda objects: self._resolve(objects, path))
+        if found is None or found[1].mode in (TREE, SUBMODULE, LINK):
+            return None
+        inside, entry = found
+        return GitFile(rel, f"{self.label}:{inside}", entry.mode & 0o777, entry.oid, self)
+
+    def listing(self, root: str) -> Listing:
+        """All below a folder of the repository, relative to it."""
+        with self._guard:
+            if root not in self._listings:
+                self._listings[root] = self.read(lambda objects: self._list(objects, root))
+            return self._listings[root]
+
+    def folder(self, path: str) -> list[str]:
+        """The names in a folder of the repository; none when it is no folder."""
+        found = self.read(lambda objects: self._resolve(objects, path) if path else ("", Entry(TREE, self.oid)))
+        if found is None or found[1].mode != TREE:
+            return []
+        return sorted(self.read(lambda objects: objects.tree(found[1].oid)))
+
+    def read(self, work: Callable[[Objects], Result]) -> Result:
+        """Do something with the objects. Raises GitError when they are damaged and cannot be had again."""
+        if not self._complete:
+            with self._guard:
+                if not self._complete:
+                    self._mirror.complete(self.oid)
+                    self._complete = True
+        try:
+            return work(self._mirror.objects)
+        except DamagedError:
+            self._remotes.repaired(self._mirror, self.commit)
+            try:
+                return work(self._mirror.objects)
+            except DamagedError as exc:
+                raise GitError(f"{self.label} cannot be read: {exc.message}") from None
+
+    def _resolve(self, objects: Objects, path: str) -> tuple[str, Entry] | None:
+        """Where a path leads, links followed; None when it leads nowhere, or out of the tree."""
+        waiting = path.split("/")[::-1]
+        way: list[tuple[str, str]] = []  # (name, tree's hash) of the folders gone into
+        links = 0
+        entry = Entry(TREE, self.oid)
+        while waiting:
+            name = waiting.pop()
+            if name in ("", "."):
+                continue
+            if name == "..":
+                if not way:
+                    return None
+                way.pop()
+                entry = Entry(TREE, way[-1][1] if way else self.oid)
+                continue
+            if entry.mode != TREE:
+                return None
+            above = entry.oid
+            found = objects.tree(above).get(name)
+            if found is None:
+                return None
+            if found.mode == LINK:
+                links += 1
+                target = objects.blob(found.oid, _MAX_LINK)
+                if links > _LINKS or not target or target.startswith(b"/"):
+                    return None
+                waiting += target.decode("utf-8", "surrogateescape").split("/")[::-1]
+                continue
+            entry = found
+            if found.mode == TREE:
+                way.append((name, found.oid))
+            elif [part for part in waiting if part not in ("", ".")]:
+                return None
+            else:
+                return "/".join([*(part for part, _ in way), name]), entry
+        return "/".join(part for part, _ in way), entry
+
+    def _list(self, objects: Objects, root: str) -> Listing:
+        found = self._resolve(objects, root) if root else ("", Entry(TREE, self.oid))
+        if found is None or found[1].mode != TREE:
+            return Listing()
+        top = found[0]
+        files: list[str] = []
+        dirs: list[str] = []
+        links: dict[str, str] = {}
+        for path, entry in objects.walk(found[1].oid):
+            if entry.mode == TREE:
+                dirs.append(path)
+            elif entry.mode == LINK:
+                target = objects.blob(entry.oid, _MAX_LINK)
+                leads = self._resolve(objects, f"{top}/{path}" if top else path)
+                if target is None or leads is None:
+                    continue
+                links[path] = target.decode("utf-8", "surrogateescape")
+                (dirs if leads[1].mode == TREE else files).append(path)
+            elif entry.mode != SUBMODULE:
+                files.append(path)
+        return Listing(sorted(files), sorted(dirs), (), links)
+
+
+def mounted(listing: Listing, mountpoint: str) -> Listing:
+    """A listing as it is seen below a mountpoint."""
+    if not mountpoint:
+        return listing
+    above = mountpoint
+    dirs = {f"{mountpoint}/{path}" for path in listing.dirs}
+    while above:
+        dirs.add(above)
+        above = posixpath.dirname(above)
+    return Listing(
+        [f"{mountpoint}/{path}" for path in listing.files],
+        sorted(dirs),
+        (),
+        {f"{mountpoint}/{path}": target for path, target in listing.links.items()},
+    )
