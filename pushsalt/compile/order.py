@@ -30,6 +30,10 @@ _ORDERING = (
 MAX_HINTS = 20
 
 
+#: Members of a cycle that are named to people.
+MAX_MEMBERS = 20
+
+
 @dataclass
 class Ordered:
     """``chunks`` in order; ``aggregates`` has the tags of chunks that can run as one, group by group."""
@@ -155,14 +159,21 @@ def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
     """The whole cycle in Salt's words, with the place of every requisite in it."""
     edges: list[str] = []
     where: list[Place] = []
+    members: list[str] = []
     for required, requiring, requisite in graph.find_cycle():
         first, last = graph.nodes[required].chunk, graph.nodes[requiring].chunk
         if requisite == "require" and requisite not in last:
             requisite = "prereq"  # its edge from the prerequired chunk's side
         edges.append(f"({_label(last)}, '{requisite}', {_label(first)})")
-        where += _edge_places(first, last, requisite, sources)
+        where[:0] = _edge_places(first, last, requisite, sources)
+        members.insert(0, str(last["__id__"]))
+    if len(members) > MAX_MEMBERS:
+        members[MAX_MEMBERS // 2 : -MAX_MEMBERS // 2] = ["..."]
     hint = "Remove one of these requisites, or split one of the states in two."
-    return Problem(f"Recursive requisites were found: {', '.join(edges)}", tuple(dict.fromkeys(where)), hint)
+    # each needs the next
+    words = f"Recursive requisites were found: {' -> '.join([*members, *members[:1]])}"
+    text = f"Recursive requisites were found: {', '.join(edges)}"
+    return Problem(text, tuple(dict.fromkeys(where)), hint, words=words)
 
 
 def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: Sources) -> Iterator[Place]:

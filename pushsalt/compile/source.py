@@ -102,8 +102,8 @@ class StateFunctions(Protocol):
         ...
 
 
-#: Places of one problem that are shown with the lines around them; of a longer cycle only the numbers.
-MAX_EXCERPTS = 6
+#: Places of one problem that are shown, and those that are shown with the lines around them.
+MAX_PLACES, MAX_EXCERPTS = 20, 6
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,15 @@ class Problem:
     """One thing wrong in the states.
 
     ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
-    ``hint`` say more to a person: the places involved, and what to do. ``dangling``: it refers to what is not there.
+    ``hint`` say more to a person: the places involved, and what to do; ``words`` stand in for texts that are hard to
+    read. ``dangling``: it refers to what is not there.
     """
 
     text: str
     where: tuple[Position, ...] = ()
     hint: str = ""
     dangling: bool = False
+    words: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -128,8 +130,8 @@ class Problem:
 
     def explain(self) -> str:
         """The text, the places with the lines around them, the hint; what the text already says is not said again."""
-        parts = [self.text.rstrip("\n")]
-        for number, place in enumerate(self.where):
+        parts = [self.words or self.text.rstrip("\n")]
+        for number, place in enumerate(self.where[:MAX_PLACES]):
             if isinstance(place, Place):
                 note, via, shown = place.note, place.via, excerpt(place.source, place.line, context=2)
             else:
@@ -138,7 +140,9 @@ class Problem:
                 parts.append(f"  in {place}" + (f"  ({note})" if note else ""))
                 parts += [f"  from {caller}" for caller in via]
                 if shown and number < MAX_EXCERPTS:
-                    parts.append("\n".join(["", *(f"  {row}" for row in shown.splitlines()), ""]))
+                    parts.append(f"\n{shown}\n")
+        if len(self.where) > MAX_PLACES:
+            parts.append(f"  and {len(self.where) - MAX_PLACES} more places")
         if self.hint and self.hint not in self.text:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts).rstrip("\n")

@@ -48,7 +48,7 @@ class TopOptions:
 
 @dataclass
 class TopResult:
-    """``matches`` are the SLS of one target; ``found`` says whether any top file exists, ``tops`` are those with data."""
+    """``matches`` are the SLS of one target, ``tops`` the top files with data; ``found``: whether any exists."""
 
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)

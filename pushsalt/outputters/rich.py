@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from pushsalt.display.problems import problem_lines
 from pushsalt.display.style import Line, Span, block, draw, line
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
@@ -85,8 +86,10 @@ def _section(result: TargetReturn, verbose: int) -> Section:
             states = highstate.parse(ret)
             return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, verbose)), result.exit_code)
         case "errors" if isinstance(ret, list):
-            rows = [row for text in ret for row in block(getattr(text, "explanation", str(text)), "bad", 2)]
-            return Section((Span("cannot be rendered or compiled", "bad"),), tuple(rows), result.exit_code)
+            texts = [getattr(text, "explanation", str(text)) for text in ret]
+            number = f": {len(ret)} errors" if len(ret) > 2 else ""
+            status = (Span(f"cannot be rendered or compiled{number}", "bad"),)
+            return Section(status, tuple(problem_lines(texts, 2)), result.exit_code)
         case "error" if isinstance(ret, Mapping):
             return _error_section(ret.get("error"), result.exit_code)
         case _:

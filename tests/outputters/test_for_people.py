@@ -213,3 +213,17 @@ def test_escape(text, want):
 )
 def test_seconds(value, want):
     assert seconds(value) == want
+
+
+def test_the_lines_of_an_error_stand_out():
+    from pushsalt.display.problems import problem_lines
+    from pushsalt.display.style import draw
+
+    text = "Something is\nwrong\n  in web.sls:2\n  from top.sls:9\n\n  1 | a:\n> 2 |   b: [\n\nhint: close it"
+    rows = list(problem_lines(["first", "second", text]))
+    assert draw(rows) == f"first\nsecond\n\n{text}\n"
+    styles = {row[0].text[:8]: [span.style for span in row] for row in rows if row}
+    assert styles["first"] == styles["wrong"] == ["bad"]
+    assert styles["  in web"] == styles["  from t"] == [""]
+    assert styles["> "] == ["bad_title", "dim", "title"]
+    assert styles["hint:"] == ["title", ""]

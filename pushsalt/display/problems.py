@@ -1,0 +1,41 @@
+"""What is wrong with a target's states, as lines: the reason stands out, places and source lines are readable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pushsalt.display.style import Line, block, line
+
+#: A line of an excerpt: the mark of the line that is meant, its number, the text.
+_SOURCE: Final = re.compile(r"^(> |  )( *\d+ \|)(.*)$", re.DOTALL)
+#: What is said behind the reason.
+_DETAIL: Final = re.compile(r"^(  (in|from) |hint: |rendered: |$)")
+
+
+def problem_lines(texts: Sequence[str], indent: int = 0) -> Iterator[Line]:
+    """The texts' lines; those of several lines have an empty one between them."""
+    previous: list[Line] = []
+    for text in texts:
+        rows = list(_lines(text, indent))
+        if previous and max(len(previous), len(rows)) > 1:
+            yield ()
+        yield from rows
+        previous = rows
+
+
+def _lines(text: str, indent: int) -> Iterator[Line]:
+    reason = True  # all up to the first place or excerpt
+    for spans in block(text, indent=indent):
+        piece = spans[-1].text
+        source = _SOURCE.match(piece)
+        reason = reason and source is None and not _DETAIL.match(piece)
+        if source is not None:
+            mark, number, code = source.groups()
+            style = "title" if mark.strip() else "dim"
+            yield line((mark, "bad_title"), (number, "dim"), (code, style), indent=indent)
+        elif piece.startswith("hint: "):
+            yield line(("hint:", "title"), piece.removeprefix("hint:"), indent=indent)
+        else:
+            yield line((piece, "bad" if reason else ""), indent=indent)
