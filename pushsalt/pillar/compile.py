@@ -17,7 +17,9 @@ from pushsalt.compile.top import Matcher
 from pushsalt.compile.words import did_you_mean
 from pushsalt.errors import RenderError
 from pushsalt.pillar.merge import PillarMerge
+from pushsalt.pillar.safe import safe_error
 from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
+from pushsalt.redact import SECRET_KEYS, Redactor
 from thin.utils.dictupdate import copy_containers
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: SLS of one saltenv that one target may have, and how deep they may include each other: an include such as ``.`` gives
+#: the same file a longer name each time.
+MAX_SLS = 5000
+MAX_DEPTH = 100
+TOO_MANY = f"Pillar SLS include more than {MAX_SLS} others, or {MAX_DEPTH} levels of them,"
 FAILED = "Pillar failed to render with the following messages:"
 
 
@@ -84,8 +91,11 @@ def compile_pillar(
         visible.update(compiler.render(matched))
         pillar = compiler.external(visible)
     pillar = copy_containers(merge(pillar, given))
-    result = PillarResult(pillar, compiler.errors + matched.errors, compiler.warnings)
-    result.errors += _decrypt(pillar, opts, decrypt)
+    errors = compiler.errors + matched.errors + _decrypt(pillar, opts, decrypt)
+    if opts.get("pillar_safe_render_error", True):
+        is_secret_key = Redactor(opts.get("secret_keys") or SECRET_KEYS).is_secret_key
+        errors = [safe_error(text, is_secret_key) for text in errors]
+    result = PillarResult(pillar, errors, compiler.warnings)
     visible.clear()
     visible.update(pillar)
     return result
@@ -115,6 +125,7 @@ class _Compiler:
         self._envs = {"base", *self._roots}
         self._names: dict[str, Sequence[str]] = {}
         self._tops: Sequence[RenderedSls] = ()
+        self._depth = 0
 
     # SLS -------------------------------------------------------------------------------------------------------------
 
@@ -164,6 +175,10 @@ class _Compiler:
 
         ``rendered`` gets the own data of each SLS: one that is included again gives only that.
         """
+        if len(rendered) >= MAX_SLS or self._depth >= MAX_DEPTH:
+            if not any(text.startswith(TOO_MANY) for text in self.errors):
+                self._report(f"{TOO_MANY} in environment '{env}', such as '{sls:.60}'", by() if by else None)
+            return None
         try:
             found = self._tree.render_sls(sls, env, defaults)
         except RenderError as exc:
@@ -189,7 +204,9 @@ class _Compiler:
             self._report(f"Include Declaration in SLS '{sls}' is not formed as a list", found.place("include"))
             return own
         parent = sls.split(".") if found.is_init else sls.split(".")[:-1]
+        self._depth += 1
         parts = list(self._included(include, sls, found, parent, env, rendered, ignored, defaults))
+        self._depth -= 1
         if self._opts.get("pillar_includes_override_sls"):
             parts.insert(0, own)
         else:

@@ -22,7 +22,7 @@ class MemoryPillar:
         return list(self.files)
 
     def list_states(self, saltenv):
-        names = (path.removesuffix(".sls").removesuffix("/init") for path in self.files[saltenv])
+        names = (path.removesuffix(".sls").removesuffix("/init") for path in self.files.get(saltenv, ()))
         return sorted(name.replace("/", ".") for name in names)
 
     def render_file(self, path, saltenv, defaults=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import find_source
 
 TOP = {"base": {"*": ["a"]}}
@@ -235,3 +236,29 @@ def test_a_users_own_source_is_found_by_its_file_name(compiled, tmp_path):
     assert result.pillar == {"from_mine": "web1"}
     assert [error.split(":")[0] for error in result.errors] == ["Failed to load ext_pillar torn"]
     assert len(result.warnings) == 1 and "'other'" in result.warnings[0]
+
+
+def test_includes_without_end_are_an_error(compiled):
+    files = {f"a{level}.sls": {"include": [f"a{level + 1}"], "k": level} for level in range(200)}
+    result = compiled({"top.sls": {"base": {"*": ["a0"]}}, **files})
+    assert result.pillar == {"k": 0}
+    assert len(result.errors) == 1 and "100 levels of them, in environment 'base', such as 'a100'" in result.errors[0]
+
+
+def test_an_sls_of_a_saltenv_without_roots_is_passed_over(compiled):
+    result = compiled({"dev": {"top.sls": {"base": {"*": ["a", "b*"]}, "dev": {"*": ["c"]}}, "c.sls": {"k": 1}}})
+    assert (result.pillar, result.errors) == ({"k": 1}, [])
+
+
+def test_a_target_expression_that_makes_no_sense_is_an_error(compiled):
+    def matcher(expression, kind):
+        raise UsageError("no such match type", "try another")
+
+    result = compiled({"top.sls": TOP, "a.sls": {"k": 1}}, matcher=matcher)
+    assert result.errors == ["A target in the pillar top file for environment 'base': no such match type"]
+
+
+@pytest.mark.parametrize("safe, shown", [({}, "**********"), ({"pillar_safe_render_error": False}, "hunter2")])
+def test_errors_keep_secrets(compiled, safe, shown):
+    result = compiled({"top.sls": TOP, "a.sls": "!errno\n> 1 | password: hunter2"}, safe)
+    assert result.errors[0].endswith(f"\n> 1 | password: {shown}")

@@ -1,0 +1,74 @@
+"""Errors of pillar SLS without the secrets that stand near the place. The option ``pillar_safe_render_error``.
+
+Salt shows nothing of such an error to a minion. Here the one who reads it is the one who must correct the SLS: the lines
+around the place stay, but for what follows a key that is secret by its name (``secret_keys``), and blocks that look like
+keys or certificates. What was hidden there is hidden in the rest of the text too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from pushsalt.model import Explained
+from pushsalt.pillar.mask import PLACEHOLDER
+
+#: ``> 12 | text`` as pushsalt.excerpt has it, further in or not
+_SHOWN: Final = re.compile(r"(\s*>?\s*\d+ \|)( ?)(.*)")
+_KEY: Final = re.compile(r"""(["']?)([\w.-]+)\1\s*[:=]\s*""")
+_BLOCK: Final = re.compile(r"[|>][-+\d]*(\s+#.*)?")
+_ARMOUR: Final = re.compile(r"[A-Za-z0-9+/=]{24,}|-----.*")
+#: Shorter texts would be found everywhere.
+_SHORTEST: Final = 4
+
+
+def safe_error(text: str, is_secret_key: Callable[[str], bool]) -> str:
+    """The text, an ``Explained`` too, without what should not be read by whoever sees it."""
+    if isinstance(text, Explained):
+        return Explained(_safe(str(text), is_secret_key), _safe(text.explanation, is_secret_key))
+    return _safe(text, is_secret_key)
+
+
+def _safe(text: str, is_secret_key: Callable[[str], bool]) -> str:
+    lines = text.split("\n")
+    shown = [_SHOWN.fullmatch(line) for line in lines]
+    armoured = {_indent(found[3]) for found in shown if found and _ARMOUR.fullmatch(found[3].strip())}
+    hidden: set[str] = set()
+    below: int | None = None  # the indentation of a secret key whose value stands in the lines below it
+    for number, found in enumerate(shown):
+        if found is None:
+            below = None
+            continue
+        head, gap, content = found.groups()
+        indent = _indent(content)
+        if below is not None and content.strip() and indent <= below:
+            below = None
+        if content.strip() and (below is not None or (indent in armoured and ":" not in content)):
+            hidden.add(content.strip())
+            lines[number] = f"{head}{gap}{content[:indent]}{PLACEHOLDER}"
+            continue
+        for key in _KEY.finditer(content):
+            rest = content[key.end() :]
+            if not is_secret_key(key[2]):
+                continue
+            if not rest or _BLOCK.fullmatch(rest):
+                below = indent
+            elif not _is_expression(rest):
+                hidden |= {rest.strip(), rest.strip().strip("\"'")}
+                lines[number] = f"{head}{gap}{content[: key.end()]}{PLACEHOLDER}"
+            break
+    safe = "\n".join(lines)
+    for value in sorted(hidden, key=len, reverse=True):
+        if len(value) >= _SHORTEST:
+            safe = safe.replace(value, PLACEHOLDER)
+    return safe
+
+
+def _indent(content: str) -> int:
+    return len(content) - len(content.lstrip())
+
+
+def _is_expression(rest: str) -> bool:
+    """Whether a value is a template's expression with no text of its own: what must be corrected, and no secret."""
+    return rest.startswith(("{{", "{%")) and not {'"', "'"} & set(rest)
