@@ -1,8 +1,8 @@
 """Errors of pillar SLS without the secrets that stand near the place. The option ``pillar_safe_render_error``.
 
-Salt shows nothing of such an error to a minion. Here the one who reads it is the one who must correct the SLS: the lines
-around the place stay, but for what follows a key that is secret by its name (``secret_keys``), and blocks that look like
-keys or certificates. What was hidden there is hidden in the rest of the text too.
+Salt shows nothing of such an error to a minion. Here the one who reads it is the one who must correct the SLS: the
+lines around the place stay, but for what follows a key that is secret by its name (``secret_keys``), and blocks that
+look like keys or certificates. What was hidden there is hidden in the rest of the text too.
 """
 
 from __future__ import annotations
