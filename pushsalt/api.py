@@ -144,6 +144,7 @@ class Client:
         self.reporter.run_started(ids, job.title)
         runner = Runner(project, job, new_jid(), width)
         try:
+            await project.prepare(stop)
             async for result in fan_out(ids, runner.run, width, self.reporter, stop):
                 yield result
         finally:

@@ -52,6 +52,7 @@ class CliOverrides:
     pillar_roots: tuple[Path, ...] = ()
     cache_dir: Path | None = None
     log_level: str | None = None
+    locked: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class Config:
     inventories: list[Path]
     warnings: list[str] = field(default_factory=list)
     given: frozenset[str] = frozenset()
+    #: git remotes stay at the revisions of pushsalt.lock
+    locked: bool = False
 
     def target_defaults(self) -> dict[str, Any]:
         """Settings below those of every inventory, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
@@ -120,6 +123,7 @@ def load_config(
         inventories=_inventories(here, cli, env, opts, file, named=path is not None, warnings=warnings),
         warnings=warnings,
         given=frozenset(given),
+        locked=cli.locked,
     )
 
 
@@ -149,6 +153,7 @@ def minion_opts(
             "sock_dir": "/var/run/salt/minion",
             "log_file": "/var/log/salt/minion",
             "default_include": "minion.d/*.conf",
+            "gitfs_remotes": [],  # as on a minion; the controller's may have passwords
             "user": "",  # who executes there, which is not known yet; the configuration's is the master's
         }
     )

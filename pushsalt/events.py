@@ -31,6 +31,9 @@ class Reporter:
     def target_done(self, result: TargetReturn) -> None:
         """The target's one return."""
 
+    def remote_progress(self, name: str, words: str) -> None:
+        """A git remote is being fetched: what is done now, in words; none of them when that is over."""
+
     def warning(self, id: str | None, text: str) -> None:
         """Something a person should know that is no failure (an old cache, a skipped file)."""
 

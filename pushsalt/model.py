@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 #: One low chunk in Salt's own shape: state, fun, name, order, __id__, __sls__, __env__ and the function's arguments.
 Chunk = dict[str, Any]
@@ -66,12 +66,16 @@ class Target:
 
 @dataclass(frozen=True)
 class Blob:
-    """Bytes named by their SHA-256 (hex): a file on the controller's disk, or rendered text in memory."""
+    """Bytes named by their SHA-256 (hex): a file that ``open`` reads, or rendered text in memory.
+
+    ``path`` names the file to people.
+    """
 
     digest: str
     size: int
     path: str | None = None
     data: bytes | None = None
+    open: Callable[[], BinaryIO] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass

@@ -7,7 +7,7 @@ what is not foreseen (a source computed by a slot, a custom state's own files) i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from pushsalt.model import Blob, Chunk, Plan
 from thin import wire
@@ -21,6 +21,7 @@ class Found(Protocol):
     def digest(self) -> str: ...
     @property
     def size(self) -> int: ...
+    def open(self) -> BinaryIO: ...
 
 
 class Files(Protocol):
@@ -61,7 +62,7 @@ def make_plan(
             if template:
                 _foresee_template(plan, chunk, url, saltenv, str(template), prerender, wants)
                 break
-            plan.blobs[digest] = Blob(digest, found.size, path=found.path)
+            plan.blobs[digest] = Blob(digest, found.size, path=found.path, open=found.open)
             wants.setdefault(digest, _destination(chunk))
             if chunk["fun"] == "managed":
                 break  # of a list, the first that exists is the one

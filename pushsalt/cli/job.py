@@ -72,6 +72,10 @@ class Watcher(Reporter):
         if self.view:
             self.view.target_done(result)
 
+    def remote_progress(self, name: str, words: str) -> None:
+        if self.view:
+            self.view.remote_progress(name, words)
+
     def warning(self, id: str | None, text: str) -> None:
         log.warning("%s%s", f"{id}: " if id else "", text)
 

@@ -76,6 +76,7 @@ GLOBAL = _rows(
     Opt("pillar_root", ("--pillar-root",), "Prepended to pillar_roots:base; repeatable.", "list", "DIR"),
     Opt("cache_dir", ("--cache-dir",), "Grains, pillar, job and resource caches.  [env: PUSHSALT_CACHE]",
         metavar="DIR"),
+    Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
     Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL", complete=_levels),
@@ -162,6 +163,7 @@ class Given:
             file_roots=[Path(path) for path in self.file_root or ()],
             pillar_roots=[Path(path) for path in self.pillar_root or ()],
             cache_dir=Path(cache) if cache else None,
+            locked=bool(self.locked),
         )
 
     def selection(self, target: str) -> Selection:

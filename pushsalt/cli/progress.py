@@ -59,12 +59,19 @@ class Board(Reporter):
         self.title = ""
         self.total = 0
         self.working: dict[str, Working] = {}
+        self.remotes: dict[str, str] = {}
         self.finished = self.changed = self.failed = 0
         self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_SHOWN)
         self.stopped = False
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.title, self.total = title, len(ids)
+
+    def remote_progress(self, name: str, words: str) -> None:
+        if words:
+            self.remotes[name] = words
+        else:
+            self.remotes.pop(name, None)
 
     def target_phase(self, id: str, phase: str) -> None:
         if phase == "done":
@@ -111,6 +118,9 @@ class Board(Reporter):
         failures = list(self.failures)[-max(0, height - 3) :]
         rows += [line((id, "bad_title"), "  ", (text, "bad"), indent=2) for id, text in failures]
         room = min(height - len(rows), ROWS_AT_MOST)
+        remotes = list(self.remotes.items())[: max(0, room - 1)]
+        rows += [line(f"{escape(name)}  ", (words, "dim"), indent=2) for name, words in remotes]
+        room -= len(remotes)
         working = list(self.working.items())
         shown = working if len(working) <= room else working[: max(0, room - 1)]
         width = max((len(escape(id)) for id, _ in shown), default=0)

@@ -18,10 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt.render import RenderContext
 from pushsalt.render.context import Completed, RunProgram
+
+if TYPE_CHECKING:
+    from pushsalt.git.remotes import Remotes
 
 
 class ExtPillar(Protocol):
@@ -41,13 +44,14 @@ class Outside:
     """What a source may use of the target and of this machine.
 
     ``opts`` are the target's over the controller's; ``context`` renders for it; ``matches`` tells whether an expression
-    and its ``tgt_type`` mean it.
+    and its ``tgt_type`` mean it; ``remotes`` gives the git remotes of this command.
     """
 
     opts: Mapping[str, Any]
     context: RenderContext
     run: RunProgram
     matches: Callable[[str, str], bool]
+    remotes: Callable[[], Remotes] | None = None
 
     def output(self, argv: Sequence[str]) -> bytes:
         """What a program writes. Raises OSError with its words when it fails and writes nothing."""

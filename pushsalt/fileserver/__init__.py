@@ -73,7 +73,8 @@ class Backend(Protocol):
 
     One whose ``backend`` has a parameter ``remotes`` gets the command's git remotes by it. Paths arrive clean:
     relative, normalized, never leading upwards. A backend may also have ``list_folder(folder, saltenv)``, the paths of
-    the files directly in a folder, if that takes it less than a listing.
+    the files directly in a folder, if that takes it less than a listing, and ``configured_envs()``, where its ``envs``
+    has more than somebody named.
     """
 
     def envs(self) -> list[str]: ...
@@ -115,6 +116,11 @@ class FileServer:
         known = {saltenv for backend in self._backends for saltenv in backend.envs()}
         first = [saltenv for saltenv in self._configured if saltenv in known]
         return first + sorted(known.difference(first))
+
+    def configured_envs(self) -> list[str]:
+        """The saltenvs that the configuration names; others are there because a remote has a branch of that name."""
+        more = [backend.configured_envs() for backend in self._backends if hasattr(backend, "configured_envs")]
+        return list(dict.fromkeys([*self._configured, *(saltenv for envs in more for saltenv in envs)]))
 
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
         """The file that ``salt://path`` is in a saltenv, from the first backend and root that has it.

@@ -8,10 +8,10 @@ command has of all this. GitPython is imported when something is fetched, not be
 
 from __future__ import annotations
 
-from pushsalt.errors import StateError
+from pushsalt.fileserver import FileServerError
 
 
-class GitError(StateError):
+class GitError(FileServerError):
     """A repository cannot be fetched or read. The text names it, without credentials."""
 
 

@@ -38,6 +38,15 @@ class Login:
 
 
 @dataclass(frozen=True)
+class Ssh:
+    """What the configuration says about ssh: empty names mean the user's own files."""
+
+    accept_new_host_keys: bool = False
+    config_file: str = ""
+    known_hosts_file: str = ""
+
+
+@dataclass(frozen=True)
 class Access:
     """For one run of git."""
 
@@ -47,7 +56,7 @@ class Access:
 
 
 @contextlib.contextmanager
-def access(address: Address, login: Login, private: Path, accept_new_host_keys: bool = False) -> Iterator[Access]:
+def access(address: Address, login: Login, private: Path, ssh: Ssh) -> Iterator[Access]:
     """``private`` is a folder of ours for the helper script that ssh wants as a file. Raises OSError."""
     env: dict[str, str] = {}
     config: dict[str, str] = {"http.followRedirects": "initial"}
@@ -67,7 +76,7 @@ def access(address: Address, login: Login, private: Path, accept_new_host_keys: 
             helper = f"!f() {{ test \"$1\" = get && cat /dev/fd/{reading}; :; }}; f"
             config[f"credential.{address.origin}.helper"] = helper
     elif address.scheme == "ssh":
-        env |= _ssh(login, private, accept_new_host_keys)
+        env |= _ssh(login, private, ssh)
     try:
         yield Access(environment(env), config, tuple(descriptors))
     finally:
@@ -85,11 +94,11 @@ def _pipe(data: bytes) -> int:
     return reading
 
 
-def _ssh(login: Login, private: Path, accept_new_host_keys: bool) -> dict[str, str]:
+def _ssh(login: Login, private: Path, ssh: Ssh) -> dict[str, str]:
     """GIT_SSH_COMMAND: the user's ssh with nothing that asks, forwards or runs anything else."""
-    words = ["ssh", *_home()]
+    words = ["ssh", *_files(ssh)]
     options = {
-        "StrictHostKeyChecking": "accept-new" if accept_new_host_keys else "yes",
+        "StrictHostKeyChecking": "accept-new" if ssh.accept_new_host_keys else "yes",
         "ConnectTimeout": str(CONNECT),
         "ServerAliveInterval": "15",
         "ServerAliveCountMax": "3",
@@ -127,11 +136,15 @@ def _ssh(login: Login, private: Path, accept_new_host_keys: bool) -> dict[str, s
     return env
 
 
-def _home() -> list[str]:
+def _files(ssh: Ssh) -> list[str]:
     """ssh reads the home folder of the user database; where HOME says another, as for all else here, it counts."""
-    home = os.environ.get("HOME")
-    if not home or home == pwd.getpwuid(os.geteuid()).pw_dir:
-        return []
-    config = Path(home) / ".ssh" / "config"
-    known = Path(home) / ".ssh" / "known_hosts"
-    return ["-F", str(config) if config.is_file() else "none", "-o", f'UserKnownHostsFile="{known}"']
+    home = os.environ.get("HOME") or "~"
+    elsewhere = home != pwd.getpwuid(os.geteuid()).pw_dir
+    config = Path(ssh.config_file or "~/.ssh/config")
+    known = Path(ssh.known_hosts_file or "~/.ssh/known_hosts")
+    words = []
+    if elsewhere or config != Path("~/.ssh/config"):
+        words += ["-F", str(config.expanduser()) if config.expanduser().is_file() else "none"]
+    if elsewhere or ssh.known_hosts_file:
+        words += ["-o", f'UserKnownHostsFile="{known.expanduser()}"']
+    return words

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.store import Bank, private_dir
 from pushsalt.git import DamagedError, GitError, UnreachableError
-from pushsalt.git.access import access
+from pushsalt.git.access import Ssh, access
 from pushsalt.git.address import is_sha, without_credentials
 from pushsalt.git.objects import Objects
 from pushsalt.git.process import Done, Running, StoppedError, environment, git_argv, run
@@ -94,7 +94,7 @@ class Mirror:
         *,
         running: Running | None = None,
         silence: float = 60.0,
-        accept_new_host_keys: bool = False,
+        ssh: Ssh | None = None,
     ) -> None:
         self.remote = remote
         self.key = hashlib.sha256("\0".join(map(str, remote.key)).encode()).hexdigest()[:32]
@@ -103,7 +103,7 @@ class Mirror:
         self._notes = Bank(self._private, "notes")
         self._running = running or Running()
         self._silence = silence
-        self._accept = accept_new_host_keys
+        self._ssh = ssh or Ssh()
         self._objects: Objects | None = None
         self._trees: dict[str, str | None] = {}
         self._note: Note | None = None
@@ -309,7 +309,7 @@ class Mirror:
         elif shallow and (whole or not remote.depth):
             words.append("--unshallow")
         listener = Listener(progress)
-        with access(remote.address, remote.login, self._private, self._accept) as way:
+        with access(remote.address, remote.login, self._private, self._ssh) as way:
             config = dict(way.config)
             if remote.filter:
                 # What was left out is fetched as a whole when it is needed; see `complete`.
@@ -389,7 +389,7 @@ class Mirror:
         note = self.note
         assert note is not None
         remote = self.remote
-        with self._locked(None), access(remote.address, remote.login, self._private, self._accept) as way:
+        with self._locked(None), access(remote.address, remote.login, self._private, self._ssh) as way:
             config = {
                 **way.config,
                 "extensions.partialClone": "origin",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.store import private_dir
 from pushsalt.git import DamagedError, GitError
+from pushsalt.git.access import Ssh
 from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import LockFile
 from pushsalt.git.mirror import BRANCHES, TAGS, Mirror, Update
@@ -42,12 +43,13 @@ class Remotes:
         say: Say | None = None,
         silence: float = 60.0,
         accept_new_host_keys: bool = False,
+        ssh_files: tuple[str, str] = ("", ""),
     ) -> None:
         self.lock = lock or LockFile(None)
         self._cache = cache
         self._say = say or (lambda name, words: None)
         self._silence = silence
-        self._accept = accept_new_host_keys
+        self._ssh = Ssh(accept_new_host_keys, *ssh_files)
         self._running = Running()
         self._mirrors: dict[str, Mirror] = {}
         self._synced: dict[str, GitError | None] = {}
@@ -152,9 +154,7 @@ class Remotes:
     # ---
 
     def _new(self, remote: Remote, cache: Path) -> Mirror:
-        return Mirror(
-            cache, remote, running=self._running, silence=self._silence, accept_new_host_keys=self._accept
-        )
+        return Mirror(cache, remote, running=self._running, silence=self._silence, ssh=self._ssh)
 
     def _turn(self, mirror: Mirror) -> threading.RLock:
         with self._guard:
@@ -237,10 +237,8 @@ class Remotes:
             mirror = self.mirror(mirror.remote)
         if mirror.note is None:
             reason = self._synced.get(mirror.key)
-            raise GitError(
-                f"{mirror.remote.shown} was never fetched{f': {reason.message}' if reason else ''}",
-                hint=reason.hint if reason else "",
-            )
+            said = f": {reason.message}; {reason.hint}" if reason else ""
+            raise GitError(f"{mirror.remote.shown} was never fetched{said}", hint=reason.hint if reason else "")
 
     def _tree(self, mirror: Mirror, commit: str) -> str:
         """The tree of a commit that no ref has to lead to: fetched by its hash when the copy lacks it."""

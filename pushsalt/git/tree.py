@@ -92,6 +92,10 @@ class CommitTree:
                 self._listings[root] = self.read(lambda objects: self._list(objects, root))
             return self._listings[root]
 
+    def is_folder(self, path: str) -> bool:
+        found = self.read(lambda objects: self._resolve(objects, path))
+        return found is not None and found[1].mode == TREE
+
     def folder(self, path: str) -> list[str]:
         """The names in a folder of the repository; none when it is no folder."""
         found = self.read(lambda objects: self._resolve(objects, path) if path else ("", Entry(TREE, self.oid)))

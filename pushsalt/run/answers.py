@@ -123,7 +123,7 @@ class Answers:
         digest = found.digest()
         if question.get("stat") or digest in (question.get("have") or ()):
             return {"digest": digest, "size": found.size, "have": True}
-        return {"digest": digest, "size": found.size, "blob": Blob(digest, found.size, path=found.path)}
+        return {"digest": digest, "size": found.size, "blob": Blob(digest, found.size, found.path, open=found.open)}
 
     def _tree(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         where = split_url(str(question["url"]), str(question.get("saltenv") or "base"))

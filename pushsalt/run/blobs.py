@@ -7,7 +7,9 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import BinaryIO
 
+from pushsalt.errors import PushsaltError
 from pushsalt.model import Blob
 from thin import wire
 
@@ -34,7 +36,7 @@ class Sender:
                 async for piece in _pieces(blob):
                     self._write(b"B", name + piece)
                     await self._drain()
-            except (OSError, _ChangedError) as exc:
+            except (OSError, PushsaltError, _ChangedError) as exc:
                 log.warning("%s cannot be sent: %s", blob.path or "rendered text", exc)
             self._write(b"B", name)
             await self._drain()
@@ -49,13 +51,12 @@ async def _pieces(blob: Blob) -> AsyncIterator[bytes]:
         for at in range(0, len(blob.data), wire.BLOB_PIECE):
             yield blob.data[at : at + wire.BLOB_PIECE]
         return
-    assert blob.path is not None
-    descriptor = await asyncio.to_thread(os.open, blob.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    stream = await asyncio.to_thread(blob.open or _file(blob))
     try:
         digest = hashlib.sha256()
         held = b""
         while True:
-            piece = await asyncio.to_thread(os.read, descriptor, wire.BLOB_PIECE)
+            piece = await asyncio.to_thread(stream.read, wire.BLOB_PIECE)
             # One piece is held back until the whole is known to be right: what changed never arrives complete.
             if piece:
                 digest.update(piece)
@@ -67,4 +68,11 @@ async def _pieces(blob: Blob) -> AsyncIterator[bytes]:
                 return
             held = piece
     finally:
-        os.close(descriptor)
+        stream.close()
+
+
+def _file(blob: Blob) -> Callable[[], BinaryIO]:
+    """Opens the blob's path; never waits for a FIFO that took its place."""
+    path = blob.path
+    assert path is not None
+    return lambda: os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")

@@ -207,7 +207,12 @@ class CustomModules:
                     files = ((one.relative_to(folder).as_posix(), disk_file(str(one), one.name)) for one in inner)
                     yield from _module({rel: file for rel, file in files if file is not None})
         for saltenv in self._saltenvs():
-            for entry in self._files.list_folder(f"_{kind}", saltenv):
+            try:
+                entries = self._files.list_folder(f"_{kind}", saltenv)
+            except FileServerError as exc:
+                log.warning("modules in _%s of the saltenv %s are left out: %s", kind, saltenv, exc.message)
+                continue
+            for entry in entries:
                 inner_names = [entry] if entry.endswith(".py") else list(self._package(entry, saltenv))
                 found = ((name, self._files.find(name, saltenv)) for name in inner_names)
                 yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
@@ -223,7 +228,9 @@ class CustomModules:
                 yield from self._package(entry, saltenv)
 
     def _saltenvs(self) -> Iterable[str]:
-        return dict.fromkeys([self._saltenv, "base", *(env for env in self._files.envs() if env != "__env__")])
+        # Not those that only a branch of a remote makes: nobody named them.
+        envs = self._files.configured_envs()
+        return dict.fromkeys([self._saltenv, "base", *(env for env in envs if env != "__env__")])
 
 
 def _sound(name: str) -> bool:

@@ -23,6 +23,8 @@ class Settings:
     file_roots: list[Path] = field(default_factory=list)
     pillar_roots: list[Path] = field(default_factory=list)
     cache_dir: Path | None = None
+    #: git remotes stay at the revisions of pushsalt.lock
+    locked: bool = False
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class Minion:
         visible: dict[str, Any] = {}
         twin = self._twin(self._remote, visible)
         context = replace(twin.context, fileserver=self.project.pillar_files)
-        outside = Outside(opts, context, run_program, twin.match)
+        outside = Outside(opts, context, run_program, twin.match, lambda: self.project.remotes)
         result = compile_pillar(
             self.id,
             opts,
@@ -312,7 +312,7 @@ class Minion:
         from pushsalt.tops import top_data
 
         config = self.project.config.opts
-        outside = Outside({**config, **self.opts}, self.context, run_program, self.match)
+        outside = Outside({**config, **self.opts}, self.context, run_program, self.match, lambda: self.project.remotes)
         return top_data(config["master_tops"], folders("tops", config), outside)
 
     def match(self, expr: str, tgt_type: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
+    from pushsalt.git.remotes import Remotes
     from pushsalt.model import Blob
     from pushsalt.run.custom import CustomModules
 
@@ -32,6 +34,7 @@ class Project:
         self.config = config
         self.reporter = reporter
         self._custom: dict[str, CustomModules] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
         for text in config.warnings:
             reporter.warning(None, text)
@@ -44,6 +47,7 @@ class Project:
             file_roots=tuple(settings.file_roots),
             pillar_roots=tuple(settings.pillar_roots),
             cache_dir=settings.cache_dir,
+            locked=settings.locked,
         )
         return cls(load_config(settings.config, cli=overrides), reporter)
 
@@ -76,7 +80,52 @@ class Project:
     def files(self) -> FileServer:
         from pushsalt.fileserver import FileServer
 
-        return FileServer(self.config.opts)
+        return FileServer(self.config.opts, self.remotes if self._uses_gitfs else None)
+
+    @cached_property
+    def remotes(self) -> Remotes:
+        """The git remotes of states and pillar. Raises ConfigError for a lock file that cannot hold."""
+        from pushsalt.git.project import open_remotes
+
+        return open_remotes(self.config, self.redactor, self._remote_progress)
+
+    @property
+    def _uses_gitfs(self) -> bool:
+        opts = self.config.opts
+        return bool(opts.get("gitfs_remotes")) and not {"git", "gitfs"}.isdisjoint(opts.get("fileserver_backend") or ())
+
+    async def prepare(self, stop: asyncio.Event) -> None:
+        """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
+        self._loop = asyncio.get_running_loop()
+        if self.config.locked:
+            _ = self.remotes  # says what is wrong with the lock file
+        if not self._uses_gitfs or "files" in self.__dict__:
+            return
+        opening = asyncio.create_task(asyncio.to_thread(self._open_files))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                self.remotes.stop()
+            await asyncio.wait((opening,))
+        finally:
+            stopping.cancel()
+        if not stop.is_set():
+            opening.result()
+        else:
+            opening.exception()
+
+    def _open_files(self) -> None:
+        from pushsalt.git.project import extract_plugins
+
+        places = extract_plugins(self.files, self.config)
+        if places is not None:
+            self.config.opts["module_dirs"] = [*self.config.opts["module_dirs"], str(places)]
+
+    def _remote_progress(self, name: str, words: str) -> None:
+        """From any thread to the reporter, which lives in the event loop's."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.reporter.remote_progress, name, words)
 
     @cached_property
     def pillar_files(self) -> FileServer:

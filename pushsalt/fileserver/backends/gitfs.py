@@ -48,6 +48,9 @@ class GitFS:
             self._envs = sorted(found)
         return self._envs
 
+    def configured_envs(self) -> list[str]:
+        return [saltenv for remote in self._configured for saltenv in remote.saltenvs]
+
     def find(self, path: str, saltenv: str) -> GitFile | None:
         if self._ignored and self._ignored(path):
             return None

@@ -1,0 +1,96 @@
+"""What a project has of git: the remotes of its configuration, its lock file, plug-ins that lie in remotes."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pushsalt.cache.store import private_dir, write_atomic
+from pushsalt.errors import ConfigError, StateError
+from pushsalt.fileserver import DiskFile
+from pushsalt.git.lockfile import NAME, LockFile
+from pushsalt.git.remotes import Remotes, Say
+from pushsalt.git.settings import Remote, gitfs_remotes, pillar_entries, pillar_remotes
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
+    from pushsalt.fileserver import FileServer
+    from pushsalt.redact import Redactor
+
+log = logging.getLogger(__name__)
+
+#: Plug-ins of the controller that may lie in a remote: Salt's names of their folders.
+_PLUGINS: Final = ("renderers", "serializers", "pillar", "tops", "output")
+
+
+def open_remotes(config: Config, redactor: Redactor, say: Say | None = None) -> Remotes:
+    """Raises ConfigError for options or a lock file that cannot hold."""
+    opts = config.opts
+    for remote in configured(config):
+        redactor.add_secrets(remote.address.password, remote.login.passphrase)
+    return Remotes(
+        config.cache_dir,
+        LockFile(lock_path(config), config.locked),
+        say=say,
+        silence=float(opts.get("git_timeout") or 60),
+        accept_new_host_keys=bool(opts.get("accept_new_host_keys")),
+        ssh_files=(str(opts.get("ssh_config_file") or ""), str(opts.get("known_hosts_file") or "")),
+    )
+
+
+def configured(config: Config) -> list[Remote]:
+    """All remotes: those of states, then those of pillar. Raises ConfigError."""
+    opts = config.opts
+    backends = opts.get("fileserver_backend") or ()
+    found = gitfs_remotes(opts) if "git" in backends or "gitfs" in backends else []
+    for entries in pillar_entries(opts):
+        found += pillar_remotes(entries, opts)
+    return found
+
+
+def lock_path(config: Config) -> Path | None:
+    """Beside ``pushsalt.yaml``; beside another configuration only where there is one."""
+    if config.path is None:
+        return None
+    path = config.path.parent / NAME
+    return path if config.path.name == "pushsalt.yaml" or path.exists() else None
+
+
+def extract_plugins(files: FileServer, config: Config) -> Path | None:
+    """A folder with the plug-ins of the controller that lie in remotes, as ``module_dirs`` has them; None for none.
+
+    It is named by its content and private to the user: nobody else can have put anything there.
+    """
+    found: dict[str, bytes] = {}
+    for saltenv in dict.fromkeys(["base", *files.configured_envs()]):
+        for kind in _PLUGINS:
+            try:
+                paths = files.list_folder(f"_{kind}", saltenv)
+                for path in paths:
+                    file = files.find(path, saltenv) if path.endswith(".py") and path not in found else None
+                    if file is not None and not isinstance(file, DiskFile):  # those are found where they are
+                        found[path] = file.read()
+            except StateError as exc:  # said already: a remote without a copy
+                log.debug("plug-ins in _%s are left out: %s", kind, exc.message)
+    if not found:
+        return None
+    name = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:32]
+    top = config.cache_dir / "git" / "plugins" / name
+    try:
+        for path, data in found.items():
+            place = private_dir((top / path).parent) / Path(path).name
+            if not place.is_file() or place.read_bytes() != data:
+                write_atomic(place, data)
+    except OSError as exc:
+        raise ConfigError(
+            f"plug-ins of git remotes cannot be kept in the cache: {exc}", hint="name another folder with --cache-dir"
+        ) from None
+    return top
+
+
+def shown(remotes: Sequence[Remote]) -> str:
+    """Names for a message."""
+    return ", ".join(remote.shown for remote in remotes) or "none"
