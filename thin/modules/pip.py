@@ -51,9 +51,12 @@ def _run(bin_env, words, cwd=None, user=None, env_vars=None):
         env["VIRTUAL_ENV"] = bin_env
     env.update({str(key): str(value) for key, value in (env_vars or {}).items()})
     cwd = cwd or (bin_env if bin_env and os.path.isdir(bin_env) else None)
-    return __salt__["cmd.run_all"](
+    done = __salt__["cmd.run_all"](
         _pip(bin_env) + words, cwd=cwd, runas=user, env=env, python_shell=False, ignore_retcode=True
     )
+    if done["retcode"] and done["stderr"].rstrip().endswith("No module named pip"):
+        raise CommandNotFoundError("Could not find a `pip` binary")
+    return done
 
 
 def version(bin_env=None, cwd=None, user=None):
@@ -113,16 +116,23 @@ def list_all_versions(
     pkg, bin_env=None, include_alpha=False, include_beta=False, include_rc=False, user=None, cwd=None, index_url=None,
     extra_index_url=None, find_links=None, no_index=False
 ):
-    """The versions that can be had, oldest first; ``find_links`` and ``no_index`` as for install."""
-    words = ["install", "%s==versions" % pkg] + (["--no-index"] if no_index else [])
+    """The versions that can be had, oldest first; None for none. ``find_links`` and ``no_index`` as for install."""
+    number = pep440.key(version(bin_env, cwd, user) or "0")
+    if number >= pep440.key("21.2"):
+        words, pattern = ["index", "versions", pkg], r"Available versions: (.*)"
+        words += ["--pre"] if include_alpha or include_beta or include_rc else []
+    else:  # they say it when they do not find one
+        words, pattern = ["install", "%s==versions" % pkg], r"\(from versions: ([^)]*)\)"
+        words += ["--use-deprecated=legacy-resolver"] if number >= pep440.key("20.3") else []
+    words += ["--no-index"] if no_index else []
     for link in _several(find_links):
         words += ["--find-links", link]
     done = _run(bin_env, words, cwd, user, _urls(None, index_url, extra_index_url, None))
-    found = re.search(r"\(from versions: ([^)]*)\)", done["stdout"] + done["stderr"])
+    found = re.search(pattern, "%s\n%s" % (done["stdout"], done["stderr"]))
     versions = [one.strip() for one in found.group(1).split(",")] if found else []
     off = [word for word, on in (("a", include_alpha), ("b", include_beta), ("rc", include_rc)) if not on]
     chosen = [one for one in versions if one and one != "none" and not any(word in one for word in off)]
-    return sorted(chosen, key=pep440.key)
+    return sorted(chosen, key=pep440.key) or None
 
 
 def install(

@@ -8,7 +8,14 @@ from thin.utils import pkgspec
 
 
 def pack_sources(sources, normalize=True):
-    """``[{"foo": "salt://foo.deb"}]`` as ``{"foo": "salt://foo.deb"}``; {} when malformed."""
+    """``[{"foo": "salt://foo.deb"}]``, or its YAML, as ``{"foo": "salt://foo.deb"}``; {} when malformed."""
+    if isinstance(sources, str):
+        from thin.utils import serial
+
+        try:
+            sources = serial.elsewhere("deserialize", "yaml", sources, {})
+        except ValueError:
+            return {}
     return pkgspec.names_and_sources(sources, _normalizer(normalize))
 
 

@@ -118,7 +118,7 @@ def _is_met(one, name, conditions, have, where, options):
         index_url=options["index_url"], extra_index_url=options["extra_index_url"], find_links=options["find_links"],
         no_index=options["no_index"], **where
     )
-    fitting = [number for number in versions if _fits(number, conditions)]
+    fitting = [number for number in versions or () if _fits(number, conditions)]
     if not fitting:
         return (
             "Python package %s was already installed and\nthe available upgrade doesn't fulfills the version "
