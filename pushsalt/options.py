@@ -137,6 +137,14 @@ _BOTH: Final = _of(
     ("state_compress_ids", "bool", False, "Show states with one ID as one."),
     ("state_tabular", "any", False, "Show states as table rows."),
     ("test", "bool", False, "Dry run by default."),
+    (
+        "test_template_functions",
+        "text",
+        "refuse",
+        "In a dry run, templates' calls of functions that change the system: refuse, warn or allow.",
+    ),
+    ("test_template_allow", "list", [], "Globs of functions that templates may call in a dry run, whatever they do."),
+    ("test_template_refuse", "list", [], "Globs of functions that templates may not call in a dry run."),
     ("optimization_order", "list", [0, 1, 2], "Accepted; order of Python bytecode levels."),
     # plug-ins
     ("module_dirs", "paths", [], "Folders of plug-ins, each with _modules, _states ... or modules, states ..."),

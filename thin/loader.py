@@ -425,9 +425,9 @@ class ControllerFunctions(object):
         return self._known[module]
 
 
-def marked(source):
-    """Public names of the functions that a module's source marks with ``__controller__``."""
-    if "__controller__" not in source:
+def marked(source, word="__controller__"):
+    """Public names of the functions that a module's source marks with ``__controller__``, or another word."""
+    if word not in source:
         return set()
     import ast
 
@@ -437,13 +437,13 @@ def marked(source):
             functions.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
-            if name in ("__controller__", "__func_alias__"):
+            if name in (word, "__func_alias__"):
                 literals[name] = ast.literal_eval(node.value)
             elif isinstance(node.value, ast.Name) and node.value.id in functions and not name.startswith("_"):
                 functions.add(name)  # an alias
     alias = literals.get("__func_alias__", {})
     public = {alias.get(name, name) for name in functions}
-    mark = literals.get("__controller__")
+    mark = literals.get(word)
     return public if mark is True else public & set(mark or ())
 
 

@@ -70,6 +70,14 @@ class CustomModule:
         except (SyntaxError, ValueError):  # the target says what is wrong
             return frozenset()
 
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """Names of the functions that it marks with ``__changes__``."""
+        try:
+            return frozenset(marked(self.text, "__changes__"))
+        except (SyntaxError, ValueError):
+            return frozenset()
+
     def mentions(self, word: str) -> bool:
         """Whether a word stands in the file at all: whoever wants to know more has to run it."""
         return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
@@ -122,6 +130,11 @@ class CustomModules:
         """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""
         virtual, _, function = name.partition(".")
         return any(function in module.controller for module in self.called("modules", virtual))
+
+    def changes(self, name: str) -> bool:
+        """Whether ``module.function`` is one of theirs that they mark to change the system."""
+        virtual, _, function = name.partition(".")
+        return any(function in module.changing for module in self.called("modules", virtual))
 
     @cached_property
     def archive(self) -> Blob | None:

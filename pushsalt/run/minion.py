@@ -99,6 +99,16 @@ class Minion:
         """Whether an execution function is of the users' own modules."""
         return self.custom.has(name)
 
+    def changes(self, name: str) -> bool:
+        """Whether it is a user's own execution function, and marked to change the system."""
+        return self.custom.changes(name)
+
+    def warn(self, text: str) -> None:
+        """Log a warning about the trees, once for all targets."""
+        if text not in self.project.said:
+            self.project.said.add(text)
+            log.warning("%s", text)
+
     def on_controller(self, name: str) -> bool:
         """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
         return self.custom.on_controller(name) if self.custom.has(name) else name in shared()

@@ -34,6 +34,8 @@ class Project:
         self.config = config
         self.reporter = reporter
         self._custom: dict[str, CustomModules] = {}
+        #: warnings that were logged, by whichever target was the first
+        self.said: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
         for text in config.warnings:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from pushsalt.functions import function_named
 from pushsalt.functions import modules as controller_modules
 from pushsalt.functions import names as controller_names
+from pushsalt.run import dryrun
 from thin import runtime
 from thin.loader import ControllerFunctions, controller_functions
 
@@ -24,6 +25,10 @@ class Answering(Protocol):
     def opts(self) -> Mapping[str, Any]: ...
 
     def has_custom(self, name: str) -> bool: ...
+
+    def changes(self, name: str) -> bool: ...
+
+    def warn(self, text: str) -> None: ...
 
     def on_controller(self, name: str) -> bool: ...
 
@@ -75,6 +80,14 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         self.asked: set[str] = set()
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
+        function = self._function(name)
+        opts = self._minion.opts
+        if not opts.get("test"):
+            return function
+        how = dryrun.treatment(name, opts, changes=self._minion.changes(name))
+        return dryrun.guarded(name, function, how, self._minion.warn)
+
+    def _function(self, name: str) -> Callable[..., Any]:
         own = function_named(name)
         if not callable_from_outside(self._minion.opts, name):
             raise KeyError(name)

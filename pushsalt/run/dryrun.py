@@ -1,0 +1,137 @@
+"""What templates may call while a dry run is rendered: `--test` changes nothing, whatever a template asks for.
+
+``CHANGES`` names the functions of the execution modules here that change the system (files, accounts, packages,
+services, settings; not caches and temporary files). A test holds it against the modules. Commands are another matter:
+``cmd.run('uname -r')`` reads, and formulas cannot be rendered without it, so commands run, and that is said. A user's
+own module says for itself what changes something: ``__changes__ = True``, or a tuple of its function names.
+
+Options: ``test_template_functions`` (refuse, warn or allow), and globs in ``test_template_allow`` and
+``test_template_refuse``; an exact name there wins over a glob, and ``test_template_refuse`` wins over the other.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final
+
+from pushsalt.errors import FunctionError
+from pushsalt.render.context import ALIASES
+
+log = logging.getLogger(__name__)
+
+_CHANGES: Final = """
+aliases: rm_alias set_target
+alternatives: auto install remove set
+archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
+cmd: run_bg
+cp: get_dir get_file get_template get_url recv
+cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
+debconf: set set_file set_template
+file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
+file: makedirs makedirs_perms manage_file mkdir mknod mknod_blkdev mknod_chrdev mknod_fifo move open_files patch prepend
+file: psed remove remove_backup rename replace restore_backup restorecon rmdir sed seek_write set_mode
+file: set_selinux_context symlink touch truncate uncomment write
+git: add archive checkout clone commit config_set config_unset discard_local_changes fetch init merge pull push rebase
+git: remote_set reset rm stash submodule symbolic_ref tag
+gpg: import_key
+grains: append delkey delval remove set setval setvals
+group: add adduser chgid delete deluser members
+hosts: add_host rm_host set_comment set_host
+ini: remove_option remove_section set_option
+lowpkg: unpurge
+network: mod_hostname
+pip: install uninstall upgrade
+pkg: add_repo_key autoremove del_repo del_repo_key hold install mod_repo purge refresh_db remove set_selections unhold
+pkg: upgrade
+service: disable enable force_reload mask reload restart start stop systemctl_reload unmask
+shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
+shadow: unlock_password
+ssh: rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
+sysctl: assign persist
+user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
+user: delete rename
+virtualenv: create
+"""
+
+#: ``module.function`` of all that changes the system.
+CHANGES: Final = frozenset(
+    f"{module}.{function}"
+    for module, _, functions in (row.partition(": ") for row in _CHANGES.strip().splitlines())
+    for function in functions.split()
+)
+
+#: Functions that run what they are told: whether that changes anything, only its author knows.
+COMMANDS: Final = frozenset(
+    f"cmd.{name}"
+    for name in (
+        *("run", "run_all", "run_stdout", "run_stderr", "retcode", "shell", "script", "script_retcode"),
+        *("exec_code", "exec_code_all", "powershell", "run_chroot"),
+    )
+)
+
+#: Functions that templates reach by another name, most of the time.
+WRITTEN: Final = {meant: written for written, meant in ALIASES.items()}
+
+#: The words of ``test_template_functions``.
+REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
+
+
+def treatment(name: str, opts: Mapping[str, Any], *, changes: bool = False) -> str:
+    """``refuse``, ``warn`` or ``allow``, for a function that a template calls in a dry run.
+
+    ``changes`` is what a user's own module says of it.
+    """
+    names = (name, WRITTEN[name]) if name in WRITTEN else (name,)
+    lists = ((opts.get("test_template_refuse"), REFUSE), (opts.get("test_template_allow"), ALLOW))
+    for words, answer in lists:
+        if any(each in (words or ()) for each in names):
+            return answer
+    for words, answer in lists:
+        if any(fnmatch.fnmatchcase(each, str(word)) for each in names for word in words or ()):
+            return answer
+    mode = str(opts.get("test_template_functions") or REFUSE)
+    if changes or name in CHANGES:
+        return mode if mode in (WARN, ALLOW) else REFUSE
+    if name in COMMANDS:
+        return ALLOW if mode == ALLOW else WARN
+    return ALLOW
+
+
+def guarded(
+    name: str, function: Callable[..., Any], how: str, warn: Callable[[str], None] = log.warning
+) -> Callable[..., Any]:
+    """``function`` as a template may call it in a dry run. What is refused raises FunctionError."""
+    if how == ALLOW:
+        return function
+    said = WRITTEN.get(name, name)
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if how == REFUSE:
+            raise FunctionError(
+                "exception",
+                f"{said} changes the system, and this is a dry run: it was not called",
+                "leave it out with {% if not opts.test %}, or better make it a state; the options "
+                "`test_template_functions` and `test_template_allow` let it through",
+                "CommandExecutionError",
+            )
+        what = "runs a command" if name in COMMANDS else "changes the system"
+        warn(f"{_caller() or 'a template'}: {said} {what}, in a dry run too")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _caller() -> str:
+    """``file:line`` of the template that is being rendered in this thread."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            return f"{template.filename}:{template.get_corresponding_lineno(frame.f_lineno)}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
