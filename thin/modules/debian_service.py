@@ -1,0 +1,128 @@
+"""Services of a Debian without a running systemd, by their init scripts. Salt: modules/debian_service.py"""
+
+import os
+import re
+
+INIT_SCRIPTS = "/etc/init.d"
+LINKS = "/etc/rc%s.d"
+SYSTEMD = "/run/systemd/system"
+
+__virtualname__ = "service"
+
+__func_alias__ = {"reload_": "reload"}
+
+
+def __virtual__():
+    debians = ("Debian", "Raspbian", "Devuan", "NILinuxRT")
+    if __grains__.get("os") in debians and not os.path.isdir(SYSTEMD):
+        return __virtualname__
+    return False, "The debian_service module could not be loaded: unsupported OS family and/or systemd running."
+
+
+def get_all():
+    """The sorted names of all init scripts."""
+    names = os.listdir(INIT_SCRIPTS) if os.path.isdir(INIT_SCRIPTS) else []
+    return sorted({name for name in names if name not in ("README", "skeleton")}.union(get_enabled()))
+
+
+def get_enabled():
+    """The sorted names of what starts at boot."""
+    names = set()
+    for level in ("S", _runlevel()):
+        folder = LINKS % level
+        for link in os.listdir(folder) if os.path.isdir(folder) else ():
+            found = re.match(r"S\d\d(.+)", link)
+            if found:
+                names.add(found.group(1))
+    return sorted(names)
+
+
+def get_disabled():
+    """The sorted names of what does not start at boot."""
+    return sorted(set(get_all()).difference(get_enabled()))
+
+
+def available(name):
+    """Whether there is such a service."""
+    return name in get_all()
+
+
+def missing(name):
+    """The opposite of ``available``."""
+    return not available(name)
+
+
+def enabled(name, **kwargs):
+    """Whether the service starts at boot."""
+    return name in get_enabled()
+
+
+def disabled(name):
+    """Whether there is such a service, and it does not start at boot."""
+    return name in get_disabled()
+
+
+def status(name, sig=None):
+    """Whether the service runs; ``{name: bool}`` for a glob. ``sig``: look for a process with these words instead."""
+    if sig:
+        return bool(__salt__["status.pid"](sig))
+    if not any(char in name for char in "*?["):
+        return _service(name, "status")
+    import fnmatch
+
+    return {one: _service(one, "status") for one in fnmatch.filter(get_all(), name)}
+
+
+def start(name):
+    """Start the service; whether that worked."""
+    return _service(name, "start")
+
+
+def stop(name):
+    """Stop the service; whether that worked."""
+    return _service(name, "stop")
+
+
+def restart(name):
+    """Restart the service; whether that worked."""
+    return _service(name, "restart")
+
+
+def reload_(name):
+    """Make the service read its configuration again; whether that worked."""
+    return _service(name, "reload")
+
+
+def force_reload(name):
+    """Reload the service, or restart one that can't; whether that worked."""
+    return _service(name, "force-reload")
+
+
+def enable(name, **kwargs):
+    """Start the service at boot; whether that worked."""
+    return _update_rc(name, "defaults") and _update_rc(name, "enable")
+
+
+def disable(name, **kwargs):
+    """Do not start the service at boot; whether that worked."""
+    return _update_rc(name, "disable")
+
+
+# Inside
+
+
+def _runlevel():
+    if not __salt__["cmd.which"]("runlevel"):
+        return "2"
+    words = __salt__["cmd.run"](["runlevel"], python_shell=False, ignore_retcode=True).split()
+    return words[-1] if words and re.match(r"[1-5]\Z", words[-1]) else "2"  # unknown in a container
+
+
+def _service(name, action):
+    quiet = action == "status"
+    command = ["service", str(name), action]
+    return __salt__["cmd.retcode"](command, python_shell=False, ignore_retcode=quiet) == 0
+
+
+def _update_rc(name, action):
+    return __salt__["cmd.retcode"](["update-rc.d", str(name), action], python_shell=False) == 0

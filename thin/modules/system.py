@@ -1,0 +1,203 @@
+"""The clock, the machine's description, and its end: halt, reboot, shutdown. Salt: modules/system.py
+
+``utc_offset`` is ``[+-]HHMM``; without it times are the machine's local ones. Setting the time sets the hardware clock
+too, where there is one that can be set.
+"""
+
+import re
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import textfile
+
+MACHINE_INFO = "/etc/machine-info"
+
+_TIMES = ("%I:%M:%S %p", "%I:%M %p", "%H:%M:%S", "%H:%M")
+_DATES = ("%Y-%m-%d", "%m-%d-%Y", "%m-%d-%y", "%m/%d/%Y", "%m/%d/%y", "%Y/%m/%d")
+_ESCAPES = (('"', '\\"'), ("\n", "\\n"), ("\t", "\\t"))
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("Windows", "Darwin", "SunOS"):
+        return False, "The system module is for POSIX-like systems"
+    return "system"
+
+
+# The end
+
+
+def halt():
+    """Halt the machine."""
+    return _say("halt")
+
+
+def init(runlevel):
+    """Go to another runlevel."""
+    return _say("init", runlevel)
+
+
+def poweroff():
+    """Switch the machine off."""
+    return _say("poweroff")
+
+
+def reboot(at_time=None):
+    """Restart the machine, now or in ``at_time`` minutes."""
+    return _say("shutdown", "-r", at_time or "now")
+
+
+def shutdown(at_time=None):
+    """Shut the machine down, now or in ``at_time`` minutes."""
+    powers_off = __grains__.get("kernel") in ("FreeBSD", "NetBSD", "OpenBSD")
+    return _say("shutdown", "-p" if powers_off else "-h", at_time or "now")
+
+
+# The clock
+
+
+def get_system_time(utc_offset=None):
+    """The time as ``HH:MM:SS AM``."""
+    return _now(utc_offset).strftime("%I:%M:%S %p")
+
+
+def get_system_date(utc_offset=None):
+    """The date as ``Sat 11/21/2026``."""
+    return _now(utc_offset).strftime("%a %m/%d/%Y")
+
+
+def get_system_date_time(utc_offset=None):
+    """Date and time as ``2026-11-21 17:05:09``."""
+    return _now(utc_offset).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def set_system_time(newtime, utc_offset=None):
+    """Set the time: ``11:20``, ``11:20:05``, either with ``AM`` or ``PM``. False for anything else."""
+    found = _parsed(newtime, _TIMES)
+    if found is None:
+        return False
+    return set_system_date_time(hours=found.hour, minutes=found.minute, seconds=found.second, utc_offset=utc_offset)
+
+
+def set_system_date(newdate, utc_offset=None):
+    """Set the date: ``YYYY-MM-DD``, ``YYYY/MM/DD``, or month, day and year with ``-`` or ``/`` between them."""
+    found = _parsed(newdate, _DATES)
+    if found is None:
+        raise SaltInvocationError("Invalid date format")
+    return set_system_date_time(years=found.year, months=found.month, days=found.day, utc_offset=utc_offset)
+
+
+def set_system_date_time(
+    years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None
+):
+    """Set the clock; what is not given stays as it is. True, or CommandExecutionError in the words of ``date``."""
+    new = _now(utc_offset)
+    given = {"year": years, "month": months, "day": days, "hour": hours, "minute": minutes, "second": seconds}
+    try:
+        new = new.replace(microsecond=0, **{part: int(value) for part, value in given.items() if value is not None})
+    except (TypeError, ValueError) as exc:
+        raise SaltInvocationError(str(exc))
+    command = ["date"]
+    if new.tzinfo is not None:
+        from datetime import timezone
+
+        new = new.astimezone(timezone.utc)
+        command.append("-u")
+    done = None
+    for form in ("%m%d%H%M%Y.%S", "%m%d%H%M%Y"):  # POSIX has no seconds
+        done = __salt__["cmd.run_all"](command + [new.strftime(form)], python_shell=False, ignore_retcode=True)
+        if done["retcode"] == 0:
+            break
+    else:
+        raise CommandExecutionError("date failed: %s" % done["stderr"])
+    if has_settable_hwclock():
+        __salt__["cmd.run_all"](["hwclock", "--systohc"], python_shell=False)
+    return True
+
+
+def has_settable_hwclock():
+    """Whether there is a hardware clock that can be set."""
+    if not __salt__["cmd.which"]("hwclock"):
+        return False
+    command = ["hwclock", "--test", "--systohc"]
+    return __salt__["cmd.retcode"](command, python_shell=False, output_loglevel="quiet", ignore_retcode=True) == 0
+
+
+# Names
+
+
+def get_computer_desc():
+    """The description (``PRETTY_HOSTNAME`` of /etc/machine-info); False when there is none."""
+    if __salt__["cmd.which"]("hostnamectl"):
+        text = __salt__["cmd.run"](["hostnamectl", "status", "--pretty"], python_shell=False)
+    else:
+        lines = [line for line in _machine_info() if _is_description(line)]
+        if not lines:
+            return False
+        text = lines[-1].partition("=")[2].strip()
+        if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+            text = text[1:-1]
+    escaped = {long: short for short, long in _ESCAPES}
+    escaped["\\\\"] = "\\"
+    return re.sub(r"\\[\\\"nt]", lambda found: escaped[found.group()], text)
+
+
+def set_computer_desc(desc):
+    """Set the description; whether that worked."""
+    for short, long in _ESCAPES:
+        desc = str(desc).replace(short, long)
+    if __salt__["cmd.which"]("hostnamectl"):
+        command = ["hostnamectl", "set-hostname", "--pretty", desc]
+        return __salt__["cmd.retcode"](command, python_shell=False) == 0
+    lines = [line for line in _machine_info() if not _is_description(line)]
+    try:
+        textfile.write(MACHINE_INFO, "".join(line + "\n" for line in lines + ['PRETTY_HOSTNAME="%s"' % desc]))
+    except CommandExecutionError:
+        return False
+    return True
+
+
+def get_computer_name():
+    """The host name."""
+    return __salt__["network.get_hostname"]()
+
+
+def set_computer_name(hostname):
+    """Set the host name."""
+    return __salt__["network.mod_hostname"](hostname)
+
+
+# Inside
+
+
+def _say(*words):
+    return __salt__["cmd.run"]([str(word) for word in words], python_shell=False)
+
+
+def _now(utc_offset):
+    from datetime import datetime, timedelta, timezone
+
+    if utc_offset is None:
+        return datetime.now()
+    found = re.match(r"([+-]?)(\d\d)(\d\d)\Z", str(utc_offset))
+    if not found:
+        raise SaltInvocationError("Invalid UTC offset")
+    minutes = int(found.group(2)) * 60 + int(found.group(3))
+    return datetime.now(timezone(timedelta(minutes=-minutes if found.group(1) == "-" else minutes)))
+
+
+def _parsed(text, forms):
+    from datetime import datetime
+
+    for form in forms:
+        try:
+            return datetime.strptime(str(text), form)
+        except ValueError:
+            continue
+    return None
+
+
+def _machine_info():
+    return textfile.read(MACHINE_INFO, "").splitlines()
+
+
+def _is_description(line):
+    return re.match(r"\s*PRETTY_HOSTNAME=", line) is not None
