@@ -33,10 +33,10 @@ def _ask(function, *args, **kwargs):
         raise CommandExecutionError("cp.%s: %s" % (function, exc))
 
 
-def _fetch(path, saltenv, verify_ssl=True):
+def _fetch(path, saltenv, verify_ssl=True, source_hash=None, use_etag=False):
     """The path of a local copy of any source, or None."""
     from thin import link
-    from thin.utils.files import sources
+    from thin.utils.files import hashes, sources
 
     url, saltenv = _split(path, saltenv)
     cache = None
@@ -44,8 +44,10 @@ def _fetch(path, saltenv, verify_ssl=True):
         from thin.utils.files import web
 
         cache = web.cache_path(url, cachedir(__opts__), saltenv)
+        if source_hash and hashes.is_file_of(cache, hashes.parse(source_hash)):
+            return cache
     try:
-        return sources.fetch(url, saltenv, verify_ssl, cache=cache)
+        return sources.fetch(url, saltenv, verify_ssl, cache=cache, use_etag=use_etag)
     except link.LinkError as exc:
         raise CommandExecutionError(str(exc))
 
@@ -234,8 +236,12 @@ def get_file_str(path, saltenv=None):
 
 
 def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
-    """The path of a private copy of a file, False when there is no such file. A file of this machine is its own."""
-    return _fetch(path, _env(saltenv), verify_ssl) or False
+    """The path of a private copy of a file, False when there is no such file. A file of this machine is its own.
+
+    A file of the web is not downloaded where the copy has ``source_hash``, or where the server, asked with
+    ``use_etag``, says that it has not changed.
+    """
+    return _fetch(path, _env(saltenv), verify_ssl, source_hash, use_etag) or False
 
 
 def cache_files(paths, saltenv=None):

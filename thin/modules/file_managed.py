@@ -100,7 +100,9 @@ def get_managed(
     try:
         content = _content(
             name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
-            _signed(source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
+            _signed(
+                source_hash_sig, saltenv, verify_ssl, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome
+            ), use_etag
         )
         if template:
             return _spooled(content), {"hash_type": content.hash_type, "hsum": content.hsum}, ""
@@ -112,7 +114,7 @@ def get_managed(
 
 def _content(
     name, template, source, source_hash, source_hash_name, saltenv, context, defaults, skip_verify, verify_ssl,
-    signed=None
+    signed=None, use_etag=False
 ):
     from thin.utils.files import sources, web
 
@@ -120,7 +122,7 @@ def _content(
     found = None
     if not template or sources.scheme(source) != "salt":
         found = sources.resolve(
-            name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache, signed
+            name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache, signed, use_etag
         )
     return sources.rendered(source, saltenv, template, context, defaults, "", "", found) if template else found
 

@@ -144,7 +144,8 @@ def managed(
             url_hash = _verified(trust, url_hash, source_hash_sig, verify_ssl)
         if not template or sources.scheme(url) != "salt":
             found = sources.resolve(
-                name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url)
+                name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url),
+                use_etag=use_etag
             )
         if signature and found is not None:
             trust.check(found.fetched(), signature, __env__, verify_ssl, _web_cache)

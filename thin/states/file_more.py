@@ -412,8 +412,7 @@ def cached(
     if not (skip_verify or source_hash or use_etag) and kind in sources.REMOTE:
         return failed(
             ret, "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify or "
-            "use_etag to "
-            "True" % shown
+            "use_etag to True" % shown
         )
     try:
         signed = signatures.checker(
@@ -441,7 +440,7 @@ def cached(
                 ret["comment"] = "Hashes don't match.\nFile will be cached: %s" % name
             return ret
         if not (check and before == check["hsum"]):
-            path = __salt__["cp.cache_file"](name, saltenv=saltenv)
+            path = __salt__["cp.cache_file"](name, saltenv=saltenv, use_etag=use_etag)
             if not path:
                 return failed(ret, "Failed to cache %s, check minion log for more information" % shown)
     except (CommandExecutionError, link.LinkError, OSError) as exc:

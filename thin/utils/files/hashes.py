@@ -27,6 +27,14 @@ def file_hash(path, form="sha256", chunk_size=1 << 18):
     return digest.hexdigest()
 
 
+def is_file_of(path, source_sum):
+    """Whether there is such a file, with the digest of ``{"hash_type", "hsum"}``."""
+    try:
+        return file_hash(path, source_sum["hash_type"]) == source_sum["hsum"].lower()
+    except OSError:
+        return False
+
+
 def data_hash(data, form="sha256"):
     digest = new(form)
     digest.update(data)

@@ -111,7 +111,7 @@ def _hash_list(source_hash, saltenv, verify_ssl):
     return path
 
 
-def fetch(source, saltenv, verify_ssl=True, have=(), cache=None):
+def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False):
     """The path of a local copy of any source, or None when there is none. Raises CommandExecutionError, LinkError."""
     kind = scheme(source)
     if kind == "salt":
@@ -119,13 +119,14 @@ def fetch(source, saltenv, verify_ssl=True, have=(), cache=None):
     if kind in REMOTE:
         from thin.utils.files import web
 
-        return web.fetch(source, verify_ssl, cache)
+        return web.fetch(source, verify_ssl, cache, use_etag)
     path = local_path(source)
     return path if os.path.exists(path) else None
 
 
 def resolve(
-    name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None, signed=None
+    name, source, source_hash, source_hash_name, saltenv, skip_verify=False, verify_ssl=True, cache=None, signed=None,
+    use_etag=False
 ):
     """The content that a source stands for. Raises NoContent with Salt's words. Nothing is transferred for salt://."""
     kind = scheme(source)
@@ -151,16 +152,19 @@ def resolve(
     shown = redact(source)
     wanted = None
     if not skip_verify:
-        if not source_hash:
+        if not source_hash and not use_etag:
             raise NoContent(
                 "Unable to verify upstream hash of source file %s, please set source_hash or set skip_verify to "
                 "True" % shown
             )
-        wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
+        if source_hash:
+            wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
 
     def download():
+        if wanted and cache and hashes.is_file_of(cache, wanted):
+            return cache
         try:
-            return fetch(source, saltenv, verify_ssl, cache=cache)
+            return fetch(source, saltenv, verify_ssl, cache=cache, use_etag=use_etag)
         except CommandExecutionError as exc:
             raise NoContent("Failed to cache %s: %s" % (shown, exc))
 

@@ -9,7 +9,7 @@ from thin.utils.files import atomic
 TIMEOUT = 60
 
 
-def _open(url, verify_ssl=True, method=None):
+def _open(url, verify_ssl=True, method=None, etag=None):
     try:
         import urllib.request
     except ImportError:
@@ -27,6 +27,8 @@ def _open(url, verify_ssl=True, method=None):
     url, login = _split_login(url)
     # The schemes are those of sources.REMOTE; file: never comes here.
     request = urllib.request.Request(url, method=method, headers={"User-Agent": "pushsalt"})  # noqa: S310
+    if etag:
+        request.add_header("If-None-Match", etag)
     if login:
         import base64
 
@@ -64,19 +66,23 @@ def cache_path(url, cachedir, saltenv="base"):
     return os.path.join(cachedir, "extrn_files", saltenv.replace("/", "_"), host, name.lstrip("/"))
 
 
-def fetch(url, verify_ssl=True, target=None):
+def fetch(url, verify_ssl=True, target=None, use_etag=False):
     """Download to ``target`` (a private temporary file without one) and return the path.
 
-    Raises CommandExecutionError with the URL, without its password, and the reason.
+    ``use_etag``: ``target`` stays as it is where the server says that it has not changed; what it is asked by lies
+    beside it, in ``<target>.etag``. Raises CommandExecutionError with the URL, without its password, and the reason.
     """
     from thin.utils.files.sources import redact
 
+    etag = _read_etag(target) if use_etag and target and os.path.exists(target) else None
     try:
-        with _open(url, verify_ssl) as answer:
+        with _open(url, verify_ssl, etag=etag) as answer:
             body = iter(lambda: answer.read(1 << 18), b"")
             if target:
                 atomic.makedirs(target, mode="0700")
                 atomic.write(target, body, mode=0o600)
+                if use_etag:
+                    _keep_etag(target, answer)
                 return target
             descriptor, path = osutil.mkstemp()
             try:
@@ -88,5 +94,24 @@ def fetch(url, verify_ssl=True, target=None):
                 raise
             return path
     except (OSError, ValueError) as exc:
+        if etag and getattr(exc, "code", None) == 304:
+            return target
         reason = getattr(exc, "code", None) or getattr(exc, "reason", None) or exc
         raise CommandExecutionError("Error: %s reading %s" % (reason, redact(url)))
+
+
+def _read_etag(target):
+    try:
+        with open(target + ".etag", encoding="latin-1") as kept:
+            return kept.read().strip() or None
+    except OSError:
+        return None
+
+
+def _keep_etag(target, answer):
+    headers = getattr(answer, "headers", None)  # curl and wget do not tell them
+    etag = headers.get("ETag") if headers is not None else None
+    if etag:
+        atomic.write(target + ".etag", [etag.encode("latin-1", "replace")], mode=0o600)
+    elif os.path.exists(target + ".etag"):
+        os.unlink(target + ".etag")
