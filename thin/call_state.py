@@ -13,11 +13,14 @@ log = getLogger(__name__)
 INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
     "fun", "state", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless", "creates", "retry", "order",
     "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
-    "saltenv", "umask", "use", "use_in", "aggregate", "__agg__", "__env__", "__sls__", "__id__",
+    "saltenv", "umask", "use", "use_in", "__env__", "__sls__", "__id__",
     "__sls_included_from__",
     "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
     "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__",
 ))
+
+#: What only a state that takes anything gets to see.
+FOR_SOME = INTERNAL | frozenset(("aggregate", "__agg__"))
 
 RETRY = {"until": (bool, True), "attempts": (int, 2), "interval": (int, 30), "splay": (int, 0)}
 
@@ -43,17 +46,24 @@ class Caller(object):
         self._run_num += 1
         return self._run_num
 
+    def inner_number(self):
+        """That of a state which ran inside of another: as in Salt, one is left out, and the next state has it too."""
+        self._run_num += 1
+        return self._run_num + 1
+
     def call(self, low, attempt=1):
         """The return of a chunk, always of the right shape. A ``retry`` that is not content calls again."""
         began, start = time.time(), time.perf_counter()
         log.info("Running state [%s] at time %s", low.get("name"), clock(began))
         errors = self._verify(low)
-        check = bool(low.get("__prereq__"))
+        check, said = bool(low.get("__prereq__")), None
         if errors:
             ret = {"result": False, "name": low.get("name"), "changes": {},
                    "comment": "".join("%s\n" % error for error in errors)}
         else:
-            ret = unified(self._guarded(low))
+            ret = self._guarded(low)
+            said = ret.get("comment") if isinstance(ret, dict) else None
+            ret = unified(ret)
         if check:
             low["__prereq__"] = False
             return ret
@@ -61,13 +71,14 @@ class Caller(object):
         ret["__run_num__"] = self.number()
         if low.get("no_log"):
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
+            said = masked(said)
         _log_return(ret)
         self._refresh(low, ret)
         ret["start_time"] = clock(began)
         ret["duration"] = round((time.perf_counter() - start) * 1000, 3)
         ret["__id__"] = low.get("__id__")
         if "retry" in low and "parallel" not in low and not errors:
-            return self._retried(low, ret, attempt)
+            return self._retried(low, ret, said if isinstance(said, list) else ret["comment"], attempt)
         return ret
 
     # before the call
@@ -109,7 +120,7 @@ class Caller(object):
             self.opts["test"] = True
         try:
             function = self.states[full]
-            args, kwargs = signatures.bind(function, low, INTERNAL, full)
+            args, kwargs = signatures.bind(function, low, INTERNAL if _takes_all(function) else FOR_SOME, full)
             ret = {"result": False, "name": low["name"], "changes": {}}
             if "%s.mod_run_check" % low["state"] not in self.states:
                 verdict = guards.before(low, self.functions, self.context)
@@ -193,10 +204,11 @@ class Caller(object):
         elif ret["changes"] and low["state"] in ("pkg", "ports", "pip", "file", "cmd", "archive"):
             self.loaders.reconsider()
 
-    def _retried(self, low, ret, attempt):
+    def _retried(self, low, ret, said, attempt):
+        """The last attempt's return. ``said`` is this one's comment as the state gave it: a list is shown as such."""
         rules = retry_rules(low["retry"])
         if self.opts.get("test"):
-            ret["comment"] = "  ".join((str(ret["comment"] or ""), _would_retry(rules)))
+            ret["comment"] = "  ".join((str(said or ""), _would_retry(rules)))
             return ret
         if rules["until"] == ret["result"] or rules["attempts"] <= attempt:
             return ret
@@ -204,7 +216,7 @@ class Caller(object):
         log.info("State result does not match retry until value, state will be re-run in %s seconds", pause)
         time.sleep(pause)
         again = self.call(low, attempt + 1)
-        again["comment"] = "\n".join((_attempt(attempt, ret), again["comment"] or ""))
+        again["comment"] = "\n".join((_attempt(attempt, ret["result"], said), again["comment"] or ""))
         again["duration"] = round(again["duration"] + ret["duration"] + pause * 1000, 3)
         if attempt == 1:
             again["start_time"] = ret["start_time"]
@@ -230,11 +242,16 @@ class Caller(object):
                     break
                 time.sleep(_pause(rules))
                 before, ret = ret, once()
-                ret["comment"] = "\n".join((before["comment"], _attempt(attempt, ret) if ret["comment"] else ""))
+                tried = _attempt(attempt, ret["result"], ret["comment"]) if ret["comment"] else ""
+                ret["comment"] = "\n".join((before["comment"], tried))
         ret.update(start_time=clock(began), duration=round((time.perf_counter() - start) * 1000, 3), __parallel__=True)
         if low.get("no_log"):
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
         return ret
+
+
+def _takes_all(function):
+    return signatures.spec(function).keywords is not None
 
 
 class Umask(object):
@@ -360,9 +377,8 @@ def _would_retry(rules):
             "a maximum of %(attempts)s times or until a result of %(until)s is returned" % rules)
 
 
-def _attempt(attempt, ret):
-    return 'Attempt %d: Returned a result of "%s", with the following comment: "%s"' % (
-        attempt, ret["result"], ret["comment"])
+def _attempt(attempt, result, comment):
+    return 'Attempt %d: Returned a result of "%s", with the following comment: "%s"' % (attempt, result, comment)
 
 
 def _text(line):

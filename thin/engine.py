@@ -52,37 +52,38 @@ class Engine(object):
     def test(self):
         return bool(self.opts.get("test"))
 
-    def run(self, chunks):
-        """Run all chunks, then what listens. Returns ``{tag: return}``."""
+    def run(self, chunks, declared=None, groups=(), only=None):
+        """Run all chunks, then what listens. Returns ``{tag: return}``.
+
+        ``declared``: their tags in the order in which they are written, which decides in a few cases what waits for
+        what; ``groups``: tags of those that ``mod_aggregate`` may join, group by group; ``only``: tags of those that
+        are wanted, the others run where these need them.
+        """
         unique = {}
         for chunk in chunks:
             unique.setdefault(tag_of(chunk), dict(chunk))
-        self.chunks = list(unique.values())
-        self.graph = self._graph(unique)
-        disabled = self._disabled()
-        try:
-            self._run_all(_places(chunks, unique))
-        except Failhard:
-            pass
-        else:
-            self._listen()
-        finally:
-            self._wait_for_jobs()
-        for tag in disabled:
-            self.running.setdefault(tag, disabled[tag])
-        return self.running
-
-    # the order of the run
-
-    def _graph(self, unique):
         for low in unique.values():
             low.pop("__prereq__", None)
             low.pop("__prerequiring__", None)
             self._watch_or_require(low)
         ignored = self.opts.get("disabled_requisites") or []
-        graph = Graph(unique, [ignored] if isinstance(ignored, str) else ignored)
-        graph.aggregate(self._aggregates)
-        return graph
+        self.graph = Graph(unique, declared, groups, [ignored] if isinstance(ignored, str) else ignored)
+        self.chunks = [unique[tag_of(chunk)] for chunk in chunks]
+        disabled = self._disabled()
+        try:
+            self._run_all([low for low in self.chunks if only is None or tag_of(low) in only])
+            if only is None:  # where a lowstate names a chunk once that others prereq, that place was its check's
+                self._run_all([low for low in unique.values() if tag_of(low) not in self.running])
+        except Failhard:
+            pass
+        if only is None:
+            self._listen()
+        self._wait_for_jobs()
+        for tag in disabled:
+            self.running.setdefault(tag, disabled[tag])
+        return self.running
+
+    # the order of the run
 
     def _watch_or_require(self, low):
         """A state module without ``mod_watch`` cannot watch: it requires."""
@@ -90,18 +91,10 @@ class Engine(object):
             if watch in low and "%s.mod_watch" % low["state"] not in self.loaders.states:
                 low[require] = list(low.get(require) or []) + list(low.pop(watch))
 
-    def _aggregates(self, low):
-        wanted = low.get("aggregate", self.opts.get("state_aggregate", False))
-        if wanted is not True and (not isinstance(wanted, (list, tuple)) or low["state"] not in wanted):
-            return False
-        return "%s.mod_aggregate" % low["state"] in self.loaders.states
-
     def _run_all(self, order):
         pending = {}
-        for low, is_check in order:
+        for low in order:
             self._retry_pending(pending)
-            if is_check and not low.get("__prereq__"):
-                continue  # done already, for a chunk that could not wait
             if tag_of(low) not in self.running and tag_of(low) not in pending:
                 if self._chunk(low):
                     pending[tag_of(low)] = low
@@ -234,7 +227,7 @@ class Engine(object):
             sub = {
                 "name": low.get("name"), "changes": part["changes"], "result": part["result"],
                 "duration": part.get("duration", 0.0), "start_time": part.get("start_time", clock(time.time())),
-                "comment": part.get("comment", ""), "__state_ran__": True, "__run_num__": self._caller.number(),
+                "comment": part.get("comment", ""), "__state_ran__": True, "__run_num__": self._caller.inner_number(),
                 "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
             }
             self.running[sub_tag] = sub
@@ -245,7 +238,7 @@ class Engine(object):
 
     def _aggregated(self, low):
         group = None if low.get("__agg__") else self.graph.group(low)
-        if not group:
+        if not group or "%s.mod_aggregate" % low["state"] not in self.loaders.states:
             return low
         low["__agg__"] = True
         try:
@@ -282,10 +275,9 @@ class Engine(object):
                 low.update(sfun=chunk["fun"], fun="mod_watch", __id__="listener_%s" % chunk["__id__"])
                 watchers.setdefault(tag_of(low), low)
         if watchers:
-            self.graph = self._graph(watchers)
             self.chunks = list(watchers.values())
             try:
-                self._run_all([(low, False) for low in self.chunks])
+                self._run_all(self.chunks)
             except Failhard:
                 pass
         for tag in errors:
@@ -299,7 +291,7 @@ class Engine(object):
             for target in low.get("listen") or ():
                 if not isinstance(target, dict):
                     named = [other for other in self.chunks if target in (other["__id__"], other["name"])]
-                    target = {named[-1]["state"]: named[-1]["__id__"]} if named else {}
+                    target = {named[0]["state"]: named[0]["__id__"]} if named else {}
                 for kind, name in target.items():
                     yield (low["state"], low["__id__"]), (kind, name)
             for listener in low.get("listen_in") or ():
@@ -362,13 +354,3 @@ class Engine(object):
         while self._jobs is not None and any(tags is None or tag in tags for tag in self._at_work()):
             self._jobs.step()
             self._collect_jobs()
-
-
-def _places(chunks, unique):
-    """``[(chunk, whether its check is meant)]``: one that others prereq stands in the order twice, its check first.
-
-    Where the order has only one place for such a chunk, that is the check's, and the chunk itself comes last.
-    """
-    last = {tag_of(chunk): at for at, chunk in enumerate(chunks)}
-    places = [(unique[tag_of(chunk)], at != last[tag_of(chunk)]) for at, chunk in enumerate(chunks)]
-    return places + [(low, False) for low in unique.values() if low.get("__prereq__")]

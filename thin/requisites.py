@@ -26,67 +26,53 @@ WAITING = ("require", "require_any", "watch", "watch_any", "prereq", "onfail", "
 REQUISITES = frozenset(WAITING + ("prerequired", "listen", "onfail_stop"))
 REQUISITES_IN = frozenset(("onchanges_in", "onfail_in", "prereq_in", "watch_in", "require_in", "listen_in"))
 
-AGGREGATE_LIMIT = 500
-
-
 def tag_of(low):
     """The key of a chunk's return: ``state_|-id_|-name_|-function``."""
     return "%s_|-%s_|-%s_|-%s" % (low["state"], low["__id__"], low["name"], low["fun"])
 
 
 class Graph(object):
-    """The requisites between the chunks of one lowstate. ``chunks`` is {tag: chunk}, in the order of the run.
+    """The requisites between the chunks of one lowstate, as Salt links them.
 
-    The check of a ``prereq`` (its target run in test mode, before) is a node of its own: the required chunk is marked
-    ``__prereq__``, and what it waits for itself is what the check waits for. ``disabled`` names requisites to ignore.
+    ``chunks`` is {tag: chunk}. ``declared`` are their tags in the order in which they are written: that order decides
+    what the check of a ``prereq`` waits for. ``groups`` are lists of tags that are aggregated, each in the order of the
+    run. ``disabled`` names requisites to ignore.
+
+    A node is a tag; ``(tag,)`` is the check of a chunk that others prereq (it runs in test mode, before them; the chunk
+    is marked ``__prereq__`` for it); a number is a group, which waits for all that its members wait for.
     """
 
-    def __init__(self, chunks, disabled=()):
+    def __init__(self, chunks, declared=None, groups=(), disabled=()):
         self.chunks = chunks
-        self._in = {}  # node -> {(node before, requisite): None}, in order
-        self._out = {}  # node -> {node after: None}
+        self._in = {}  # node -> {node before: {requisite: None}}
+        self._out = {}  # node -> {node after: {requisite: None}}
+        self._checks = set()
         self._lookup = {}  # (state or "id" or "sls", text) -> [tag]
-        self._groups = {}  # tag -> [tags that may be aggregated with it]
-        for tag in chunks:
+        self._groups = groups
+        self._group_of = {tag: number for number, tags in enumerate(groups) for tag in tags}
+        declared = list(chunks) if declared is None else declared
+        for tag in declared:
             self._index(tag, chunks[tag])
-        for tag in chunks:
+        for tag in declared:
             for requisite in WAITING:
                 if requisite not in disabled:
                     self._require(tag, chunks[tag], requisite)
-        self._checks()
+        self._join()
 
     def dependencies(self, low):
         """``[(requisite, chunk)]`` that the chunk waits for; those of its check while it is marked ``__prereq__``."""
-        tag = tag_of(low)
-        node = (tag,) if low.get("__prereq__") else tag
-        found = {}
-        for before, requisite in self._in.get(node, ()):
-            if isinstance(before, tuple):
-                found[(requisite, before[0])] = None
-                continue
-            for one in [before] + [other for other in self._groups.get(before, ()) if other != before]:
-                found[(requisite, one)] = None
-        return [(requisite, self.chunks[one]) for requisite, one in found if one != tag]
+        tag, found = tag_of(low), []
+        before = self._in.get((tag,) if low.get("__prereq__") else tag, {})
+        for node in before:
+            tags = self._groups[node] if isinstance(node, int) else node if isinstance(node, tuple) else (node,)
+            found.extend(
+                (requisite, self.chunks[other]) for requisite in before[node] for other in tags if other != tag)
+        return found
 
     def group(self, low):
-        """The chunks which may be aggregated with this one (itself among them), or nothing."""
-        return [self.chunks[tag] for tag in self._groups.get(tag_of(low), ())]
-
-    def aggregate(self, allowed):
-        """Form groups of chunks of one state module, none waiting for another; ``allowed(chunk)`` may be in one."""
-        groups = {}  # state -> [[tag]]
-        for tag in self.chunks:
-            low = self.chunks[tag]
-            if not allowed(low):
-                continue
-            for group in groups.setdefault(low["state"], []):
-                if len(group) < AGGREGATE_LIMIT and not self._reaches(group, tag):
-                    group.append(tag)
-                    for member in group:
-                        self._groups[member] = group
-                    break
-            else:
-                groups[low["state"]].append([tag])
+        """The chunks which are aggregated with this one (itself among them), or nothing."""
+        number = self._group_of.get(tag_of(low))
+        return [] if number is None else [self.chunks[tag] for tag in self._groups[number]]
 
     # how it is built
 
@@ -105,14 +91,15 @@ class Graph(object):
             if not isinstance(reference, dict) or not reference:
                 continue
             kind, text = next(iter(reference.items()))
-            for other in self._find(kind.split(".", 1)[0], text):
+            found = self._find(kind.split(".", 1)[0], text)
+            checked = bool(low.get("__prereq__"))
+            for other in found:
                 if requisite == "prereq":
-                    self.chunks[tag]["__prerequiring__"] = True
-                    self.chunks[other]["__prereq__"] = True
-                    self._edge((other,), tag, "prereq")
-                    self._edge(tag, other, "require")
-                else:
-                    self._edge(other, tag, requisite)
+                    self._prereq(tag, other)
+                    continue
+                if checked:
+                    self._edge(other, (tag,), requisite)
+                self._edge(other, tag, requisite)
 
     def _find(self, kind, text):
         if not isinstance(text, str):
@@ -121,35 +108,51 @@ class Graph(object):
             return self._lookup.get((kind, text), [])
         import fnmatch
 
-        found = {}
+        found = []
         for known, name in self._lookup:
             if known == kind and isinstance(name, str) and fnmatch.fnmatch(name, text):
-                found.update((tag, None) for tag in self._lookup[(known, name)])
-        return list(found)
+                found.extend(self._lookup[(known, name)])
+        return found
 
-    def _checks(self):
-        """Give every check what its chunk waits for, but for the chunks that wait for the check."""
-        for check in [node for node in self._out if isinstance(node, tuple)]:
-            for before, requisite in list(self._in.get(check[0], ())):
-                if requisite != "require" or (check, "prereq") not in self._in.get(before, ()):
-                    self._edge(before, check, requisite)
+    def _prereq(self, tag, required):
+        """``tag`` waits for the check of ``required``, which itself waits for ``tag``."""
+        self.chunks[tag]["__prerequiring__"] = True
+        self.chunks[required]["__prereq__"] = True
+        check = (required,)
+        if check not in self._checks:
+            self._checks.add(check)
+            for before, requisites in list(self._in.get(required, {}).items()):
+                for requisite in requisites:
+                    if requisite != "prereq":
+                        self._edge(before, check, requisite)
+        self._edge(check, tag, "prereq")
+        self._edge(tag, required, "require")
+        if (tag,) in self._checks:
+            self._edge(check, (tag,), "prereq")
 
     def _edge(self, before, after, requisite):
-        self._in.setdefault(after, {})[(before, requisite)] = None
-        self._out.setdefault(before, {})[after] = None
+        self._in.setdefault(after, {}).setdefault(before, {})[requisite] = None
+        self._out.setdefault(before, {}).setdefault(after, {})[requisite] = None
 
-    def _reaches(self, group, tag):
-        """Whether ``tag`` waits, through any number of others, for one of the group."""
-        seen, todo = set(), list(group)
-        while todo:
-            node = todo.pop()
-            for after in self._out.get(node, ()):
-                if after == tag:
-                    return True
-                members = self._groups.get(after, (after,))
-                todo.extend(member for member in members if member not in seen)
-                seen.update(members)
-        return False
+    def _join(self):
+        """What waits for one of a group waits for all of it."""
+        joined = set()
+        for tag in self.chunks:
+            number = self._group_of.get(tag)
+            if number is None or tag == self._groups[number][0]:
+                continue
+            if number not in joined:
+                joined.add(number)
+                self._take_over(self._groups[number][0], number)
+            self._take_over(tag, number)
+
+    def _take_over(self, tag, number):
+        for before, requisites in list(self._in.get(tag, {}).items()):
+            for requisite in requisites:
+                self._edge(before, number, requisite)
+        for after, requisites in list(self._out.get(tag, {}).items()):
+            for requisite in requisites:
+                self._edge(number, after, requisite)
 
 
 def status(wanted, returns, checks, still_running=()):

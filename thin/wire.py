@@ -32,9 +32,11 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode | exc: re, type, message,
                                                                       tb, known
 grains    n, refresh: bool                                            ret
-run       n, chunks, test, files, templates, trees, wants             need: digests (only when some are missing),
-          ([[digest, dest path|None]]: what may have to be sent)      then start: tag; state: tag, ret; and
-                                                                      ret: re, ret={"states": count}
+run       n, chunks, test, mock, files, templates, trees, wants       need: digests (only when some are missing),
+          ([[digest, dest path|None]]: what may have to be sent),     then start: tag; state: tag, ret; and
+          and numbers of chunks: declared (in the order in which      ret: re, ret={"states": count}
+          they are written; None: as they come), groups (to be
+          aggregated), only (that are wanted; None: all)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
 bye       (nothing): end of session                                   (the target closes its side)

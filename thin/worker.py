@@ -170,7 +170,7 @@ class Worker(object):
             engine.Engine(
                 self.loaders, collect_grains=self._collect, jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
-            ).run(chunks)
+            ).run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
         return {"states": count[0]}
@@ -217,6 +217,17 @@ class Worker(object):
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})
+
+
+def _named(chunks, message):
+    """``declared``, ``groups`` and ``only`` of a run with tags in place of the chunks' numbers."""
+    from thin.requisites import tag_of
+
+    def tags(numbers):
+        return None if numbers is None else [tag_of(chunks[number]) for number in numbers]
+
+    return tags(message.get("declared")), [tags(group) for group in message.get("groups") or ()], tags(
+        message.get("only"))
 
 
 def describe(exc):

@@ -29,6 +29,7 @@ class CompileResult:
     ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
     ``matches``     saltenv -> SLS, what was asked for or what the top file says
     ``disabled``    tag -> return, for what ``state.disable`` forbids
+    ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems
@@ -40,6 +41,7 @@ class CompileResult:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    declared: list[str] = field(default_factory=list)
     aggregates: list[list[str]] = field(default_factory=list)
     nothing: str = ""
     sources: Sources = field(default_factory=Sources)
@@ -226,5 +228,5 @@ class StateCompiler:
         )
         result.low = [] if ordered.problems else ordered.chunks
         said(ordered.problems)
-        result.aggregates = ordered.aggregates
+        result.declared, result.aggregates = ordered.declared, ordered.aggregates
         return result.low or chunks

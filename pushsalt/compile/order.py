@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pushsalt.compile.graph import DependencyGraph, aggregate_groups
+from pushsalt.compile.low import tag_of
 from pushsalt.compile.source import Place, Problem, Sources, StateFunctions
 from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
 from pushsalt.model import Chunk
@@ -36,9 +37,13 @@ MAX_MEMBERS = 20
 
 @dataclass
 class Ordered:
-    """``chunks`` in order; ``aggregates`` has the tags of chunks that can run as one, group by group."""
+    """``chunks`` in order; ``aggregates`` has the tags of chunks that can run as one, group by group.
+
+    ``declared`` has the tags of all of them in the order in which they were written.
+    """
 
     chunks: list[Chunk] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     aggregates: list[list[str]] = field(default_factory=list)
 
@@ -75,6 +80,7 @@ def order_chunks(
         result.problems.append(_cycle(graph, sources))
         return result
     result.chunks = [graph.nodes[tag].chunk for tag in tags]
+    result.declared = list(dict.fromkeys(map(tag_of, chunks)))
     result.aggregates = aggregate_groups(graph, tags)
     return result
 

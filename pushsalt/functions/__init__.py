@@ -28,6 +28,9 @@ _KEYWORDS = frozenset({"apply", "id", "list", "type"})
 class Lowstate:
     """Chunks to run, in order, and in which mode.
 
+    ``declared``  tags of all chunks in the order in which they were written; None: that of ``chunks``
+    ``groups``    tags of those that may run as one (``mod_aggregate``), group by group
+    ``only``      tags of those that are wanted, the others run where these need them; None: all are wanted
     ``disabled``  returns of what ``state.disable`` forbids, by tag
     ``mock``      nothing is called: the engine goes through the requisites alone
     ``done``      what happens to the returns of the run on the controller
@@ -35,6 +38,9 @@ class Lowstate:
 
     chunks: list[Chunk]
     test: bool = False
+    declared: list[str] | None = None
+    groups: list[list[str]] = field(default_factory=list)
+    only: list[str] | None = None
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     mock: bool = False
     done: Callable[[dict[str, Any]], object] | None = None

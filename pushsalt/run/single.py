@@ -347,6 +347,7 @@ class _Work:
             "trees": plan.trees,
             "wants": wants,
             "mock": lowstate.mock,
+            **_numbered(lowstate),
         }
         with self.phase("run"):
             await self.session.run(message, blobs.__getitem__)
@@ -401,6 +402,18 @@ def _options(job: Job) -> JobOptions:
         if job.kwargs.get("test") is True:
             said["test"] = True
     return replace(job.options, **said) if said else job.options
+
+
+def _numbered(lowstate: Lowstate) -> dict[str, Any]:
+    """What the lowstate says of its chunks, each by its place in it instead of its tag: tags are long."""
+    from pushsalt.plan import tag
+
+    places = {tag(chunk): at for at, chunk in enumerate(lowstate.chunks)}
+    return {
+        "declared": None if lowstate.declared is None else [places[name] for name in lowstate.declared],
+        "groups": [[places[name] for name in group] for group in lowstate.groups],
+        "only": None if lowstate.only is None else [places[name] for name in lowstate.only],
+    }
 
 
 def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from thin import call_state, engine, parallel
+from thin.requisites import tag_of
 
 ODD = {
     "thin.states.odd": """
@@ -57,9 +58,9 @@ def chunk(fun: str, name: str = "it", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def run(make_loaders: Callable[..., Any]) -> Callable[..., Any]:
-    def run_chunks(*chunks: dict[str, Any], opts: dict[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+    def run_chunks(*chunks: dict[str, Any], opts: Any = None, groups: Any = (), **kwargs: Any) -> list[Any]:
         made = engine.Engine(make_loaders(ODD, opts=opts), **kwargs)
-        return list(made.run(list(chunks)).values())
+        return list(made.run(list(chunks), groups=groups).values())
 
     return run_chunks
 
@@ -116,7 +117,7 @@ def test_umask_holds_for_one_state(run: Callable[..., Any]) -> None:
 def test_states_inside_of_a_state_get_returns_of_their_own(run: Callable[..., Any]) -> None:
     outer, inner = run(chunk("odd.inner"))
     assert "sub_state_run" not in outer
-    assert (inner["comment"], inner["changes"], inner["__run_num__"]) == ("in it", {"x": 1}, 1)
+    assert (inner["comment"], inner["changes"], inner["__run_num__"]) == ("in it", {"x": 1}, 2)
 
 
 def test_no_log_masks_values(run: Callable[..., Any]) -> None:
@@ -141,7 +142,8 @@ def test_aggregate_gets_the_chunks_that_do_not_wait_for_each_other(run: Callable
         chunk("hooked.joined", "a"), chunk("hooked.joined", "b"),
         chunk("hooked.joined", "c", require=[{"hooked": "a"}]), chunk("hooked.joined", "d"),
     ]
-    rets = {ret["__id__"]: ret["comment"] for ret in run(*chunks, opts={"state_aggregate": True})}
+    groups = [[tag_of(chunks[0]), tag_of(chunks[1]), tag_of(chunks[3])]]
+    rets = {ret["__id__"]: ret["comment"] for ret in run(*chunks, groups=groups)}
     assert rets == {"a": "a,b,d", "b": "a,b,d", "d": "a,b,d", "c": None}
     assert list(rets)[-1] == "c", "what waits for one of them waits for all"
 

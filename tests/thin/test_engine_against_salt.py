@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from thin import engine
+from thin.requisites import tag_of
 
 CASES = sorted((Path(__file__).parent / "cases" / "engine").glob("*.json"))
 
@@ -33,7 +34,8 @@ def test_returns(path: Path, make_loaders: Callable[..., Any]) -> None:
     reported: dict[str, Any] = {}
     loaders = make_loaders(opts={**case["opts"], "test": case["test"]})
     run = engine.Engine(loaders, on_done=lambda tag, ret: reported.update({tag: copy.deepcopy(ret)}))
-    got = run.run(case["low"])
+    declared = dict.fromkeys(tag_of(low) for low in sorted(case["low"], key=lambda low: low["order"]))
+    got = run.run(case["low"], list(declared))
 
     assert set(got) == set(case["ret"])
     for tag, want in case["ret"].items():

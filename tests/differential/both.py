@@ -1,0 +1,137 @@
+"""One state tree run by real Salt and by pushsalt, and what of their answers must be equal."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pushsalt.api import Client, JobOptions, Selection, Settings
+from tests.differential.real_salt import RealSalt
+from tests.differential.trees import Tree
+
+STATES = Path(__file__).with_name("states")
+
+#: in each of our returns; Salt forgets them where a return is malformed or nothing was called
+EVERY = ("__id__", "__sls__", "__run_num__", "name")
+
+#: differ from run to run
+TIMES = ("start_time", "duration")
+FAILED = "One or more requisite failed: "
+RAISED = "An exception occurred in this state: Traceback"
+CYCLE = "Recursive requisites were found: "
+
+
+class Both:
+    """A file root, real Salt in a process that stays, and a project whose only target is this machine."""
+
+    def __init__(self, salt_python: Path, folder: Path) -> None:
+        self.root = folder / "states"
+        self._project = folder / "project"
+        self._project.mkdir()
+        it = {"transport": "local", "thin_dir": str(folder / "thin")}  # others may run states here at the same time
+        (self._project / "inventory.json").write_text(json.dumps({"hosts": {"it": it}}))
+        self._place({})
+        self.salt = RealSalt(salt_python, folder / "salt", self.root)
+        self.salt.call("saltutil.sync_states")
+
+    def run(self, tree: Tree) -> tuple[Any, Any]:
+        """What Salt gives for the tree, and what pushsalt gives; ``{"raised": text}`` where a call itself failed."""
+        self._place(tree.texts())
+        self.salt.send(
+            "state.apply", ",".join(tree.sls), test=tree.test, exclude=tree.exclude or None, opts=tree.opts or None
+        )
+        ours = self._pushsalt(tree)
+        answer = self.salt.receive()
+        theirs = answer["ret"] if "ret" in answer else {"raised": f"{answer['error']}: {answer['message']}"}
+        return theirs, ours
+
+    def close(self) -> None:
+        self.salt.close()
+
+    def _place(self, files: dict[str, str]) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+        shutil.copytree(STATES, self.root / "_states", ignore=shutil.ignore_patterns("__pycache__"))
+        for path, text in files.items():
+            place = self.root / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+
+    def _pushsalt(self, tree: Tree) -> Any:
+        config = {"file_roots": {"base": [str(self.root)]}, "pillar_roots": {"base": []}, **tree.opts}
+        (self._project / "pushsalt.yaml").write_text(json.dumps(config))
+        client = Client(
+            Settings(
+                inventories=[self._project / "inventory.json"],
+                config=self._project / "pushsalt.yaml",
+                cache_dir=self._project / "cache",
+            )
+        )
+        kwargs = {"exclude": tree.exclude} if tree.exclude else {}
+        options = JobOptions(test=tree.test)
+        ret = client.run(Selection("it"), "state.apply", [",".join(tree.sls)], kwargs, options)["it"].ret
+        ret = json.loads(json.dumps(ret, default=str))
+        if isinstance(ret, dict) and "error" in ret:
+            return {"raised": f"{ret['error'].get('exception', ret['error']['kind'])}: {ret['error']['message']}"}
+        return ret
+
+
+def comparable(answer: Any) -> Any:
+    """The answer without what differs from run to run, in the order of the run."""
+    if isinstance(answer, list):
+        return [CYCLE if text.startswith(CYCLE) else text for text in answer]
+    if not isinstance(answer, dict) or "raised" in answer:
+        return answer
+    shown = {tag: _state(ret) for tag, ret in answer.items()}
+    return dict(sorted(shown.items(), key=lambda item: item[1].get("__run_num__", 0)))
+
+
+def _state(ret: dict[str, Any]) -> dict[str, Any]:
+    shown = {key: value for key, value in ret.items() if key not in TIMES}
+    comment = shown["comment"]
+    if isinstance(comment, str):
+        if comment.startswith(FAILED):  # Salt has them in a set
+            shown["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
+        elif RAISED in comment:  # the frames are each one's own
+            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: .*)?)$", r"... \2", comment, flags=re.S | re.M)
+    if isinstance(shown["changes"], dict) and "pid" in shown["changes"]:
+        shown["changes"] = {**shown["changes"], "pid": 0}
+    return shown
+
+
+def difference(theirs: Any, ours: Any) -> str:
+    """What is not equal, in words; nothing when all is."""
+    theirs, ours = comparable(theirs), comparable(ours)
+    if isinstance(theirs, dict) and "raised" in theirs:
+        # Salt itself broke: any answer with an end to it will do.
+        return ""
+    if isinstance(theirs, list):
+        # Salt stops at the first trouble in places where we go on: all that it says has to be said
+        if not isinstance(ours, list):
+            return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
+        lacking = [text for text in theirs if text not in ours]
+        return f"not said: {lacking}\n     said: {ours}" if lacking else ""
+    if not isinstance(ours, dict) or "raised" in ours:
+        return f"Salt runs it:\n  {_brief(theirs)}\npushsalt does not:\n  {ours}"
+    lines = []
+    order = [[tag for tag in found if "__run_num__" in theirs.get(tag, found[tag])] for found in (theirs, ours)]
+    if order[0] != order[1]:
+        lines = ["another order of the run:", *(f"  Salt  {tag}" for tag in theirs)]
+        lines += (f"  ours  {tag}" for tag in ours)
+    for tag, want in theirs.items():
+        got = {key: value for key, value in ours.get(tag, want).items() if key in want or key not in EVERY}
+        if want != got:
+            lines.append(tag)
+            for key in sorted({*want, *got}):
+                values = [found.get(key, "(none)") for found in (want, got)]
+                if values[0] != values[1]:
+                    lines += [f"  {key}", f"    Salt  {values[0]!r}", f"    ours  {values[1]!r}"]
+    return "\n".join(lines)
+
+
+def _brief(answer: Any) -> str:
+    if not isinstance(answer, dict) or "raised" in answer:
+        return str(answer)
+    return "\n  ".join(f"{tag}: {ret.get('result')} {ret.get('comment')!r}" for tag, ret in answer.items())

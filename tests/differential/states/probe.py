@@ -1,0 +1,80 @@
+"""A state module of a user's own, with all the hooks that Salt knows; what each of them did is in the returns."""
+
+
+def mod_init(low):
+    seen = __context__.setdefault("probe.init", [])
+    seen.append(low["__id__"])
+    return len(seen) > 1  # not content the first time
+
+
+def mod_aggregate(low, chunks, running):
+    """Give the first of a group what the others list."""
+    if low.get("fun") != "listed":
+        return low
+    items = list(low.get("items") or [])
+    for chunk in chunks:
+        tag = "{state}_|-{__id__}_|-{name}_|-{fun}".format(**chunk)
+        if tag not in running and chunk.get("fun") == "listed" and chunk is not low and not chunk.get("__agg__"):
+            chunk["__agg__"] = True
+            items.extend(chunk.get("items") or [chunk["name"]])
+    low["items"] = items
+    return low
+
+
+def mod_watch(name, sfun=None, **kwargs):
+    ret = _ret(name, f"watched after {sfun}")
+    ret["changes"] = {"watched": sfun, "by": sorted(kwargs.get("__reqs__") or {})}
+    ret["result"] = None if __opts__["test"] else kwargs.get("watch_result", True)
+    return ret
+
+
+def _ret(name, comment):
+    return {"name": name, "changes": {}, "result": True, "comment": comment}
+
+
+def listed(name, items=None, **kwargs):
+    ret = _ret(name, "listed")
+    ret["changes"] = {"items": list(items or [])}
+    ret["result"] = None if __opts__["test"] else True
+    return ret
+
+
+def inited(name, **kwargs):
+    return _ret(name, "mod_init for {}".format(", ".join(__context__.get("probe.init", []))))
+
+
+def said(name, result=True, changes=None, test_changes=True, **more):
+    """Return what is asked for, keys beyond the usual ones (skip_watch, skip_req, sub_state_run) included."""
+    ret = _ret(name, "said")
+    ret["changes"] = dict(changes or {})
+    ret["result"] = result
+    if __opts__["test"]:
+        ret["result"] = None if changes else True
+        if not test_changes:
+            ret["changes"], ret["result"] = {}, True
+    ret.update((key, more[key]) for key in ("skip_watch", "skip_req", "sub_state_run", "comment") if key in more)
+    return ret
+
+
+def raises(name, **kwargs):
+    raise ValueError("as asked for")
+
+
+def malformed(name, **kwargs):
+    return {"name": name, "changes": [], "result": True, "comment": ""}
+
+
+def counted(name, until=2, **kwargs):
+    """Succeed at the call of this number."""
+    calls = __context__[f"probe.{name}"] = __context__.get(f"probe.{name}", 0) + 1
+    ret = _ret(name, f"call {calls}")
+    ret["result"] = calls >= until
+    return ret
+
+
+def dunders(name, **kwargs):
+    """The globals that a state module has while it runs."""
+    ret = _ret(name, "")
+    low = dict(__low__)
+    ret["comment"] = f"{__env__} {sorted(low)} {low['__id__']} {len(__running__)} {len(__lowstate__)}"
+    return ret
