@@ -30,13 +30,9 @@ def _fresh(minion: Minion, pillar: Any = None, pillarenv: str | None = None, sal
     return minion.derive(pillar=pillar, pillarenv=pillarenv, saltenv=saltenv)
 
 
-def get(
-    minion: Minion, key: str, default: Any = KeyError, *args: Any, unmask: bool | None = None, **kwargs: Any
-) -> Any:
-    """The value of a key (``a:b`` descends), or the default. Salt: pillar.get."""
+def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
+    """The value of a key (``a:b`` descends), or the default; more arguments as on both sides. Salt: pillar.get."""
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
-    if default is not KeyError:
-        kwargs["default"] = default
     return _shown(minion, minion.shared("pillar.get")(key, *args, **kwargs), unmask)
 
 

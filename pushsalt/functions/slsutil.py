@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.plan import split_url
+from pushsalt.render.reads import spoil, without_recorders
 from pushsalt.yamlio import dump_yaml, load_yaml
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
+
+log = logging.getLogger(__name__)
 
 
 def _refuse(text: str, hint: str) -> FunctionError:
@@ -37,6 +41,9 @@ def renderer(
     if path:
         where = split_url(path if "://" in path else f"salt://{path}", saltenv)
         found = minion.files.find(*where) if where else None
+        if found is None and path.startswith("salt://"):  # Salt goes on with nothing, and trees count on it
+            log.error("%s: slsutil.renderer: %s is not there in saltenv '%s'", minion.id, path, saltenv)
+            return {}
         if found is None:
             raise _refuse(
                 f"{path} not found in saltenv '{saltenv}'", "it must be a salt:// URL or a path below the file roots"
@@ -64,6 +71,7 @@ def _own_serializer(minion: Minion, name: str, what: str) -> Callable[..., Any] 
     places = plugins.folders("serializers", minion.project.config.opts)
     if not name.isidentifier() or not any((folder / f"{name}.py").is_file() for folder in places):
         return None
+    spoil(f"the serializer {name} may do anything")
     found: Callable[..., Any] | None = getattr(plugins.load("serializers", name, places), what, None)
     return found
 
@@ -75,14 +83,15 @@ def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str 
         found: str | bytes = own(obj, **options)
         return found
     if serializer == "yaml":
-        options.setdefault("default_flow_style", False)
-        return dump_yaml(obj, **options)
+        options.setdefault("default_flow_style", None)
+        text = dump_yaml(obj, **options)
+        return text.removesuffix("\n...\n").removesuffix("\n")
     if serializer == "json":
         return json.dumps(obj, **options)
     if serializer == "python":
         from pprint import pformat
 
-        return pformat(obj, **options)
+        return pformat(without_recorders(obj), **options)
     if serializer == "plist":
         import plistlib
 
@@ -110,8 +119,8 @@ def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **option
 
 
 def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
-    """Whether the file server has this file. Salt: slsutil.file_exists."""
-    return minion.files.find(path, saltenv) is not None
+    """Whether the file server has this file, named as ``cp.list_master`` does: no URL. Salt: slsutil.file_exists."""
+    return "://" not in path and minion.files.find(path, saltenv) is not None
 
 
 def dir_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:

@@ -43,6 +43,12 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
     return minion
 
 
+def _for_sls(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
+    """``_for_call`` where SLS are named: templates then see the saltenv, ``base`` when none is set."""
+    minion = _for_call(minion, test, kwargs)
+    return minion.derive(saltenv=minion.saltenv)
+
+
 def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) -> Any:
     """What runs, or why nothing can."""
     for text in result.warnings:
@@ -74,7 +80,7 @@ def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
 
 def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run these SLS."""
-    minion = _for_call(minion, test, kwargs)
+    minion = _for_sls(minion, test, kwargs)
     return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)), kwargs)
 
 
@@ -145,7 +151,7 @@ def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """Run one ID of these SLS, with what it requires."""
-    minion = _for_call(minion, test, kwargs)
+    minion = _for_sls(minion, test, kwargs)
     result = minion.compiler.sls(_split(mods), minion.saltenv)
     if result.errors:
         return result.errors
@@ -164,13 +170,13 @@ def _shown(result: CompileResult, what: str) -> Any:
 
 def show_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """The high data of these SLS."""
-    minion = _for_call(minion, test, kwargs)
+    minion = _for_sls(minion, test, kwargs)
     return _shown(minion.compiler.show_sls(_split(mods), minion.saltenv), "high")
 
 
 def show_low_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """The low data of these SLS."""
-    minion = _for_call(minion, test, kwargs)
+    minion = _for_sls(minion, test, kwargs)
     return _shown(minion.compiler.show_low_sls(_split(mods), minion.saltenv), "low")
 
 

@@ -1,6 +1,8 @@
-"""Random values. Salt: ``salt/modules/mod_random.py``."""
+"""Random values and digests. Salt: ``salt/modules/mod_random.py``."""
 
 __virtualname__ = "random"
+__controller__ = True
+__func_alias__ = {"hash_": "hash"}
 
 
 def __virtual__():
@@ -67,7 +69,7 @@ def sample(value, size, seed=None):
 
         pushsalt run '*' random.sample '[1, 2, 3]' 2
     """
-    return _random(seed).sample(list(value), size)
+    return _random(None if seed is None else hash_(seed)).sample(list(value), size)
 
 
 def shuffle(value, seed=None):
@@ -81,6 +83,75 @@ def shuffle(value, seed=None):
         pushsalt run '*' random.shuffle '[1, 2, 3]'
     """
     return sample(value, len(value), seed)
+
+
+def hash_(value, algorithm="sha512"):
+    """
+    Return the digest of a text in hexadecimal
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' random.hash 'I am a string' md5
+    """
+    import hashlib
+
+    from thin.exceptions import SaltInvocationError
+
+    if algorithm not in hashlib.algorithms_available:
+        raise SaltInvocationError("You must specify a valid algorithm.")
+    return hashlib.new(algorithm, _bytes(value)).hexdigest()
+
+
+def str_encode(value, encoder="base64"):
+    """
+    Return a text in ``base64``, or the bytes that it is in a character set
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' random.str_encode 'I am a new string' base64
+    """
+    import base64
+
+    from thin.exceptions import SaltInvocationError
+
+    if not isinstance(value, (str, bytes)):
+        raise SaltInvocationError("Value must be an encode-able string")
+    if encoder == "base64":
+        return base64.b64encode(_bytes(value)).decode("ascii")
+    try:
+        return value.encode(encoder)
+    except LookupError:
+        raise SaltInvocationError("You must specify a valid encoder")
+    except AttributeError:
+        raise SaltInvocationError("Value must be an encode-able string")
+
+
+def shadow_hash(crypt_salt=None, password=None, algorithm="sha512"):
+    """
+    Return a password as /etc/shadow keeps it; a random salt, or password, where none is given
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' random.shadow_hash My5alT MyP@asswd sha256
+    """
+    from thin.exceptions import SaltInvocationError
+    from thin.utils import shacrypt
+
+    password = get_str() if password is None else password
+    try:
+        return shacrypt.hash_password(str(password), str(crypt_salt or shacrypt.random_salt()), algorithm)
+    except ValueError as exc:
+        raise SaltInvocationError("No hash of this password: %s" % exc)
+
+
+def _bytes(value):
+    return value if isinstance(value, bytes) else str(value).encode("utf-8")
 
 
 def _random(seed=None):

@@ -31,7 +31,7 @@ def get(key, default=_NOT_SET, merge=False, merge_nested_lists=None, delimiter=D
 
         pushsalt run '*' pillar.get pkg:apache
     """
-    if isinstance(default, str) and default == _NOT_SET:
+    if default == _NOT_SET:  # an undefined name of a template raises here, as in Salt, also when there is a value
         default = KeyError if __opts__.get("pillar_raise_on_missing") else ""
     if merge:
         merged = _merged(key, default, delimiter, merge_nested_lists)

@@ -1,0 +1,28 @@
+"""Salt's ``defaults.get``, which reads files of the file roots; the rest is in ``thin/modules/defaults.py``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.yamlio import load_yaml
+from thin.utils.data import traverse_dict_and_list
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def get(minion: Minion, key: str, default: Any = "") -> Any:
+    """A value of a formula's ``defaults.yaml`` or ``defaults.json``: ``formula:path:to:key``. Salt: defaults.get."""
+    formula, _, path = str(key).partition(":")
+    found = _defaults(minion, formula)
+    return traverse_dict_and_list(found, path, default) if path else found
+
+
+def _defaults(minion: Minion, formula: str) -> Any:
+    """What the first of the two files holds; an empty dict when it is empty, None when there is none."""
+    for ending, load in (("yaml", load_yaml), ("json", json.loads)):
+        found = minion.files.find(f"{formula}/defaults.{ending}", "base")
+        if found is not None:
+            return load(found.read().decode("utf-8")) or {}
+    return None

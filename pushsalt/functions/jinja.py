@@ -1,0 +1,29 @@
+"""Salt's ``jinja`` module: what a map or a data file gives this target."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def load_map(minion: Minion, path: str, value: str) -> Any:
+    """One value of a map file (``apache/map.jinja``). Salt: jinja.load_map."""
+    return _rendered(minion, f'{{% from {json.dumps(path)} import {value} with context %}}', value)
+
+
+def import_yaml(minion: Minion, path: str) -> Any:
+    """A YAML file of the file roots, as templates import it. Salt: jinja.import_yaml."""
+    return _rendered(minion, f"{{% import_yaml {json.dumps(path)} as imported %}}", "imported")
+
+
+def import_json(minion: Minion, path: str) -> Any:
+    """A JSON file of the file roots, as templates import it. Salt: jinja.import_json."""
+    return _rendered(minion, f"{{% import_json {json.dumps(path)} as imported %}}", "imported")
+
+
+def _rendered(minion: Minion, statement: str, value: str) -> Any:
+    """A value as plain data: whatever its mappings were, their keys are text."""
+    return json.loads(json.dumps(minion.render_sls_text(f"{statement}\n{{{{ {value} | tojson }}}}\n")))
