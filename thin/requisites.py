@@ -50,7 +50,7 @@ class Graph(object):
         self._lookup = {}  # (state or "id" or "sls", text) -> [tag]
         self._groups = groups
         self._group_of = {tag: number for number, tags in enumerate(groups) for tag in tags}
-        declared = list(chunks) if declared is None else declared
+        declared = list(dict.fromkeys(list(declared or ()) + list(chunks)))
         for tag in declared:
             self._index(tag, chunks[tag])
         for tag in declared:

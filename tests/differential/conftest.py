@@ -6,9 +6,12 @@ Without it they skip: pushsalt neither has nor needs Salt.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.differential.both import Both
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +29,11 @@ def salt_python() -> Path:
 def examples() -> int:
     """How many random examples a test is to try, from ``EXAMPLES``."""
     return int(os.environ.get("EXAMPLES") or 300)
+
+
+@pytest.fixture(scope="session")
+def both(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+    """Runs a state tree by real Salt and by pushsalt."""
+    found = Both(salt_python, tmp_path_factory.mktemp("both"))
+    yield found
+    found.close()

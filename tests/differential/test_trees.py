@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from tests.differential.both import Both, difference
 from tests.differential.trees import Tree, trees
-
-
-@pytest.fixture(scope="module")
-def both(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    found = Both(salt_python, tmp_path_factory.mktemp("both"))
-    yield found
-    found.close()
 
 
 @pytest.mark.timeout(0)

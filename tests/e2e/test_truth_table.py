@@ -1,0 +1,25 @@
+"""Each requisite, whatever came of the states that it names: what happens is what was recorded from real Salt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.beds.project import Project
+from tests.differential import truth_table
+
+RECORDED = Path(__file__).parents[1] / "cases" / "requisites" / "truth_table.txt"
+
+
+@pytest.mark.parametrize("test", [False, True], ids=["run", "test"])
+def test_every_cell(tmp_path: Path, test: bool) -> None:
+    project = Project(tmp_path, {"it": {"transport": "local"}})
+    tree = truth_table.tree(test)
+    project.files({f"salt/{path}": text for path, text in tree.texts().items()})
+    done = project.json("apply", "it", "table", *(["--test"] if test else []))
+
+    mode = "test " if test else "run "
+    want = [line for line in RECORDED.read_text(encoding="utf-8").splitlines() if line.startswith(mode)]
+    assert len(want) == len(list(truth_table.cells()))
+    assert truth_table.lines(done.data["it"], test) == want
