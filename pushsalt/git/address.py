@@ -65,7 +65,7 @@ def parse_address(url: object, option: str) -> Address:
         return Address(Path(url).as_uri(), "file")
     if "://" not in url:
         found = _SCP.fullmatch(url)
-        if found is None or _dashed(found["path"]):
+        if found is None or found["host"] in SCHEMES or _dashed(found["path"]):
             raise ConfigError(f"{option}: {shown!r} is no URL of a repository", hint=_ALLOWED)
         return Address(url, "ssh", found["host"].strip("[]"), None, found["user"] or "")
     try:
@@ -105,7 +105,8 @@ def with_credentials(address: Address, user: str, password: str) -> Address:
 
 def without_credentials(text: str) -> str:
     """A text with no user and password in what may be a URL within it."""
-    return re.sub(r"(?i)\b((?:https?|ftps?|git|socks[45]h?)://)[^/@\s]*@", r"\1", text)
+    text = re.sub(r"(?i)\b(ssh://[^/@:\s]*):[^/\s]*@", r"\1@", text)
+    return re.sub(r"(?i)\b((?:https?|ftps?|git|socks[45]h?)://)[^/\s]*@", r"\1", text)
 
 
 def is_ref(name: object) -> bool:

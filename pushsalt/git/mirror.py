@@ -46,6 +46,11 @@ _LOCAL: Final = 600.0
 
 _FETCH: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
 _NO_SHALLOW = re.compile(r"does not support shallow|dumb http transport", re.IGNORECASE)
+#: Lines of git that say nothing about what went wrong.
+_NOISE = re.compile(
+    r"From |POST |(remote: )?(Counting|Compressing|Enumerating|Receiving|Resolving|Total)\b|and the repository exists"
+    r"|Please make sure|fatal: Could not read from remote"
+)
 _LOGIN_WORDS = (
     "Authentication failed", "could not read Username", "could not read Password", "Permission denied", "error: 401",
     "error: 403", "HTTP Basic: Access denied",
@@ -332,7 +337,7 @@ class Mirror:
     def _checked(self, done: Done, error: type[GitError]) -> None:
         if done.code == 0:
             return
-        words = [line for line in done.words.splitlines() if not line.startswith(("From ", " ", "remote: Enum"))]
+        words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
         said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
         if self.remote.address.password:
             said = said.replace(self.remote.address.password, "**********")
@@ -366,14 +371,19 @@ class Mirror:
         self._note = note
 
     def _is_sound(self, path: Path, note: Note) -> bool:
-        """Whether all that the note names is there as a whole."""
+        """Whether all that the note names is there, as a whole."""
         done = run(
             git_argv(f"--git-dir={path}", "rev-list", "--objects", "--quiet", "--stdin", *self._missing_ok()),
             stdin="".join(f"{commit}\n" for commit, _ in note.refs.values()).encode(),
             silence=_LOCAL,
             running=self._running,
         )
-        return done.code == 0
+        if done.code:
+            return False
+        try:
+            return set(read_refs(path)) >= set(note.refs)
+        except DamagedError:
+            return False
 
     def _missing_ok(self) -> list[str]:
         return ["--exclude-promisor-objects"] if self.remote.filter else []

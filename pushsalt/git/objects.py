@@ -25,6 +25,8 @@ _KEPT_BLOBS: Final = 32 * 1024 * 1024
 #: Bytes of a tree object, of all that is decoded.
 _MAX_TREE: Final = 64 * 1024 * 1024
 _PIECE: Final = 1024 * 1024
+#: Paths that one listing may have: a few trees that name each other make any number.
+MAX_PATHS: Final = 1_000_000
 
 TREE: Final = 0o040000
 LINK: Final = 0o120000
@@ -120,12 +122,19 @@ class Objects:
         return None
 
     def walk(self, tree: str) -> Iterator[tuple[str, Entry]]:
-        """Every path below a tree with its entry, folders before what they hold, names sorted."""
+        """Every path below a tree with its entry, folders before what they hold, names sorted.
+
+        Raises GitError beyond MAX_PATHS.
+        """
         waiting = [("", tree)]
+        left = MAX_PATHS
         while waiting:
             above, oid = waiting.pop()
             for name, entry in sorted(self.tree(oid).items(), reverse=True):
                 path = f"{above}{name}"
+                left -= 1
+                if left < 0:
+                    raise GitError(f"{self.git_dir}: a tree has more than {MAX_PATHS} paths")
                 if entry.mode == TREE:
                     waiting.append((f"{path}/", entry.oid))
                 yield path, entry

@@ -29,6 +29,7 @@ CONFIG: Final = {
     "core.quotePath": "false",
     "credential.helper": "",
     "fetch.recurseSubmodules": "false",
+    "fetch.unpackLimit": "1",
     "fetch.writeCommitGraph": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -77,7 +78,10 @@ class Done:
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The whole environment of a git."""
-    return {**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_FIXED, **(more or {})}
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    if "SSL_CERT_FILE" in kept:  # not every libcurl looks at it
+        kept.setdefault("GIT_SSL_CAINFO", kept["SSL_CERT_FILE"])
+    return {**kept, **_FIXED, **(more or {})}
 
 
 def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:

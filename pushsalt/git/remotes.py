@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.store import private_dir
-from pushsalt.git import DamagedError, GitError
+from pushsalt.git import GitError
 from pushsalt.git.access import Ssh
 from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import LockFile
@@ -260,7 +260,8 @@ class Remotes:
                 self._say(mirror.remote.shown, "")
             tree = mirror.tree_of(commit)
         if tree is None:
-            raise DamagedError(f"{mirror.remote.shown}: there is no commit {commit}")
+            words = f"the commit {commit} is not in the cache, and the remote does not have it any more"
+            raise GitError(f"{mirror.remote.shown}: {words}")
         return tree
 
 
