@@ -221,6 +221,7 @@ _CONTROLLER: Final = _of(
     ("gitfs_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("git_pillar_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("secret_keys", "list", _SECRET_KEYS, "Globs of pillar keys whose values are redacted wherever they are shown."),
+    ("render_cache", "bool", True, "Render once for targets that have the same in all that was read; in memory only."),
     ("salt_python", "path", "", "A Python that has real Salt, for modules that pushsalt does not ship."),
 )  # fmt: skip
 

@@ -109,6 +109,7 @@ STATES = _rows(
     Opt("pillar_data", ("--pillar",), "YAML or JSON, merged over the compiled pillar.", metavar="DATA"),
     Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
+    Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
 )
 LIMITS = _rows(
     "How it is done",
@@ -194,6 +195,7 @@ class Given:
             accept_new_host_keys=bool(self.accept_new_host_keys),
             log_level=log_level,
             verbose=self.verbose or 0,
+            render_cache=False if self.no_render_cache else None,
         )
 
 

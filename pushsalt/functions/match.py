@@ -103,7 +103,7 @@ def ifelse(
 
 def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
     name = minion.id if minion_id is None else str(minion_id)
-    pillar = minion.pillar if "pillar" in minion.__dict__ else LazyDict(lambda: minion.pillar)
+    pillar = LazyDict(lambda: minion.pillar) if minion.own_pillar is None else minion.own_pillar
     try:
         groups = minion.project.config.opts.get("nodegroups")
         return matches(tgt, tgt_type, Subject(name, minion.grains, pillar), nodegroups=groups)

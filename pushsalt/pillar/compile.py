@@ -20,6 +20,7 @@ from pushsalt.pillar.merge import PillarMerge
 from pushsalt.pillar.safe import safe_error
 from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
 from pushsalt.redact import SECRET_KEYS, Redactor
+from pushsalt.render.reads import plain
 from thin.utils.dictupdate import copy_containers
 
 if TYPE_CHECKING:
@@ -80,24 +81,25 @@ def compile_pillar(
     merge = PillarMerge.of(opts)
     given = merge(target_pillar, override or {}) if target_pillar else dict(override or {})
     compiler = _Compiler(minion_id, opts, tree, merge, ext_pillars, given)
+    # may note what is read of it (render.reads.Recorded), which is not what happens here: hence dict's own methods
     visible = {} if visible is None else visible
     top = MergedTop(tree, opts, saltenv, pillarenv)
     if opts.get("ext_pillar_first"):
-        visible.update(compiler.external(given))
+        dict.update(visible, compiler.external(given))
         matched = top.match(matcher)
-        pillar = merge(visible, compiler.render(matched))
+        pillar = merge(plain(visible), compiler.render(matched))
     else:
         matched = top.match(matcher)
-        visible.update(compiler.render(matched))
-        pillar = compiler.external(visible)
+        dict.update(visible, compiler.render(matched))
+        pillar = compiler.external(plain(visible))
     pillar = copy_containers(merge(pillar, given))
     errors = compiler.errors + matched.errors + _decrypt(pillar, opts, decrypt)
     if opts.get("pillar_safe_render_error", True):
         is_secret_key = Redactor(opts.get("secret_keys") or SECRET_KEYS).is_secret_key
         errors = [safe_error(text, is_secret_key) for text in errors]
     result = PillarResult(pillar, errors, compiler.warnings)
-    visible.clear()
-    visible.update(pillar)
+    dict.clear(visible)
+    dict.update(visible, pillar)
     return result
 
 

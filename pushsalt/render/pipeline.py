@@ -26,6 +26,7 @@ from pushsalt.render.problems import (
     render_error,
     source_text,
 )
+from pushsalt.render.reads import spoil
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, WrongInput, as_content
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
@@ -33,6 +34,10 @@ from pushsalt.yamlio import YamlError, load_yaml_with_lines
 log = logging.getLogger(__name__)
 
 DEFAULT_RENDERER: Final = "jinja|yaml"
+
+#: Renderers that give the same for the same input and the same reads. Others run Python, or remember what came before.
+REPEATABLE: Final = frozenset({"gpg", "jinja", "json", "msgpack", "nacl", "toml", "yaml", "yamlex"})
+_OURS: Final = "pushsalt.render.renderers"
 
 #: Names from before there were pipes.
 OLD_NAMES: Final = {
@@ -353,6 +358,8 @@ class _Call:
         Raises SourceError with a place in a source file, where it is known.
         """
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
+        if stage.name not in REPEATABLE or getattr(renderer, "__name__", "") != f"{_OURS}.{stage.name}":
+            spoil(f"the renderer {stage.name} may do anything")
         keywords: dict[str, Any] = {
             "tmplpath": self.path,
             "render_context": self.context,

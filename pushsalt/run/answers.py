@@ -18,7 +18,9 @@ from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
 from pushsalt.plan import split_url
 from pushsalt.render import read_source, render_text
+from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
+from thin.utils.dictupdate import copy_containers
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +76,19 @@ def prerender(
     """
     if _has_slots(chunk):
         return None
-    try:
-        return render_file(minion.without_target, url, None, saltenv, engine, context, defaults, chunk)
-    except PushsaltError:
-        return None
+    twin = minion.without_target
+    twin.check_pillar()
+
+    def render() -> bytes | None:
+        try:
+            own = copy_containers({"context": context, "defaults": defaults})
+            return render_file(twin, url, None, saltenv, engine, own["context"], own["defaults"], chunk)
+        except PushsaltError:
+            return None
+
+    names = [chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")]
+    text: bytes | None = twin.once(FILE, (url, saltenv, engine, context, defaults, names), render)
+    return text
 
 
 def _has_slots(value: Any) -> bool:

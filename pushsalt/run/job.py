@@ -57,6 +57,8 @@ class JobOptions:
     accept_new_host_keys: bool = False
     log_level: str = "warning"
     verbose: int = 0
+    #: render once for equal inputs; None is the configuration's value
+    render_cache: bool | None = None
 
     def width(self, total: int) -> int:
         """How many targets may be under way at once. Raises UsageError on a batch that is neither N nor P%."""

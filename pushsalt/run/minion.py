@@ -6,16 +6,17 @@ blocks that thread while the event loop does the talking.
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
-from pushsalt.config import minion_opts, without_secrets
+from pushsalt.config import without_secrets
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
 from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.functions import function_named
@@ -23,10 +24,12 @@ from pushsalt.model import Target
 from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
+from pushsalt.render.reads import NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil
+from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates
-from pushsalt.run.trees import PillarTree, RenderedTree
+from pushsalt.run.trees import PillarTree, RenderedTree, each_time
 from pushsalt.targeting import Subject, matches, tgt_types
 from thin import runtime
 from thin.loader import Loaders
@@ -34,8 +37,10 @@ from thin.loader import Loaders
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.pillar import PillarResult
+    from pushsalt.render.once import Level
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.job import JobOptions
+    from pushsalt.run.known import KnownCompiler
     from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
@@ -59,36 +64,66 @@ class Minion:
         *,
         rendering: bool = False,
         pillar_override: Mapping[str, Any] | None = None,
+        test: bool | None = None,
     ) -> None:
         self.project = project
         self.target = target
         self.options = options
-        self.grains = dict(grains)
         self._remote = remote
+        self._test = (options.test or None) if test is None else test
+        self.settings = project.shared.settings(
+            target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
+        )
+        self.facts = TargetFacts(self)
+        #: what templates read of these, of the options and of the pillar is noted (pushsalt.render.reads)
+        self.grains = Recorded("grains", self.facts, grains)
         #: whether a template asks: it sees pillar as it is, a command line sees it masked
         self.rendering = rendering
         self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
-        self.opts = minion_opts(
-            project.config, target, test=options.test or None, saltenv=options.saltenv, pillarenv=options.pillarenv
-        )
-        self.opts["grains"] = self.grains
-        self.opts["user"] = self.opts["user"] or self.grains.get("username") or "root"
 
     @property
     def id(self) -> str:
         return self.target.id
 
+    @cached_property
+    def opts(self) -> dict[str, Any]:
+        """The options by Salt's names; made when somebody needs all of them."""
+        return self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
+
+    @property
+    def user(self) -> Any:
+        """Who executes on the target."""
+        return self.settings.values["user"] or dict.get(self.grains, "username") or "root"
+
+    def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
+        return Recorded("opts", self.facts, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
+
+    @property
+    def own_opts(self) -> dict[str, Any] | None:
+        """The options, if they were made."""
+        return self.__dict__.get("opts")
+
+    def _option(self, name: str) -> Any:
+        """The value of an option, which stays as it is."""
+        return self.settings.values.get(name) if self.own_opts is None else dict.get(self.own_opts, name)
+
     @property
     def test(self) -> bool:
-        return bool(self.opts.get("test"))
+        return bool(self._option("test"))
 
     @property
     def saltenv(self) -> str:
-        return str(self.opts.get("saltenv") or "base")
+        return str(self._option("saltenv") or "base")
 
     @property
+    def has_target(self) -> bool:
+        """Whether there is a way to the target."""
+        return self._remote is not None
+
+    @cached_property
     def files(self) -> FileServer:
-        return self.project.files
+        """The file server of the states; what renderings find and read there is noted."""
+        return cast("FileServer", self.facts.seen_files("states"))
 
     @property
     def custom(self) -> CustomModules:
@@ -125,16 +160,15 @@ class Minion:
         """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
         test = None if test and self.test else test
         pillar = None if pillar == self._override else pillar
-        saltenv = None if saltenv == self.opts.get("saltenv") else saltenv
-        pillarenv = None if pillarenv == self.opts.get("pillarenv") else pillarenv
-        if (
-            test is None
-            and pillar is None
-            and saltenv is None
-            and pillarenv is None
-            and rendering in (None, self.rendering)
-        ):
-            return self
+        saltenv = None if saltenv == self._option("saltenv") else saltenv
+        pillarenv = None if pillarenv == self._option("pillarenv") else pillarenv
+        if test is None and pillar is None and saltenv is None and pillarenv is None:
+            if rendering in (None, self.rendering):
+                return self
+            same = copy.copy(self)
+            same.rendering = bool(rendering)
+            return same
+        spoil("it asks for the same target with other options")
         changes: dict[str, Any] = {}
         if test is not None:
             changes["test"] = bool(test)
@@ -150,11 +184,13 @@ class Minion:
             self._remote,
             rendering=self.rendering if rendering is None else rendering,
             pillar_override=self._override if pillar is None else pillar,
+            test=self._test if test is None else bool(test),
         )
-        if test is not None:
-            other.opts["test"] = bool(test)
-        if pillar is None and pillarenv is None and saltenv is None and "pillar" in self.__dict__:
-            other.__dict__["pillar"] = self.pillar
+        if pillar is None and pillarenv is None and saltenv in (None, self.saltenv):
+            if self.own_pillar is not None:
+                other.__dict__["pillar"] = Recorded("pillar", other.facts, self.own_pillar)
+            elif "known_pillar" in self.__dict__:
+                other.__dict__["known_pillar"] = self.known_pillar
         return other
 
     # pillar and functions --------------------------------------------------------------------------------------------
@@ -162,46 +198,100 @@ class Minion:
     @cached_property
     def pillar(self) -> dict[str, Any]:
         """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
-        if self.pillar_result.errors:
-            raise StateError([PILLAR_FAILED, *self.pillar_result.errors])
-        return self.pillar_result.pillar
+        self.check_pillar()
+        return Recorded("pillar", self.facts, self.known_pillar.result().pillar)
+
+    @property
+    def own_pillar(self) -> dict[str, Any] | None:
+        """The pillar, if it was made for this target alone."""
+        return self.__dict__.get("pillar")
+
+    def check_pillar(self) -> None:
+        """Raises StateError with every error of the pillar, if there is one."""
+        if self.own_pillar is None and self.known_pillar.errors:
+            raise StateError([PILLAR_FAILED, *self.known_pillar.errors])
+
+    def pillar_value(self, name: str) -> Any:
+        """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
+        self.check_pillar()
+        return dict.get(self.known_pillar.values if self.own_pillar is None else self.own_pillar, name)
+
+    @property
+    def pillar_result(self) -> PillarResult:
+        """The pillar as far as it could be compiled, and what was wrong with it. The caller's own."""
+        result = self.known_pillar.result()
+        if noting(self.facts) and self.own_pillar is not None:
+            result.pillar = self.own_pillar.copy()
+        return result
 
     @cached_property
-    def pillar_result(self) -> PillarResult:
-        """The pillar as far as it could be compiled, and what was wrong with it."""
-        return self.compile_pillar()
+    def known_pillar(self) -> KnownPillar:
+        """The compiled pillar, which other targets may have too."""
+        from pushsalt.run.known import PILLAR
 
-    def compile_pillar(self, more: Mapping[str, Any] | None = None) -> PillarResult:
-        """The pillar, compiled afresh; ``more`` are external sources besides those of the configuration."""
+        twin = self._twin(self._remote, {})
+        question = ("pillar", dict(self.target.pillar), self._override, self.settings.number)
+        known: KnownPillar = twin.once(PILLAR, question, partial(self._compile_pillar, twin, None))
+        for text in known.warnings:
+            log.warning("%s: %s", self.id, text)
+        if not known.redacted:
+            self.project.redactor.add_pillar(known.values)
+            known.redacted = True
+        return known
+
+    def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
+        """The pillar, compiled afresh, with external sources besides those of the configuration."""
+        spoil("it compiles pillar")
+        with muted():
+            result = self._compile_pillar(self._twin(self._remote, {}), more)
+        for text in result.warnings:
+            log.warning("%s: %s", self.id, text)
+        self.project.redactor.add_pillar(result.pillar)
+        return result
+
+    def _compile_pillar(self, twin: Minion, more: Mapping[str, Any] | None) -> PillarResult:
+        """``twin`` is this target as pillar SLS see it: its pillar grows meanwhile."""
         from pushsalt.pillar import compile_pillar
 
         config = self.project.config.opts
-        opts = {**config, **self.opts}
+        opts = {**config, **plain(twin.opts)}
         if more:
             opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
-        visible: dict[str, Any] = {}
-        twin = self._twin(self._remote, visible)
-        context = replace(twin.context, fileserver=self.project.pillar_files)
+        if opts.get("ext_pillar"):
+            spoil("external pillar")
+        files = cast("FileServer", twin.facts.seen_files("pillar"))
+        context = replace(twin.context, fileserver=files)
         outside = Outside(opts, context, run_program, twin.match, lambda: self.project.remotes)
         result = compile_pillar(
             self.id,
             opts,
-            PillarTree(self.project.pillar_files, context),
+            PillarTree(files, context, twin.once),
             twin.match,
-            saltenv=self.opts.get("saltenv"),
-            pillarenv=self.opts.get("pillarenv"),
+            saltenv=opts.get("saltenv"),
+            pillarenv=opts.get("pillarenv"),
             target_pillar=self.target.pillar,
             ext_pillars=partial(find_source, folders=folders("ext_pillar", config), outside=outside),
             override=self._override,
-            visible=visible,
-            decrypt=self.decrypt,
+            visible=twin.pillar,
+            decrypt=twin.decrypt,
         )
-        for text in result.warnings:
-            log.warning("%s: %s", self.id, text)
-        if self.opts.get("pillar_opts", config.get("pillar_opts")):
+        if opts.get("pillar_opts"):
             result.pillar["master"] = without_secrets(config)
-        self.project.redactor.add_pillar(result.pillar)
         return result
+
+    def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any:
+        """What ``render`` gives: rendered now, or before for a target that has the same in all that was read."""
+        wanted = self.options.render_cache
+        if not (self.project.config.opts["render_cache"] if wanted is None else wanted):
+            return each_time(level, question, render)
+        if current() is None:
+            self.facts.begin()
+        try:
+            asked = (key_of(question), *self.facts.question())
+        except NoKeyError:
+            spoil("it depends on what cannot be compared")
+            return each_time(level, question, render)
+        return self.project.shared.once.get(level, asked, self.facts, render)
 
     def decrypt(self, value: Any, renderer: str | None) -> Any:
         """A value of pillar in plain. Raises RenderError."""
@@ -212,7 +302,8 @@ class Minion:
 
     @cached_property
     def functions(self) -> TemplateFunctions:
-        """``salt`` of this target's templates."""
+        """``salt`` of this target's templates. They share options, grains and pillar with these."""
+        _ = self.opts, self.pillar
         return TemplateFunctions(self.derive(rendering=True))
 
     @cached_property
@@ -221,7 +312,7 @@ class Minion:
             self.opts,
             runtime,
             grains=self.grains,
-            pillar=lambda: self.pillar,
+            pillar=(lambda: self.pillar) if self.own_pillar is None else self.own_pillar,
             overlays={"modules": [self.custom], "utils": [self.custom]},
             controller=True,
             extra={"__salt_template__": True},
@@ -229,7 +320,8 @@ class Minion:
 
     def shared(self, name: str) -> Callable[..., Any]:
         """A function that both sides have, bound to this target. Raises KeyError."""
-        function: Callable[..., Any] = self._loaders.modules[name]
+        with muted():  # a module is loaded once, by whoever comes first
+            function: Callable[..., Any] = self._loaders.modules[name]
         return function
 
     def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -240,6 +332,13 @@ class Minion:
                 f"{self.id}: {name} needs the target, and {self.id} is offline",
                 "write what it would answer into the target's grains or pillar, or use another transport",
             )
+        if current() is None:
+            return self._remote(name, args, kwargs)
+        return ask(self.facts, REMOTE + name, tuple(args), kwargs)
+
+    def call_target(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """``remote`` without a note of it."""
+        assert self._remote is not None
         return self._remote(name, args, kwargs)
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -280,7 +379,11 @@ class Minion:
     @cached_property
     def without_target(self) -> Minion:
         """This target as it can be rendered beforehand: a call that needs the target raises."""
-        return self._twin(None, self.pillar)
+        twin = self._twin(None, {} if self.own_pillar is None else self.own_pillar)
+        if self.own_pillar is None:
+            del twin.__dict__["pillar"]
+            twin.__dict__["known_pillar"] = self.known_pillar
+        return twin
 
     def limited(self, renderers: Sequence[str]) -> Minion:
         """This target for a text that is not the operator's: no other renderer is reached, by whatever way."""
@@ -293,23 +396,39 @@ class Minion:
             self._remote,
             rendering=True,
             pillar_override=self._override,
+            test=self._test,
         )
-        other.__dict__["pillar"] = self.pillar
+        other.__dict__["pillar"] = Recorded("pillar", other.facts, self.pillar)
         return other
 
     def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
         """This target for templates, with another way to it and another pillar."""
         twin = Minion(
-            self.project, self.target, self.options, self.grains, remote, rendering=True, pillar_override=self._override
+            self.project,
+            self.target,
+            self.options,
+            self.grains,
+            remote,
+            rendering=True,
+            pillar_override=self._override,
+            test=self._test,
         )
-        twin.opts = self.opts
-        twin.__dict__["pillar"] = pillar
+        if self.own_opts is not None:
+            twin.__dict__["opts"] = twin._recorded_opts(plain(self.own_opts))
+        twin.__dict__["pillar"] = Recorded("pillar", twin.facts, pillar)
         return twin
 
     @cached_property
-    def compiler(self) -> StateCompiler:
+    def compiler(self) -> KnownCompiler:
+        """Compiles this target's states, but none that are known already."""
+        from pushsalt.run.known import KnownCompiler
+
+        return KnownCompiler(self)
+
+    @cached_property
+    def plain_compiler(self) -> StateCompiler:
         return StateCompiler(
-            RenderedTree(self.files, self.context),
+            RenderedTree(self.files, self.context, self.once),
             self.opts,
             matcher=self.match,
             functions=KnownStates(self.custom),
@@ -321,8 +440,10 @@ class Minion:
         """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
         from pushsalt.tops import top_data
 
+        spoil("external top data")
         config = self.project.config.opts
-        outside = Outside({**config, **self.opts}, self.context, run_program, self.match, lambda: self.project.remotes)
+        opts = {**config, **plain(self.opts)}
+        outside = Outside(opts, self.context, run_program, self.match, lambda: self.project.remotes)
         return top_data(config["master_tops"], folders("tops", config), outside)
 
     def match(self, expr: str, tgt_type: str) -> bool:
@@ -333,7 +454,21 @@ class Minion:
         """
         if tgt_type == "data":  # of a minion's data store, which a target does not have
             return False
-        subject = Subject(self.id, self.grains, self.__dict__.get("pillar", {}))
+        top = current()
+        with muted():
+            found = self.is_matched(expr, tgt_type)
+        if top is not None and top.facts is self.facts:
+            top.add(("match", tgt_type, expr), found)
+        elif top is not None:
+            top.spoil("matches another target")
+        return found
+
+    def is_matched(self, expr: str, tgt_type: str) -> bool:
+        """``match`` without a note of it."""
+        pillar = self.own_pillar
+        if pillar is None:
+            pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
+        subject = Subject(self.id, self.grains, pillar)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
         except UsageError as exc:

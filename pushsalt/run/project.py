@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
     from pushsalt.model import Blob
     from pushsalt.run.custom import CustomModules
+    from pushsalt.run.facts import Shared
 
 log = logging.getLogger(__name__)
 
@@ -136,6 +137,13 @@ class Project:
         return FileServer(
             {**self.config.opts, "file_roots": self.config.opts["pillar_roots"], "fileserver_backend": ["roots"]}
         )
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What targets share while they are rendered."""
+        from pushsalt.run.facts import Shared
+
+        return Shared(self)
 
     @cached_property
     def runtime(self) -> Runtime:

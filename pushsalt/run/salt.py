@@ -6,13 +6,15 @@ marked ``__controller__`` (they read grains, pillar and options, or compute). Al
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from pushsalt.functions import function_named
 from pushsalt.functions import modules as controller_modules
 from pushsalt.functions import names as controller_names
+from pushsalt.render.reads import Facts, ask, current
 from pushsalt.run import dryrun
 from thin import runtime
 from thin.loader import ControllerFunctions, controller_functions
@@ -23,6 +25,9 @@ class Answering(Protocol):
 
     @property
     def opts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def facts(self) -> Facts: ...
 
     def has_custom(self, name: str) -> bool: ...
 
@@ -35,6 +40,38 @@ class Answering(Protocol):
     def shared(self, name: str) -> Callable[..., Any]: ...
 
     def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+
+
+#: Functions that look at grains, pillar, options and files of the file roots alone, or compute: what they read there is
+#: noted, so that their calls need not be. Calls of all others are noted with their answers.
+_NOTED: Final = """
+config: backup_mode dot_vals get items manage_mode merge option valid_fileproto
+cp: envs get_file_str hash_file list_master list_master_dirs list_master_symlinks list_states stat_file
+defaults: deepcopy get merge update
+file: basename dirname join normpath pardir
+grains: equals fetch filter_by get has_value item items ls
+hashutil: base64_b64decode base64_b64encode base64_decodestring base64_encodestring digest hmac_compute hmac_signature
+hashutil: md5_digest sha256_digest sha512_digest
+jinja: import_json import_yaml load_map
+network: calc_net convert_cidr ip_in_subnet iphexval is_loopback is_private reverse_ip
+pillar: data fetch filter_by get item items keys ls obfuscate raw
+slsutil: boolstr deserialize dir_exists file_exists findup merge merge_all path_exists renderer serialize update
+state: show_highstate show_low_sls show_lowstate show_sls show_states show_top sls_exists id_exists
+"""
+NOTED: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in (line.split(": ") for line in _NOTED.strip().splitlines())
+    for name in names.split()
+)
+
+
+def _is_silent(name: str) -> bool:
+    """Whether a function does nothing but log, and that at a level that nobody wants to see."""
+    module, _, level = name.partition(".")
+    if module != "log":
+        return False
+    number = logging.getLevelName("ERROR" if level == "exception" else level.upper())
+    return isinstance(number, int) and not logging.getLogger("thin.modules.logmod").isEnabledFor(number)
 
 
 @cache
@@ -91,14 +128,25 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         own = function_named(name)
         if not callable_from_outside(self._minion.opts, name):
             raise KeyError(name)
-        if own is not None:
-            return partial(own, self._minion)
-        custom = self._minion.has_custom(name)
-        if self._minion.on_controller(name):
-            return self._minion.shared(name)
-        if not custom and not exists(name):
+        custom = own is None and self._minion.has_custom(name)
+        here = own is not None or self._minion.on_controller(name)
+        if not here and not custom and not exists(name):
             raise KeyError(name)
-        return partial(self._ask, name)
+        if not here:
+            return partial(self._ask, name)
+        if not custom and name in NOTED:
+            return self.function(name)
+        return partial(self._note, name)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A function that is answered here; who calls it sees to it that the call is noted (pushsalt.render.reads)."""
+        own = function_named(name)
+        return self._minion.shared(name) if own is None else partial(own, self._minion)
+
+    def _note(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        if current() is None or _is_silent(name):
+            return self.function(name)(*args, **kwargs)
+        return ask(self._minion.facts, name, args, kwargs)
 
     def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
         self.asked.add(name)

@@ -75,6 +75,7 @@ class Runner:
         self._prepared: asyncio.Task[None] | None = None
         self._width = width
         self.connecting = _connect_options(project, job)
+        project.shared.look_again()
 
     async def run(self, id: str) -> TargetReturn:
         """The job on one target. What goes wrong is its return too, with the warnings that came before."""

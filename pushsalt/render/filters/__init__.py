@@ -11,10 +11,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
+import jinja2.filters
+import jinja2.utils
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from pushsalt.render.filters import data, hashing, lists, network, serialize, target, text
+from pushsalt.render.reads import spoil
 
 FILTERS: dict[str, Callable[..., Any]] = {
     **text.FILTERS,
@@ -37,12 +40,27 @@ def _at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
     @pass_context
     @wraps(function)
     def call(context: Context, *args: Any, **kwargs: Any) -> Any:
+        spoil(f"the filter {function.__name__} gives something else each time")
         return function(*args, **kwargs)
 
     return call
 
 
 FILTERS.update({name: _at_run_time(FILTERS[name]) for name in VOLATILE})
+
+
+@pass_context
+def _random(context: Context, values: Any) -> Any:
+    spoil("the filter random gives something else each time")
+    return jinja2.filters.do_random(context, values)
+
+
+def _lipsum(*args: Any, **kwargs: Any) -> Any:
+    spoil("lipsum gives something else each time")
+    return jinja2.utils.generate_lorem_ipsum(*args, **kwargs)
+
+
+FILTERS["random"] = _random
 
 TESTS: dict[str, Callable[..., Any]] = {
     "match": text.matches,
@@ -54,4 +72,5 @@ GLOBALS: dict[str, Any] = {
     "odict": OrderedDict,
     "show_full_context": data.show_full_context,
     "ifelse": target.ifelse,
+    "lipsum": _lipsum,
 }

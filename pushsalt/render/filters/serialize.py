@@ -15,6 +15,7 @@ from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
 from pushsalt.render.filters.undefined import passes_undefined
+from pushsalt.render.reads import without_recorders
 from pushsalt.yamlio import YamlError, dump_yaml, load_yaml
 
 # --- what {{ value }} prints -------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ def tojson(value: Any, indent: int | None = None, **options: Any) -> Markup:
 
 @passes_undefined
 def to_python(value: Any) -> Markup:
-    return Markup(pprint.pformat(value).strip())
+    return Markup(pprint.pformat(without_recorders(value)).strip())
 
 
 @passes_undefined

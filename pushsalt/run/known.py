@@ -1,0 +1,114 @@
+"""What targets render and compile, each kind once for equal inputs: SLS, file templates, pillar, states."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.compile import CompileResult, Problem, StateCompiler
+from pushsalt.render.once import Level
+from pushsalt.run.facts import KnownPillar
+from thin.utils.dictupdate import copy_containers
+
+if TYPE_CHECKING:
+    from pushsalt.compile.source import High
+    from pushsalt.run.minion import Minion
+
+
+class _Packed:
+    """Data of which everybody gets a copy of his own."""
+
+    __slots__ = ("data", "packed")
+
+    def __init__(self, data: Any) -> None:
+        try:
+            self.packed: bytes | None = marshal.dumps(data, 2)
+            self.data: Any = None
+        except ValueError:  # texts or mappings of derived types
+            self.packed, self.data = None, data
+
+    def copy(self) -> Any:
+        return copy_containers(self.data) if self.packed is None else marshal.loads(self.packed)  # noqa: S302 - ours
+
+    def __len__(self) -> int:
+        return 10 * len(repr(self.data)) if self.packed is None else len(self.packed)
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A CompileResult for many targets: its data packed, and what is only read."""
+
+    data: _Packed
+    problems: tuple[Problem, ...]
+
+
+#: Problems are frozen; the sources are for finding problems, which is over.
+_NO_DATA: Final = ("problems", "sources")
+
+
+def _keep(result: CompileResult) -> _Compiled:
+    data = {each.name: getattr(result, each.name) for each in fields(result) if each.name not in _NO_DATA}
+    return _Compiled(_Packed(data), tuple(result.problems))
+
+
+def _give(kept: _Compiled) -> CompileResult:
+    return CompileResult(problems=list(kept.problems), **kept.data.copy())
+
+
+FILE: Final[Level[bytes | None]] = Level("file template", size=lambda text: 100 + len(text or b""))
+PILLAR: Final[Level[Any]] = Level("pillar", keep=KnownPillar, size=lambda kept: kept.size)
+STATES: Final[Level[CompileResult]] = Level("states", keep=_keep, give=_give, size=lambda kept: 3000 + len(kept.data))
+
+
+class KnownCompiler:
+    """``StateCompiler`` of one target, which compiles only what no other has compiled of the same."""
+
+    def __init__(self, minion: Minion) -> None:
+        self._minion = minion
+
+    def sls(self, sls: Sequence[str], saltenv: str = "base", *, exclude: Sequence[Any] = ()) -> CompileResult:
+        return self._low("sls", list(sls), saltenv, exclude=list(exclude))
+
+    def highstate(self, *, exclude: Sequence[Any] = (), whitelist: Sequence[str] = ()) -> CompileResult:
+        return self._low("highstate", exclude=list(exclude), whitelist=list(whitelist))
+
+    def high(self, high: High) -> CompileResult:
+        return self._minion.plain_compiler.high(high)
+
+    def template(self, data: Any, name: str) -> CompileResult:
+        return self._minion.plain_compiler.template(data, name)
+
+    def show_top(self) -> CompileResult:
+        return self._known("show_top")
+
+    def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
+        return self._known("show_sls", list(sls), saltenv)
+
+    def show_low_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
+        return self._low("show_low_sls", list(sls), saltenv)
+
+    def show_highstate(self) -> CompileResult:
+        return self._known("show_highstate")
+
+    def show_lowstate(self) -> CompileResult:
+        return self._low("show_lowstate")
+
+    def _low(self, method: str, *args: Any, **kwargs: Any) -> CompileResult:
+        """Who asks for low data gets no high data with it."""
+
+        def compiled(compiler: StateCompiler) -> CompileResult:
+            result: CompileResult = getattr(compiler, method)(*args, **kwargs)
+            result.high = {}
+            return result
+
+        return self._once((method, args, kwargs), compiled)
+
+    def _known(self, method: str, *args: Any) -> CompileResult:
+        return self._once((method, args), lambda compiler: getattr(compiler, method)(*args))
+
+    def _once(self, question: Any, compile: Callable[[StateCompiler], CompileResult]) -> CompileResult:
+        self._minion.check_pillar()
+        result: CompileResult = self._minion.once(STATES, question, lambda: compile(self._minion.plain_compiler))
+        return result
