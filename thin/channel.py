@@ -1,6 +1,6 @@
 """The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
 
-from thin import wire
+from thin import beside, wire
 
 
 class Closed(Exception):
@@ -60,6 +60,7 @@ class Channel(object):
                 else:
                     self.serve(message)
             if not dealt:
+                beside.until_readable(self._sock.fileno())
                 data = self._sock.recv(256 * 1024)
                 if not data:
                     raise Closed()

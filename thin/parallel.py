@@ -2,14 +2,14 @@
 
 A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
 back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
-answers whenever it waits or is between two states.
+answers between two states and whenever it waits for something itself (thin.beside).
 """
 
 import os
 import select
 import socket
 
-from thin import link, log, wire
+from thin import beside, link, log, wire
 from thin.exceptions import SaltException
 
 #: How many run at a time unless ``state_max_parallel`` says so.
@@ -27,6 +27,7 @@ class Jobs(object):
         self._queue = []  # _Job, not started
         self._active = {}  # descriptor -> _Job
         self._done = []  # _Job with its return
+        self._busy = False
 
     def start(self, tag, low, function):
         """Have ``function()`` run in a child; returns the preliminary return of its state."""
@@ -47,16 +48,33 @@ class Jobs(object):
         return [(job.low, job.ret) for job in done]
 
     def step(self, wait=True):
-        """Deal with what the children sent, waiting for something to come."""
+        """Deal with what the children sent, waiting for something to come, and start those whose turn it is."""
+        self._receive(wait)
+        self._start_queued()
+
+    def descriptors(self):
+        """Those of the children, for thin.beside."""
+        return () if self._busy else list(self._active)
+
+    def attend(self):
+        """Answer the children in the middle of something else. None is started: it would inherit open pipes."""
+        self._receive(wait=False)
+
+    def _receive(self, wait):
+        if self._busy:
+            return
         if not self._active or self._done:
             wait = False
         ready = select.select(list(self._active), [], [], None if wait else 0)[0] if self._active else ()
-        for descriptor in ready:
-            job = self._active[descriptor]
-            if job.receive():
-                del self._active[descriptor]
-                self._done.append(job)
-        self._start_queued()
+        self._busy = True  # what is asked of the controller waits too: no child is served twice
+        try:
+            for descriptor in ready:
+                job = self._active[descriptor]
+                if job.receive():
+                    del self._active[descriptor]
+                    self._done.append(job)
+        finally:
+            self._busy = False
 
     def _start_queued(self):
         while self._queue and len(self._active) < self._limit:
@@ -80,6 +98,7 @@ class _Job(object):
         if self._pid == 0:
             try:
                 self._sock.close()
+                beside.current = None
                 _child(theirs, self._function)
             finally:
                 os._exit(0)

@@ -13,6 +13,8 @@ import os
 import select
 import time
 
+from thin import beside
+
 #: Bytes kept of each stream. What is beyond is read and dropped, and the text says so.
 OUTPUT_LIMIT = 16 * 1024 * 1024
 CUT = b"\n[output cut here: more than %d bytes]"
@@ -209,7 +211,16 @@ def _collect(result, feed, out, err, stdin, deadline):
         if rest is not None and rest <= 0:
             _close(*[feed] if feed is not None else ())
             return _give_up(result, streams, out, err)
-        for number, _ in poll.poll(None if rest is None else rest * 1000 + 1):
+        others = beside.descriptors()
+        for number in others:
+            poll.register(number, select.POLLIN)
+        ready = poll.poll(None if rest is None else rest * 1000 + 1)
+        for number in others:
+            poll.unregister(number)
+        for number, _ in ready:
+            if number in others:
+                beside.attend()
+                break  # it may have taken long, and what is ready now is another matter
             if number == feed:
                 try:
                     sent += os.write(feed, stdin[sent:sent + 65536]) if sent < len(stdin) else 0

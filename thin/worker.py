@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from thin import link, loader, log, runtime
+from thin import beside, link, loader, log, runtime
 from thin.blobs import Blobs
 from thin.channel import Channel, Closed
 from thin.controller import Controller
@@ -166,13 +166,14 @@ class Worker(object):
             if any(chunk.get("parallel") for chunk in chunks):
                 from thin import parallel
 
-                jobs = parallel.Jobs(self.opts.get("state_max_parallel"))
+                jobs = beside.current = parallel.Jobs(self.opts.get("state_max_parallel"))
             engine.Engine(
                 self.loaders, collect_grains=self._collect, jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
             ).run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
+            beside.current = None
         return {"states": count[0]}
 
     # below

@@ -26,8 +26,8 @@ OUTCOMES: dict[str, list[Any]] = {
         "configurable_test_state", {"changes": True}, {"result": False}, {"allow_test_mode_failure": True},
     ],
     "skipped": ["configurable_test_state", {"changes": True}, {"result": True}, {"onlyif": "false"}],
-    "not-needed": ["configurable_test_state", {"changes": True}, {"result": True}, {"onchanges": [{"test": "base-ok"}]}],
-    "not-possible": ["configurable_test_state", {"changes": True}, {"result": True}, {"require": [{"test": "base-no"}]}],
+    "not-needed": ["succeed_with_changes", {"onchanges": [{"test": "base-ok"}]}],
+    "not-possible": ["succeed_with_changes", {"require": [{"test": "base-no"}]}],
 }  # fmt: skip
 
 #: What runs when the requisite lets it: without changes of its own, so that a watch shows.

@@ -94,3 +94,15 @@ def test_pillar_opts_put_the_configuration_into_pillar(tmp_path: Path) -> None:
     found = project.json("run", "it", "pillar.get", "master", "unmask=true").data["it"]
     assert found["file_roots"]["base"] == [str(project.folder / "salt")] and found["my_option"] == {"a": 1}
     assert "my_password" not in found
+
+
+def test_parallel_states_are_answered_while_another_one_works(project: Project, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    wait = f"for i in $(seq 400); do [ -e {flag} ] && exit 0; sleep 0.05; done; exit 1"
+    asks = "__slot__:salt:test.echo(salt://asked)"  # a source that the plan does not foresee
+    project.write("salt/asked", "from the controller")
+    first = f"{flag}:\n  file.managed:\n    - source: {asks}\n    - parallel: true\n"
+    project.write("salt/beside.sls", f"{first}waits:\n  cmd.run:\n    - name: {wait}\n")
+    done = project.json("apply", "it", "beside")
+    assert [state["result"] for state in values(done.data["it"])] == [True, True], done.out
+    assert flag.read_text() == "from the controller"

@@ -1,0 +1,44 @@
+"""What has to be attended to while the worker waits: for a program's end, for the controller, for a pause to pass.
+
+The worker has one thread. Where it waits, it also looks at the descriptors named here, so that parallel states
+(thin.parallel), whose questions go through it, do not stand still meanwhile.
+"""
+
+import time
+
+#: Has ``descriptors()``, those to look at now, and ``attend()``, to be called when one of them can be read.
+current = None
+
+
+def descriptors():
+    """Descriptors to look at while waiting; mostly none."""
+    return current.descriptors() if current is not None else ()
+
+
+def attend():
+    if current is not None:
+        current.attend()
+
+
+def until_readable(descriptor):
+    """Wait until the descriptor can be read, attending to the others."""
+    while current is not None:
+        import select
+
+        ready = select.select([descriptor] + list(descriptors()), [], [])[0]
+        if descriptor in ready:
+            return
+        attend()
+
+
+def sleep(seconds):
+    end = time.monotonic() + seconds
+    while current is not None:
+        import select
+
+        rest = end - time.monotonic()
+        if rest <= 0:
+            return
+        if select.select(list(descriptors()), [], [], rest)[0]:
+            attend()
+    time.sleep(max(0, end - time.monotonic()))
