@@ -28,6 +28,9 @@ class Reporter:
     def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
         """A chunk's return, as the target sent it."""
 
+    def event(self, id: str, tag: str, data: dict[str, Any]) -> None:
+        """A state with ``fire_event`` is done; tag (``salt/state_result/…``) and data are those of Salt's event."""
+
     def target_done(self, result: TargetReturn) -> None:
         """The target's one return."""
 

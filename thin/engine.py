@@ -31,10 +31,13 @@ class Failhard(Exception):
 class Engine(object):
     """One run. ``loaders`` are the target's (thin.loader.Loaders); ``collect_grains()`` collects them anew.
 
+    ``on_start(tag)``, ``on_done(tag, return)`` and ``on_event(fire_event, return)`` tell of what happens.
     ``jobs`` runs chunks in parallel (thin.parallel.Jobs); None: ``parallel`` is ignored. ``mock``: nothing is called.
     """
 
-    def __init__(self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False):
+    def __init__(
+        self, loaders, on_start=None, on_done=None, collect_grains=None, jobs=None, mock=False, on_event=None
+    ):
         self.loaders = loaders
         self.opts = loaders.opts
         self.running = {}  # tag -> return
@@ -44,6 +47,7 @@ class Engine(object):
         self._jobs = jobs
         self._on_start = on_start or (lambda tag: None)
         self._on_done = on_done or (lambda tag, ret: None)
+        self._on_event = on_event or (lambda name, ret: None)
         self._reported = set()
         self._initialised = set()
         self._caller = Caller(loaders, self, collect_grains, mock)
@@ -222,6 +226,8 @@ class Engine(object):
         self._reported.add(tag)
         inner = ret.pop("sub_state_run", None) or ()
         self._on_done(tag, ret)
+        if low.get("fire_event"):
+            self._on_event(low["fire_event"], ret)
         for part in inner:
             sub_tag = tag_of(part["low"])
             sub = {

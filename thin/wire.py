@@ -33,9 +33,9 @@ call      n, fun, args, kwargs, cli: bool                             ret: re, r
                                                                       tb, known
 grains    n, refresh: bool                                            ret
 run       n, chunks, test, mock, files, templates, trees, wants       need: digests (only when some are missing),
-          ([[digest, dest path|None]]: what may have to be sent),     then start: tag; state: tag, ret; and
-          and numbers of chunks: declared (in the order in which      ret: re, ret={"states": count}
-          they are written; None: as they come), groups (to be
+          ([[digest, dest path|None]]: what may have to be sent),     then start: tag; state: tag, ret; event: name
+          and numbers of chunks: declared (in the order in which      (the chunk's ``fire_event``), ret; and
+          they are written; None: as they come), groups (to be        ret: re, ret={"states": count}
           aggregated), only (that are wanted; None: all)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name

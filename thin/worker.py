@@ -170,6 +170,7 @@ class Worker(object):
             engine.Engine(
                 self.loaders, collect_grains=self._collect, jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
+                on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
             ).run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before

@@ -32,7 +32,7 @@ DEADLINE_MARGIN = 15.0
 #: Questions that may wait for their answer at once; a sound worker asks few at a time.
 QUESTION_LIMIT = 64
 QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask"})
-EVENTS = frozenset({"start", "state", "log"})
+EVENTS = frozenset({"start", "state", "log", "event"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
 
@@ -439,7 +439,14 @@ class Session:
             log.debug("%s: answering %s", self.target.id, question.get("k"), exc_info=exc)
             answer = {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
         blob = answer.pop("blob", None)
-        self._write(_frame({"k": "answer", "re": question.get("n"), **answer}))
+        head = {"k": "answer", "re": question.get("n")}
+        try:
+            frame = _frame({**head, **answer})
+        except Exception as exc:  # too much for one message, or nothing that can travel: the target is told
+            log.debug("%s: the answer to %s", self.target.id, question.get("k"), exc_info=exc)
+            blob = None
+            frame = _frame({**head, "error": f"the answer cannot be sent: {exc}", "exception": "SaltException"})
+        self._write(frame)
         await self._stream.drain()
         if blob is not None:
             await self._sender.send(blob)

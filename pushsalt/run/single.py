@@ -84,7 +84,7 @@ class Runner:
             result = await work.go()
         except Exception as exc:
             result = failure(id, exc)
-        result.warnings = work.warnings
+        result.warnings, result.events = work.warnings, work.events
         return result
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
@@ -130,6 +130,7 @@ class _Work:
         self._connection: transport.Connection | None = None
         self.phases: dict[str, float] = {}
         self.states: dict[str, Any] = {}
+        self.events: list[dict[str, Any]] = []
         self.total = 0
         #: a call that the target works on by itself is on its way
         self.sent = False
@@ -361,6 +362,8 @@ class _Work:
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
             self.reporter.chunk_done(self.target.id, message["tag"], message["ret"])
+        elif kind == "event":
+            self._fired(message["name"], message["ret"])
         elif kind == "start":
             self.reporter.chunk_started(self.target.id, message["tag"])
         elif kind == "log":
@@ -368,6 +371,13 @@ class _Work:
             log.log(level if isinstance(level, int) else logging.WARNING, "%s: %s", self.target.id, message.get("text"))
         elif kind == "waiting":
             self.reporter.warning(self.target.id, f"waits until another run has ended: {message.get('holder')}")
+
+    def _fired(self, name: Any, ret: dict[str, Any]) -> None:
+        """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
+        last = name if isinstance(name, str) else str(ret.get("name"))
+        event = {"tag": f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", "data": {"ret": ret}}
+        self.events.append(event)
+        self.reporter.event(self.target.id, event["tag"], event["data"])
 
     def _the_answers(self) -> Answers:
         from pushsalt.run.answers import Answers

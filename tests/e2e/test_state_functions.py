@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pushsalt.api import Client, Reporter, Selection, Settings
 from tests.beds.project import Project, values
 
 TOUCH = "{}:\n  file.touch\n"
@@ -106,3 +108,20 @@ def test_parallel_states_are_answered_while_another_one_works(project: Project, 
     done = project.json("apply", "it", "beside")
     assert [state["result"] for state in values(done.data["it"])] == [True, True], done.out
     assert flag.read_text() == "from the controller"
+
+
+def test_fire_event_is_kept(project: Project) -> None:
+    first = "a:\n  test.nop:\n    - fire_event: true\n    - name: first\n"
+    project.write("salt/loud.sls", f"{first}b:\n  test.nop:\n    - fire_event: my/tag\n")
+    heard: list[str] = []
+
+    class Listener(Reporter):
+        def event(self, id: str, tag: str, data: dict[str, Any]) -> None:
+            heard.append(tag)
+
+    settings = Settings(config=project.folder / "pushsalt.yaml", cache_dir=project.cache)
+    settings.inventories.append(project.folder / "inventory.yaml")
+    done = Client(settings, Listener()).apply(Selection("it"), ["loud"])["it"]
+    assert [event["tag"] for event in done.events] == heard
+    assert [tag.split("/", 3)[::3] for tag in heard] == [["salt", "it/first"], ["salt", "it/my/tag"]]
+    assert [event["data"]["ret"]["__id__"] for event in done.events] == ["a", "b"]
