@@ -431,8 +431,10 @@ def marked(source, word="__controller__"):
         return set()
     import ast
 
+    from thin.utils import pysource
+
     literals, functions = {}, set()
-    for node in ast.parse(source).body:
+    for node in pysource.parse(source).body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             functions.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec
 from thin import runtime
+from thin.utils import pysource
 
 if TYPE_CHECKING:
     from pushsalt.run.custom import CustomModules
@@ -67,7 +68,7 @@ def _defined(source: str) -> dict[str, ArgSpec]:
     """The functions that a file defines; none when it is no Python, which is for the target to say."""
     found: dict[str, ArgSpec] = {}
     try:
-        tree = ast.parse(source)
+        tree = pysource.parse(source)
     except (SyntaxError, ValueError):
         return found
     aliases = _aliases(tree)

@@ -1,0 +1,192 @@
+"""Users of a FreeBSD, by pw(8). Salt: modules/pw_user.py
+
+Functions that change something return whether that worked; ``__context__["user.complaint"]`` then has the command's
+words when it did not.
+"""
+
+import grp
+import os
+import pwd
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import accounts
+
+__virtualname__ = "user"
+
+GECOS = ("fullname", "roomnumber", "workphone", "homephone")
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("FreeBSD", "DragonFly"):
+        return __virtualname__
+    return False, "The pw_user execution module cannot be loaded: it is for FreeBSD and DragonFly"
+
+
+# Looking
+
+
+def info(name):
+    """``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user."""
+    try:
+        return _format(pwd.getpwnam(str(name)))
+    except KeyError:
+        return {}
+
+
+def getent(refresh=False):
+    """What ``info`` gives, for all users."""
+    return [_format(entry) for entry in pwd.getpwall()]
+
+
+def list_users():
+    """The sorted names of all users."""
+    return sorted(entry.pw_name for entry in pwd.getpwall())
+
+
+def list_groups(name):
+    """The sorted names of all groups of the user, the primary one included; [] for no such user."""
+    return info(name).get("groups", [])
+
+
+def primary_group(name):
+    """The name of the user's primary group."""
+    return grp.getgrgid(_known(name)["gid"]).gr_name
+
+
+def get_loginclass(name):
+    """``{"loginclass": class}`` of the user; the class is empty when none is set."""
+    fields = _run(["pw", "usershow", "-n", str(name)])["stdout"].split(":")
+    return {"loginclass": fields[4] if len(fields) > 4 else ""}
+
+
+# Changing
+
+
+def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
+        roomnumber="", workphone="", homephone="", createhome=True, loginclass=None, **kwargs):
+    """Add a user; whether that worked."""
+    command = ["pw", "useradd", "-n", str(name)]
+    for option, value in (("-s", shell), ("-u", uid), ("-g", gid), ("-d", home), ("-L", loginclass)):
+        if value not in (None, ""):
+            command += [option, str(value)]
+    command += ["-G", ",".join(str(group) for group in groups)] if groups else []
+    command += ["-m"] if createhome else []
+    command += ["-o"] if not unique else []
+    fields = (fullname, roomnumber, workphone, homephone)
+    return _change(command + ["-c", accounts.gecos_text(dict(zip(GECOS, fields)))])
+
+
+def delete(name, remove=False, force=False):
+    """Delete a user, with ``remove`` also the home; whether that worked."""
+    return _change(["pw", "userdel", "-n", str(name)] + (["-r"] if remove else []))
+
+
+def rename(name, new_name):
+    """Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken."""
+    if info(new_name):
+        raise CommandExecutionError("User '%s' already exists" % new_name)
+    _known(name)
+    return _change(["pw", "usermod", "-n", str(name), "-l", str(new_name)])
+
+
+def chuid(name, uid):
+    """Change the user's number; whether that worked."""
+    return _set(name, "uid", uid, ["-u", str(uid)])
+
+
+def chgid(name, gid):
+    """Change the user's primary group, given by number or name; whether that worked."""
+    return _set(name, "gid", gid, ["-g", str(gid)])
+
+
+def chshell(name, shell):
+    """Change the user's login shell; whether that worked."""
+    return _set(name, "shell", shell, ["-s", str(shell)])
+
+
+def chhome(name, home, persist=False):
+    """Change the user's home; ``persist`` moves the files there, too. Whether that worked."""
+    return _set(name, "home", home, ["-d", str(home)] + (["-m"] if persist else []))
+
+
+def chgroups(name, groups, append=False):
+    """Set the user's other groups, or with ``append`` add these; whether that worked."""
+    wanted = set(groups.split(",") if isinstance(groups, str) else [str(group) for group in groups])
+    now = set(list_groups(name))
+    if now == wanted:
+        return True
+    return _change(["pw", "usermod", "-n", str(name), "-G", ",".join(sorted(wanted | now if append else wanted))])
+
+
+def chloginclass(name, loginclass):
+    """Change the user's login class; whether that worked."""
+    if get_loginclass(name)["loginclass"] == loginclass:
+        return True
+    return _change(["pw", "usermod", "-n", str(name), "-L", str(loginclass)])
+
+
+def chfullname(name, fullname):
+    """Change the user's full name; whether that worked."""
+    return _set_gecos(name, "fullname", fullname)
+
+
+def chroomnumber(name, roomnumber):
+    """Change the user's room number; whether that worked."""
+    return _set_gecos(name, "roomnumber", roomnumber)
+
+
+def chworkphone(name, workphone):
+    """Change the user's phone number at work; whether that worked."""
+    return _set_gecos(name, "workphone", workphone)
+
+
+def chhomephone(name, homephone):
+    """Change the user's phone number at home; whether that worked."""
+    return _set_gecos(name, "homephone", homephone)
+
+
+# Inside
+
+
+def _format(entry):
+    gids = set(os.getgrouplist(entry.pw_name, entry.pw_gid))
+    found = {
+        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "passwd": entry.pw_passwd,
+        "home": entry.pw_dir, "shell": entry.pw_shell,
+        "groups": sorted({group.gr_name for group in grp.getgrall() if group.gr_gid in gids}),
+    }
+    fields = (entry.pw_gecos.split(",", 3) + [""] * 4)[:4]
+    found.update(zip(GECOS, fields))
+    return found
+
+
+def _known(name):
+    found = info(name)
+    if not found:
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    return found
+
+
+def _set(name, key, value, options):
+    if value == _known(name)[key]:
+        return True
+    return _change(["pw", "usermod", "-n", str(name)] + options)
+
+
+def _set_gecos(name, key, value):
+    before = info(name)
+    value = "" if value is None else str(value)
+    if not before or value == before[key]:
+        return bool(before)
+    return _change(["pw", "usermod", "-n", str(name), "-c", accounts.gecos_text(dict(before, **{key: value}))])
+
+
+def _change(command):
+    done = _run(command)
+    if done["retcode"] != 0:
+        __context__["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def _run(command):
+    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
