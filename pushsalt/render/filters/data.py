@@ -9,7 +9,8 @@ from typing import Any
 import jinja2
 from jinja2.exceptions import TemplateRuntimeError
 
-from pushsalt.errors import RenderError
+from pushsalt.errors import FunctionError, RenderError
+from pushsalt.render.filters.text import to_bytes
 from pushsalt.yamlio import load_yaml
 
 
@@ -23,7 +24,7 @@ def traverse(data: Any, key: Any, default: Any = None, delimiter: str = ":") -> 
     for step in steps:
         try:
             value = _list_step(value, step) if isinstance(value, list) else _mapping_step(value, step)
-        except (KeyError, IndexError, TypeError, ValueError):
+        except (KeyError, TypeError):
             return default
     return value
 
@@ -36,7 +37,10 @@ def _list_step(values: list[Any], step: Any) -> Any:
     for embedded in values:
         if isinstance(embedded, dict) and key in embedded:
             return embedded[key]
-    return values[key]  # TypeError for a text, caught by the caller
+    try:
+        return values[key]  # TypeError for a text, caught by the caller
+    except IndexError:
+        raise KeyError(key) from None
 
 
 def _mapping_step(value: Any, step: Any) -> Any:
@@ -62,26 +66,32 @@ def as_yaml_value(text: Any) -> Any:
 
 def compare_dicts(old: Any = None, new: Any = None) -> dict[Any, dict[str, Any]]:
     """key -> ``{"old": …, "new": …}`` for what differs; a key that one side lacks is '' there."""
-    old, new = old or {}, new or {}
-    return {
-        key: {"old": old.get(key, ""), "new": new.get(key, "")}
-        for key in [*old, *(key for key in new if key not in old)]
-        if key not in old or key not in new or old[key] != new[key]
-    }
+    changes: dict[Any, dict[str, Any]] = {}
+    for key in dict.fromkeys([*(old or ()), *(new or ())]):
+        if key not in old:
+            changes[key] = {"old": "", "new": new[key]}
+        elif key not in new:
+            changes[key] = {"new": "", "old": old[key]}
+        elif old[key] != new[key]:
+            changes[key] = {"old": old[key], "new": new[key]}
+    return changes
 
 
-def encoded_dict(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
+def encoded_dict(data: Any, encoding: Any = None, errors: Any = "strict", *_: Any, **__: Any) -> Any:
     """A mapping with all text in it as bytes, tuples as lists."""
     return {_encoded(key, encoding, errors): _encoded(value, encoding, errors) for key, value in data.items()}
 
 
-def encoded_list(data: Any, encoding: str | None = None, errors: str = "strict", *_: Any, **__: Any) -> Any:
+def encoded_list(data: Any, encoding: Any = None, errors: Any = "strict", *_: Any, **__: Any) -> Any:
     return [_encoded(value, encoding, errors) for value in data]
 
 
-def _encoded(value: Any, encoding: str | None, errors: str) -> Any:
+def _encoded(value: Any, encoding: Any, errors: Any) -> Any:
     if isinstance(value, str):
-        return value.encode(encoding or "utf-8", errors)
+        try:
+            return to_bytes(value, encoding, errors)
+        except TypeError:  # an encoding that is no text is none
+            return value
     if isinstance(value, Mapping):
         return encoded_dict(value, encoding, errors)
     return encoded_list(value, encoding, errors) if isinstance(value, list | tuple) else value
@@ -94,7 +104,7 @@ def to_entries(data: Any) -> list[dict[str, Any]]:
     elif isinstance(data, list):
         pairs = enumerate(data)
     else:
-        raise TemplateRuntimeError("Input data must be a dict or list")
+        raise TypeError("Input data must be a dict or list")
     return [{"key": key, "value": value} for key, value in pairs]
 
 
@@ -102,7 +112,7 @@ def from_entries(entries: Any) -> dict[Any, Any]:
     """The mapping of such a list; ``Key``, ``name`` and ``Value`` do as well."""
     result = {}
     for entry in entries:
-        lowered = {str(key).lower(): value for key, value in entry.items()}
+        lowered = {str(key).lower(): value for key, value in dict(entry or ()).items()}
         key = lowered.get("key") or lowered.get("name")
         if key:
             result[key] = lowered.get("value")
@@ -139,7 +149,7 @@ def _number(text: str) -> Any:
 
 def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[MutableMapping[Any, Any], str]:
     """The mapping that has the last key of ``keys``; what is missing on the way is made."""
-    *way, last = keys.split(delimiter)
+    *way, last = keys.split(delimiter) if delimiter in keys else [keys]
     for key in way:
         if not isinstance(data.get(key), dict):
             data[key] = OrderedDict() if ordered else {}
@@ -158,12 +168,16 @@ def _changing(method: str, new: Callable[[], Any]) -> Callable[..., Any]:
         try:
             getattr(parent[last], method)(value)
         except AttributeError:
-            raise TemplateRuntimeError(f"The last key contains a {kind}, which cannot {method}.") from None
+            raise _refused(f"The last key contains a {kind}, which cannot {method}.") from None
         except (TypeError, ValueError):
-            raise TemplateRuntimeError(f"Cannot {method} {kind} with a {type(value)}.") from None
+            raise _refused(f"Cannot {method} {kind} with a {type(value)}.") from None
         return data
 
     return changed
+
+
+def _refused(text: str) -> FunctionError:
+    return FunctionError("exception", text, "", "SaltInvocationError")
 
 
 def set_dict_key_value(data: Any, keys: str, value: Any, delimiter: str = ":", ordered_dict: bool = False) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import operator
 import random
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -68,9 +69,9 @@ def is_iter(value: Any, ignore: Any = (str,)) -> bool:
     return True
 
 
-def flatten(values: Any, levels: int | None = None, preserve_nulls: bool = False) -> list[Any]:
+def flatten(values: Any, levels: int | None = None, preserve_nulls: bool = False, _ids: Any = None) -> list[Any]:
     """A list without lists in it, or with ``levels`` fewer; nulls are left out. A list in itself is an error."""
-    return _flatten(values, levels, preserve_nulls, set())
+    return _flatten(values, levels, preserve_nulls, set() if _ids is None else _ids)
 
 
 def _flatten(values: Any, levels: int | None, preserve_nulls: bool, seen: set[int]) -> list[Any]:
@@ -89,7 +90,7 @@ def _flatten(values: Any, levels: int | None, preserve_nulls: bool, seen: set[in
 
 
 def exactly_n_true(values: Iterable[Any], amount: int = 1) -> bool:
-    return sum(1 for value in values if value) == amount
+    return sum(1 for value in values if value) == operator.index(amount)
 
 
 def substring_in_list(text: str, values: Iterable[str]) -> bool:
@@ -127,8 +128,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "intersect": intersect,
     "is_iter": is_iter,
     "is_list": lambda value: isinstance(value, list),
-    "max": max,
-    "min": min,
+    "max": lambda values: max(values),
+    "min": lambda values: min(values),
     "permutations": passes_undefined(itertools.permutations),
     "product": passes_undefined(itertools.product),
     "random_sample": random_sample,

@@ -83,8 +83,10 @@ def _per_network(compute: Callable[[str], Any]) -> Callable[..., Any]:
     """A filter that computes something of a network, or of each network of a list; None where there is none."""
 
     def computed(value: Any, options: str | None = None, version: int | None = None) -> Any:
-        choose = {4: ipv4, 6: ipv6}.get(version or 0, ipaddr)
-        found = choose(value, options)
+        choose: Callable[..., Any] | None = ipaddr
+        if version:
+            choose = ipv4 if version == 4 else ipv6 if version == 6 else None
+        found = choose(value, options) if choose is not None else None
         if not found:
             return None
         if isinstance(value, list | tuple | GeneratorType):
@@ -113,7 +115,7 @@ def filter_by_networks(values: Any, networks: Any) -> Any:
 def ipwrap(value: Any) -> Any:
     """IPv6 addresses in square brackets, all else as it is."""
     if isinstance(value, list | tuple):
-        return [ipwrap(item) for item in value]
+        return [ipwrap(item) if isinstance(item, str | bytes) else item for item in value]
     return f"[{ipaddress.ip_address(str(value).strip('[]'))}]" if _checked(value, 6, None) else value
 
 

@@ -93,7 +93,7 @@ def to_xml(value: Any) -> Markup:
     """A mapping, or list of (tag, content) pairs, as indented XML; scalars within a mapping are attributes."""
     root = _xml_tree(_xml_pairs(value), None)
     if root is None:
-        raise TemplateRuntimeError("Value has no element. Cannot render as XML")
+        raise ValueError("Value has no element. Cannot render as XML")
     return Markup(minidom.parseString(tostring(root)).toprettyxml(indent=" "))  # noqa: S318 - our own text
 
 
@@ -131,9 +131,12 @@ def from_yaml(value: Any) -> Any:
     path = (value.__name__ if isinstance(value, TemplateModule) else None) or "<text>"
     text = str(value) if isinstance(value, TemplateModule) else value
     if isinstance(text, bytes):
-        text = text.decode()
+        try:
+            text = text.decode()
+        except UnicodeDecodeError as exc:
+            raise TemplateRuntimeError(f"Encountered error loading yaml: {exc}") from None
     if not isinstance(text, str):
-        raise TemplateRuntimeError(f"Unable to load yaml from {value}")
+        raise TypeError(f"Unable to load yaml from {value}")
     return load_yaml(text, path)
 
 

@@ -71,11 +71,20 @@ def to_num(text: Any) -> Any:
     return text
 
 
-def to_bytes(value: str | bytes | bytearray, encoding: str | None = None, errors: str = "strict") -> bytes:
+def to_bytes(value: str | bytes | bytearray, encoding: Any = None, errors: str = "strict") -> bytes:
+    """A text in the first of the encodings (one, or a list) that has all its characters; bytes stay as they are."""
+    encodings = list(encoding) if isinstance(encoding, list | tuple) else ["utf-8" if encoding is None else encoding]
+    if not encodings:
+        raise ValueError("encoding cannot be empty")
     if isinstance(value, bytes | bytearray):
         return bytes(value)
     if isinstance(value, str):
-        return value.encode(encoding or "utf-8", errors)
+        for candidate in encodings[:-1]:
+            try:
+                return value.encode(candidate, errors)
+            except UnicodeEncodeError:
+                continue
+        return value.encode(encodings[-1], errors)
     raise TypeError(f"expected str, bytes, or bytearray not {type(value)}")
 
 
@@ -172,6 +181,8 @@ def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
         moment = datetime.datetime.now()
     elif isinstance(date, datetime.datetime):
         moment = date
+    elif isinstance(date, str) and (fuzzy := _fuzzy_date(date)) is not None:
+        moment = fuzzy
     else:
         try:
             moment = datetime.datetime.fromtimestamp(float(date) if not str(date).isdigit() else int(date))
@@ -180,13 +191,26 @@ def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
     return moment.strftime(format)
 
 
+def _fuzzy_date(text: str) -> datetime.datetime | None:
+    """``tomorrow``, ``12:30`` and the like, which Salt understands by means of timelib: where that is installed."""
+    try:
+        import timelib  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    except ImportError:
+        return None
+    try:
+        moment: datetime.datetime = timelib.strtodatetime(text.encode())
+    except ValueError:
+        return None
+    return moment
+
+
 def _parse_date(text: str) -> datetime.datetime:
     for candidate in (text, text.replace("/", "-")):
         try:
             return datetime.datetime.fromisoformat(candidate)
         except ValueError:
             continue
-    raise ValueError(f"Unable to parse {text} as a date")
+    raise ValueError(f"Unable to parse {text} as a date; what is not ISO 8601 takes: pip install 'pushsalt[timelib]'")
 
 
 def path_join(*parts: Any, use_posixpath: bool = True) -> str:
