@@ -314,9 +314,7 @@ class _Look(Generic[Result]):
         sound = made.sound()
         if self._entered < len(self._passed):  # the first reads are those that led to where it began
             if sound[: len(self._passed)] != self._passed:
-                if made.spoiled_at is None:
-                    log.debug("%s reads now this, now that", self._level.name)
-                self._node = None
+                self._went_elsewhere(sound)
                 return
             self._entered = len(self._passed)
         with self._once.lock():
@@ -351,6 +349,18 @@ class _Look(Generic[Result]):
                     self._differs(node)
             elif node.result is _OPEN:
                 self._once.end(node, kept, size)
+
+    def _went_elsewhere(self, sound: list[tuple[Read, Key]]) -> None:
+        """It did not read what led to where it began: it failed early, or reads are not all that it depends on."""
+        node, self._node = self._node, None
+        for at, ((read, _), (expected, _)) in enumerate(zip(sound, self._passed, strict=False)):
+            if read != expected:
+                for _ in range(len(self._passed) - at):
+                    node = node.parent if node is not None else None
+                if node is not None:
+                    with self._once.lock():
+                        self._differs(node)
+                return
 
     def _differs(self, node: _Node) -> None:
         """Two renderings went different ways without having read anything different: neither is used again."""

@@ -26,6 +26,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
+from yaml.representer import SafeRepresenter
+
 Key = Hashable
 Read = Hashable
 Result = TypeVar("Result")
@@ -435,10 +437,12 @@ def _changing(name: str) -> Callable[..., Any]:
     return method
 
 
+Recorded.__module__, Recorded.__name__, Recorded.__qualname__ = "builtins", "dict", "dict"  # as messages call it
 for _name in ("__iter__", "__reversed__", "__len__", "__eq__", "__ne__", "keys", "values", "items"):
     setattr(Recorded, _name, _looking(_name))
 for _name in ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"):
     setattr(Recorded, _name, _changing(_name))
+SafeRepresenter.add_representer(Recorded, SafeRepresenter.represent_dict)  # users' own code dumps what it is given
 
 
 def plain(mapping: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -1,0 +1,285 @@
+"""Who meets the same values on the way gets the same result, and nobody waits for what may never come."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pushsalt.render import once as module
+from pushsalt.render.once import Level, Once
+from pushsalt.render.reads import Recorded, ask, key_of, plain, spoil
+
+LEVEL = Level("thing")
+
+
+class Facts:
+    """A target with a pillar and one function."""
+
+    def __init__(self, pillar, answer=lambda *args: None):
+        self.pillar = Recorded("pillar", self, pillar)
+        self.answer = answer
+        self.asked = 0
+
+    def key(self, read):
+        name = read[1]
+        return key_of(dict.get(self.pillar, name, "nothing") if isinstance(name, str) else plain(self.pillar))
+
+    def ask(self, name, args, kwargs):
+        self.asked += 1
+        return self.answer(*args)
+
+
+class Counted:
+    """A rendering that counts how often it is done. ``read(facts)`` is all that it does."""
+
+    def __init__(self, read):
+        self.read = read
+        self.times = 0
+
+    def __call__(self, once, facts, question="x", level=LEVEL):
+        def render():
+            self.times += 1
+            return self.read(facts)
+
+        return once.get(level, question, facts, render)
+
+
+def test_only_what_was_read_counts():
+    render = Counted(lambda facts: facts.pillar["b"] if facts.pillar["a"] == 1 else "other")
+    once = Once()
+    assert render(once, Facts({"a": 1, "b": 1})) == 1
+    assert render(once, Facts({"a": 1, "b": 1, "c": 1})) == 1
+    assert render.times == 1
+    assert render(once, Facts({"a": 1, "b": True})) is True
+    assert render(once, Facts({"a": 2})) == render(once, Facts({"a": 2, "b": 5})) == "other"
+    assert render.times == 3
+    assert render(once, Facts({"a": 1, "b": 1}), question="y") == 1
+    assert render.times == 4
+
+
+def test_each_gets_his_own():
+    level = Level("list", keep=tuple, give=list)
+    once = Once()
+    render = Counted(lambda facts: [facts.pillar["a"]])
+    first = render(once, Facts({"a": 1}), level=level)
+    first.append(2)
+    assert render(once, Facts({"a": 1}), level=level) == [1]
+    assert render.times == 1
+
+
+def test_a_spoiled_rendering_is_done_each_time_but_only_behind_what_it_read():
+    render = Counted(lambda facts: spoil("chance") if facts.pillar["a"] else "known")
+    once = Once()
+    for a in (1, 1, 0, 0, 1):
+        render(once, Facts({"a": a}))
+    assert render.times == 4
+    assert once.counts["thing"].reused == 1
+
+
+def test_errors_are_not_kept():
+    def fail(facts):
+        raise ValueError(facts.pillar["a"])
+
+    once, render = Once(), Counted(fail)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="1"):
+            render(once, Facts({"a": 1}))
+    assert render.times == 2
+    render.read = lambda facts: facts.pillar["a"] + 1
+    assert render(once, Facts({"a": 1})) == render(once, Facts({"a": 1})) == 2
+    assert render.times == 3
+
+
+def test_what_depends_on_more_than_it_reads_is_not_used_again():
+    hidden = iter("abab")
+    render = Counted(lambda facts: facts.pillar[next(hidden)])
+    once = Once()
+    got = [render(once, Facts({"a": a, "b": b})) for a, b in ((1, 0), (2, 3), (1, 0), (1, 4))]
+    assert got == [1, 3, 1, 4] and render.times == 4
+
+
+def test_one_in_another_counts_for_both():
+    once = Once()
+    inner = Counted(lambda facts: facts.pillar["b"])
+    outer = Counted(lambda facts: (facts.pillar["a"], inner(once, facts, "inner")))
+    assert outer(once, Facts({"a": 1, "b": 1})) == (1, 1)
+    assert outer(once, Facts({"a": 2, "b": 1})) == (2, 1)
+    assert (outer.times, inner.times) == (2, 1)
+    assert outer(once, Facts({"a": 2, "b": 2})) == (2, 2)
+    assert (outer.times, inner.times) == (3, 2)
+    assert outer(once, Facts({"a": 1, "b": 2})) == (1, 2)
+    assert (outer.times, inner.times) == (4, 2)
+
+
+def test_functions_are_asked_of_each_target_and_never_twice():
+    once = Once()
+    render = Counted(lambda facts: [ask(facts, "f", (at,), {}) for at in (1, 1, 2)] + [facts.pillar["a"]])
+    first, second, third = (Facts({"a": 1}, lambda at, base=base: base + at) for base in (0, 0, 10))
+    assert render(once, first) == [1, 1, 2, 1] == render(once, second)
+    assert render.times == 1 and first.asked == second.asked == 3
+    assert render(once, third) == [11, 11, 12, 1]
+    assert render.times == 2 and third.asked == 3
+    counting = iter(range(10))
+    fourth = Facts({"a": 1}, lambda at: 1 if at == 1 else next(counting))
+    assert render(once, fourth) == [1, 1, 0, 1] and fourth.asked == 3
+
+
+def test_a_function_that_raises_raises_again_and_is_not_asked_twice():
+    def refuse(at):
+        raise ValueError("no")
+
+    once = Once()
+    render = Counted(lambda facts: ask(facts, "f", (1,), {}))
+    render(once, Facts({}))
+    facts = Facts({}, refuse)
+    with pytest.raises(ValueError, match="no"):
+        render(once, facts)
+    assert facts.asked == 1
+
+
+def test_what_is_not_used_goes_first():
+    level = Level("big", size=lambda kept: 100)
+    once = Once(max_size=1000)
+    render = Counted(lambda facts: facts.pillar["a"])
+    for a in range(50):
+        render(once, Facts({"a": a}), level=level)
+        render(once, Facts({"a": 0}), level=level)
+    assert render.times == 50
+    assert len(once._ends) <= 10 and once._nodes <= 12
+    render(once, Facts({"a": 1}), level=level)
+    assert render.times == 51
+
+
+def test_ways_without_an_end_do_not_pile_up(monkeypatch):
+    monkeypatch.setattr(module, "MAX_NODES", 100)
+
+    def fail(facts):
+        if facts.pillar["a"] % 10:
+            raise ValueError(facts.pillar["a"])
+
+    once, render = Once(), Counted(fail)
+    for a in range(1, 500):
+        try:
+            render(once, Facts({"a": a}))
+        except ValueError:
+            pass
+    assert once._nodes <= 120
+
+
+# threads -------------------------------------------------------------------------------------------------------------
+
+
+def in_threads(functions, seconds=20):
+    """What they return; fails when one of them does not."""
+    with ThreadPoolExecutor(len(functions)) as pool:
+        return [future.result(seconds) for future in [pool.submit(function) for function in functions]]
+
+
+def test_those_alike_wait_for_the_first():
+    started = threading.Barrier(8)
+
+    def slow(facts):
+        value = facts.pillar["a"]
+        time.sleep(0.05)
+        return value
+
+    once, render = Once(), Counted(slow)
+
+    def one():
+        started.wait(10)
+        return render(once, Facts({"a": 1}))
+
+    assert in_threads([one] * 8) == [1] * 8
+    assert render.times == 1
+
+
+def test_nobody_waits_for_another_targets_answer():
+    """The first target's answer comes only when all others are done."""
+    others = threading.Semaphore(0)
+
+    def wait(*args):
+        for _ in range(4):
+            assert others.acquire(timeout=10)
+        return "answer"
+
+    once = Once()
+    asking = threading.Event()
+    render = Counted(lambda facts: (facts.pillar["a"], ask(facts, "f", (), {})))
+
+    def first():
+        return render(once, Facts({"a": 1}, lambda *args: asking.set() or wait()))
+
+    def other():
+        assert asking.wait(10)
+        got = render(once, Facts({"a": 1}, lambda *args: "answer"))
+        others.release()
+        return got
+
+    assert in_threads([first, *[other] * 4]) == [(1, "answer")] * 5
+    assert render.times <= 3
+
+
+def test_no_wait_closes_a_circle():
+    """Two threads render two things, each of which has the other in it."""
+    once = Once()
+    met = threading.Barrier(2)
+    facts = [Facts({"a": 1}), Facts({"a": 1})]
+
+    def one(own, question, inner):
+        def render():
+            met.wait(10)
+            return once.get(LEVEL, inner, own, lambda: own.pillar["a"])
+
+        return once.get(LEVEL, question, own, render)
+
+    assert in_threads([lambda: one(facts[0], "x", "y"), lambda: one(facts[1], "y", "x")]) == [1, 1]
+
+
+def test_one_in_itself():
+    once = Once()
+    facts = Facts({"a": 1})
+    depth = iter(range(3))
+
+    def render():
+        return once.get(LEVEL, "x", facts, render) if next(depth) < 2 else facts.pillar["a"]
+
+    assert once.get(LEVEL, "x", facts, render) == 1
+
+
+def test_waiting_ends_when_the_first_fails():
+    begun = threading.Event()
+
+    def fail(facts):
+        begun.set()
+        time.sleep(0.05)
+        if facts.pillar["first"]:
+            raise ValueError
+        return "done"
+
+    once = Once()
+
+    def first():
+        with pytest.raises(ValueError):
+            once.get(LEVEL, "x", own, lambda: fail(own))
+
+    own, other = Facts({"first": True}), Facts({"first": False})
+
+    def second():
+        begun.wait(10)
+        return once.get(LEVEL, "x", other, lambda: fail(other))
+
+    assert in_threads([first, second]) == [None, "done"]
+
+
+def test_many_threads_many_values():
+    once = Once(max_size=20_000)
+    render = Counted(lambda facts: (facts.pillar["a"], ask(facts, "f", (), {}), facts.pillar["b"]))
+
+    def work(number):
+        for at in range(100):
+            a, b, c = at % 3, (at * number) % 4, at % 2
+            assert render(once, Facts({"a": a, "b": b}, lambda c=c: c)) == (a, c, b)
+
+    in_threads([lambda number=number: work(number) for number in range(6)], 60)
+    assert not once._waiting

@@ -1,0 +1,354 @@
+"""Whatever was rendered before: what a target gets is what it would get if it were the only one."""
+
+import copy
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pushsalt.api import Client, Selection
+from pushsalt.errors import PushsaltError, StateError
+from pushsalt.events import Reporter
+from pushsalt.functions import Lowstate
+from pushsalt.model import Target
+from pushsalt.run.answers import prerender
+from pushsalt.run.job import JobOptions, Settings
+from pushsalt.run.minion import Minion
+from pushsalt.run.project import Project
+
+#: What templates read, each in one way.
+READS = [
+    "{{ grains['a'] | default('-') }}",
+    "{{ grains.a | default('-') }}",
+    "{{ grains.get('b', 'none') }}",
+    "{{ 'b' in grains }}",
+    "{{ grains | length }}",
+    "{% for key in grains %}{{ key }}{% endfor %}",
+    "{{ grains.items() | list }}",
+    "{{ grains | json }}",
+    "{{ grains }}",
+    "{{ dict(grains) | json }}",
+    "{{ dict(grains, more=1) | json }}",
+    "{{ opts.grains.c | default('-') }}",
+    "{{ '%(b)s' | format(**grains) if 'b' in grains else '' }}",
+    "{{ grains == {} }}{{ {'a': 1} == grains }}",
+    "{{ grains or 'nothing' }}",
+    "{{ salt['grains.get']('d:x', 'none') }}",
+    "{{ salt.grains.filter_by({'1': 'one', 'default': 'other'}, grain='a') }}",
+    "{{ salt['grains.items']() | json }}",
+    "{{ salt['config.get']('c', 'none') }}",
+    "{{ salt['config.get']('p', 'none', merge='recurse') | json }}",
+    "{{ pillar.p | default('-') }}",
+    "{{ pillar | yaml }}",
+    "{{ pillar.get('q', {}).get('x', 'none') }}",
+    "{{ pillar | dictsort }}",
+    "{{ pillar | pprint }}",
+    "{{ salt['pillar.get']('q:x', 'none') }}",
+    "{{ salt['pillar.get']('q', {'x': 0}, merge=True) | json }}",
+    "{{ salt['pillar.items']() | json }}",
+    "{{ salt['pillar.keys']('q') | json if pillar.q is mapping else '' }}",
+    "{{ opts.id }}",
+    "{{ opts.get('mine') }}",
+    "{{ opts['test'] }}",
+    "{{ salt['cmd.run']('one') }}",
+    "{{ salt['cmd.run']('one') }}{{ salt['cmd.run']('one') }}{{ salt['cmd.run']('two') }}",
+    "{{ salt['match.glob']('t1') }}",
+    "{{ salt['match.compound']('G@a:1 or I@p:1') }}",
+    "{{ salt['cp.get_file_str']('salt://data.yaml') }}",
+    "{{ salt['cp.list_states']() | join(' ') }}",
+    "{{ salt['slsutil.renderer']('data.yaml') | json }}",
+    "{% import_yaml 'data.yaml' as data %}{{ data | json }}",
+    "{% from 'map.jinja' import mapped with context %}{{ mapped }}",
+    "{% from 'other.jinja' import mapped with context %}{{ mapped }}",
+    "{% do grains.update({'a': 'changed'}) %}{{ grains.a }}",
+    "{% do pillar.get('q', {}).update({'x': 'changed'}) if pillar.q is mapping %}{{ pillar.q }}",
+    "{% do salt['grains.get']('d', {}).clear() if grains.d is mapping %}",
+    "{% do opts.update({'mine': 'changed'}) %}",
+    "{% if grains.get('a') %}{{ grains.get('c') }}{% else %}{{ pillar.p }}{{ salt['cmd.run']('one') }}{% endif %}",
+    "{{ raise('refused') if grains.get('a') == 'bad' else '' }}",
+    "{{ salt['grains.get']('a') is sameas true }}",
+]
+#: Values that Python takes for equal are among them, and the same keys in another order.
+VALUES = st.sampled_from(
+    [
+        1,
+        True,
+        1.0,
+        "1",
+        0,
+        False,
+        None,
+        "",
+        "bad",
+        [1, 2],
+        [2, 1],
+        {"x": 1},
+        {"x": True, "y": 2},
+        {"y": 2, "x": True},
+        {},
+    ]
+)
+DATA = st.dictionaries(st.sampled_from("abcd"), VALUES, max_size=4)
+PILLAR = st.dictionaries(st.sampled_from("pqr"), VALUES, max_size=3)
+PLACES = ["a.sls", "b.sls", "c/init.sls", "map.jinja", "other.jinja", "template"]
+TOPS = ["*", "t1", "G@a:1", "I@p:1", "not G@b:*", "t[12]"]
+
+
+@st.composite
+def templates(draw: st.DrawFn, place: str) -> str:
+    reads = draw(st.lists(st.sampled_from(READS), max_size=3, unique=True))
+    if place.endswith(".jinja"):  # they do not import each other without end
+        reads = [read for read in reads if "import mapped" not in read]
+        return "{% set mapped %}" + "".join(reads) + "{% endset %}"
+    if place == "template":
+        return "\n".join(reads)
+    lines = []
+    included = draw(st.sampled_from(["", "", "b", "c"]))
+    if included and place.startswith("a"):
+        lines.append(f"include: [{included}]")
+    lines.append(f"{place[0]}:\n  test.nop:\n    - template: 1")
+    lines += [f"    - read{at}: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}" for at, read in enumerate(reads)]
+    return "\n".join(lines) + "\n"
+
+
+@dataclass
+class World:
+    """A tree, and targets that differ in all that can be read."""
+
+    folder: Path
+    project: Project = field(init=False)
+    grains: dict[str, dict] = field(default_factory=dict)
+    pillar: dict[str, dict] = field(default_factory=dict)
+    opts: dict[str, dict] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        config = self.folder / "pushsalt.yaml"
+        roots = {name: {"base": [str(self.folder / name)]} for name in ("salt", "pillar")}
+        config.write_text(json.dumps({"file_roots": roots["salt"], "pillar_roots": roots["pillar"]}))
+        self.project = Project.open(Settings(config=config, cache_dir=self.folder / "cache"), Reporter())
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        self.project.shared.look_again()  # as a new job does
+
+    def minion(self, id: str, render_cache: bool | None = None, test: bool = False) -> Minion:
+        target = Target(id, "offline", minion_opts=self.opts.get(id, {}), pillar=self.pillar.get(id, {}))
+        options = JobOptions(render_cache=render_cache, test=test)
+
+        def remote(fun: str, args: list, kwargs: dict) -> str:
+            self.asked.append(f"{id} {fun} {args[0]}")
+            return f"{args[0]}: {self.answers.get(id, '')}"
+
+        return Minion(self.project, target, options, copy.deepcopy(self.grains.get(id, {})), remote)
+
+    def outcome(self, minion: Minion, function: str) -> object:
+        """What a function gives, in a form that tells types and orders apart."""
+        try:
+            if function == "template":
+                chunk = {"state": "file", "fun": "managed", "name": "/x", "__id__": "x"}
+                context = {"list": [1]}
+                return repr(prerender(minion, "salt://template", "base", "jinja", context, None, chunk))
+            value = minion.call(function, [["a", "b"]] if function.endswith("sls") else [], {})
+            if isinstance(value, Lowstate):
+                value = [value.chunks, value.test, value.disabled]
+            return repr(value)
+        except StateError as exc:
+            return "\n".join(exc.errors)
+        except PushsaltError as exc:
+            return f"{type(exc).__name__}: {exc}"
+
+    def count(self, level: str) -> int:
+        counts = self.project.shared.once.counts.get(level)
+        return counts.rendered if counts else 0
+
+
+FUNCTIONS = ["state.show_low_sls", "state.sls", "state.show_lowstate", "state.show_sls", "pillar.items", "template"]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
+    files = {f"salt/{place}": draw(templates(place)) for place in PLACES}
+    files["salt/data.yaml"] = "x: 1"
+    top = {draw(st.sampled_from(TOPS)): ["a"], "t2": ["c"]}
+    files["salt/top.sls"] = json.dumps({"base": top})
+    files["pillar/top.sls"] = json.dumps({"base": {"*": ["one"], draw(st.sampled_from(TOPS[:3])): ["two"]}})
+    read = draw(st.sampled_from([text for text in READS if "mapped" not in text and "data.yaml" not in text]))
+    files["pillar/one.sls"] = f"p: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}"
+    files["pillar/two.sls"] = draw(
+        st.sampled_from(["q: {x: {{ grains.get('a', 0) | json }}}", "include: [one]", "r: 1"])
+    )
+    ids = st.sampled_from(["t1", "t2", "t3"])
+    step = st.one_of(
+        st.tuples(st.just("grains"), ids, DATA),
+        st.tuples(st.just("pillar"), ids, PILLAR),
+        st.tuples(st.just("opts"), ids, st.fixed_dictionaries({"mine": VALUES})),
+        st.tuples(st.just("answers"), ids, st.sampled_from(["", "yes", "no"])),
+        st.sampled_from(PLACES).flatmap(lambda place: st.tuples(st.just("file"), st.just(place), templates(place))),
+        st.tuples(st.just("file"), st.just("data.yaml"), st.sampled_from(["x: 1", "x: 2", "{a: 1, b: 2}"])),
+    )
+    return files, draw(
+        st.lists(st.tuples(step, ids, st.sampled_from(FUNCTIONS), st.booleans()), min_size=3, max_size=8)
+    )
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(worlds())
+def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
+    files, steps = world
+    here = World(tmp_path_factory.mktemp("world"))
+    for name, text in files.items():
+        here.write(name, text)
+    for (kind, which, value), id, function, test in steps:
+        if kind == "file":
+            here.write(f"salt/{which}", value)
+        else:
+            getattr(here, kind)[which] = value
+        for each in dict.fromkeys((which if kind != "file" else "t1", id)):
+            fresh = here.outcome(here.minion(each, render_cache=False, test=test), function)
+            said, here.asked[:] = list(here.asked), []
+            known = here.outcome(here.minion(each, test=test), function)
+            assert known == fresh
+            # nothing is asked of a target twice, or left out
+            assert here.asked == said
+            here.asked.clear()
+
+
+# that it happens -----------------------------------------------------------------------------------------------------
+
+TREE = {
+    "salt/top.sls": "base: {'*': [a]}",
+    "salt/a.sls": "include: [b]\na: {test.nop: [{name: {{ grains.a }}}, {like: {{ salt['pillar.get']('p:x') }}}]}",
+    "salt/b.sls": "{% import_yaml 'data.yaml' as data %}\nb: {test.nop: [{name: b{{ data.x }}}]}",
+    "salt/data.yaml": "x: 1",
+    "salt/template": "{{ grains.a }}",
+    "pillar/top.sls": "base: {'*': [one]}",
+    "pillar/one.sls": "p: {x: {{ grains.get('d', 0) }}}\nname: {{ opts.id }}",
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    for name, text in TREE.items():
+        made.write(name, text)
+    for id in ("t1", "t2"):
+        made.grains[id] = {"a": "x", "b": 1, "id": id}
+    return made
+
+
+def rendered(world: World, id: str, function: str, **kwargs: object) -> list[int]:
+    """How many pillars, states and SLS were rendered by a call."""
+    before = [world.count(level) for level in ("pillar", "states", "SLS")]
+    world.outcome(world.minion(id, **kwargs), function)
+    return [world.count(level) - was for level, was in zip(("pillar", "states", "SLS"), before, strict=True)]
+
+
+@pytest.mark.parametrize("function", ["state.show_lowstate", "state.highstate", "state.show_low_sls", "state.show_sls"])
+def test_what_is_alike_is_rendered_once(world: World, function: str) -> None:
+    assert rendered(world, "t1", function)[1] == 1
+    assert rendered(world, "t1", function) == [0, 0, 0]
+    world.grains["t1"]["b"] = 2  # which nothing reads
+    assert rendered(world, "t1", function) == [0, 0, 0]
+    # the pillar has the id in it, and so its SLS is rendered; the states do not look at that
+    assert rendered(world, "t2", function) == [1, 0, 1]
+
+
+def test_only_what_differs_is_rendered(world: World) -> None:
+    rendered(world, "t1", "state.show_lowstate")
+    world.grains["t1"]["a"] = "y"
+    assert rendered(world, "t1", "state.show_lowstate") == [0, 1, 1]  # a.sls, not b.sls
+    world.write("salt/data.yaml", "x: 2")
+    assert rendered(world, "t1", "state.show_lowstate") == [0, 1, 1]  # b.sls, not a.sls
+    world.write("salt/data.yaml", "x: 1")
+    assert rendered(world, "t1", "state.show_lowstate") == [0, 0, 0]
+    world.pillar["t1"] = {"p": {"x": 5}}
+    assert rendered(world, "t1", "state.show_lowstate") == [1, 1, 1]
+
+
+def test_a_new_file_comes_before_the_old_one(world: World) -> None:
+    rendered(world, "t1", "state.show_lowstate")
+    world.write("salt/b/init.sls", "other: test.nop")
+    assert rendered(world, "t1", "state.show_lowstate") == [0, 0, 0]
+    (world.folder / "salt/b.sls").unlink()
+    world.project.shared.look_again()
+    assert "other" in world.outcome(world.minion("t1"), "state.show_lowstate")
+
+
+def test_file_templates_are_rendered_once(world: World) -> None:
+    assert world.outcome(world.minion("t1"), "template") == world.outcome(world.minion("t2"), "template") == repr(b"x")
+    assert world.count("file template") == 1
+    world.write("salt/template", "{{ salt['cmd.run']('one') }}")
+    assert [world.outcome(world.minion(id), "template") for id in ("t1", "t2")] == ["None", "None"]
+    assert world.count("file template") == 2 and not world.asked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ range(9) | random }}",
+        "{{ None | strftime }}",
+        "{{ 'x' | gen_mac }}",
+        "{{ 8 | random_str }}",
+        "{{ lipsum(1) }}",
+        "{% do grains.update({'a': 1}) %}",
+        "{% do grains.l.append(1) %}",
+        "#!py\ndef run(): return {'a': 'test.nop'}",
+        "#!mako|yaml\na: test.nop",
+        "#!stateconf\na: test.nop",
+    ],
+)
+def test_what_may_be_different_each_time_is_rendered_each_time(world: World, text: str) -> None:
+    world.write("salt/a.sls", text)
+    world.grains["t1"]["l"] = []
+    rendered(world, "t1", "state.show_lowstate")
+    for _ in range(2):
+        assert rendered(world, "t1", "state.show_lowstate")[1:] == [1, 1]
+
+
+def test_it_can_be_turned_off(world: World) -> None:
+    rendered(world, "t1", "state.show_lowstate", render_cache=False)
+    assert not world.project.shared.once.counts
+    world.project.config.opts["render_cache"] = False
+    rendered(world, "t1", "state.show_lowstate")
+    assert not world.project.shared.once.counts
+    rendered(world, "t1", "state.show_lowstate", render_cache=True)
+    assert world.count("states") == 1
+
+
+def test_results_are_nobodys_to_change(world: World) -> None:
+    first = world.minion("t1").call("state.show_lowstate", [], {})
+    pillar = world.minion("t1").pillar
+    pillar["p"]["x"] = "changed"
+    first[0]["name"] = "changed"
+    first.clear()
+    assert "changed" not in world.outcome(world.minion("t1"), "state.show_lowstate")
+    assert "changed" not in world.outcome(world.minion("t1"), "pillar.items")
+
+
+def test_a_pillar_that_fails_fails_for_each(world: World) -> None:
+    world.write("pillar/one.sls", "p: {{ grains.a }}\n{{ raise('no') if grains.id == 't2' else '' }}")
+    for _ in range(2):
+        assert world.outcome(world.minion("t1"), "state.show_lowstate").startswith("[{")
+        assert "no (TemplateError" in world.outcome(world.minion("t2"), "state.show_lowstate")
+
+
+def test_a_fleet_is_rendered_once(world: World) -> None:
+    hosts = {f"h{at}": {"transport": "offline", "grains": {"a": "x", "b": at}} for at in range(40)}
+    (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
+    world.write("pillar/one.sls", "p: {x: 1}")
+    client = Client(Settings([world.folder / "inventory.yaml"], world.folder / "pushsalt.yaml", cache_dir=world.folder))
+    returns = client.run(Selection("*"), "state.show_lowstate")
+    [low] = {json.dumps(result.ret) for result in returns.values()}
+    assert len(returns) == 40 and '"name": "x"' in low
+    counts = client.project.shared.once.counts
+    assert (counts["pillar"].rendered, counts["states"].rendered, counts["SLS"].rendered) == (1, 1, 5)
+    world.write("salt/data.yaml", "x: 7")  # between two jobs of one process
+    assert '"name": "x"' in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)
+    assert "b7" in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)
