@@ -22,7 +22,8 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
         spec = functions.spec(full)
         of = (chunk, chunk.get("__id__"), chunk["state"])
         if spec is None:
-            text = f"State '{full}' was not found in SLS '{chunk.get('__sls__')}'"
+            sls = chunk.get("__sls__")
+            text = f"State '{full}' was not found in SLS '{sls}'" if sls else f"Specified state '{full}' was not found"
             place = sources.where(*of, chunk["fun"])
             problems.setdefault(text + str(place), Problem(text, place, did_you_mean(full, functions.names())))
             continue
@@ -33,7 +34,7 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
 
 def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str | None, str]]:
     """The text, the argument that it is about, the hint."""
-    place = f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')"
+    place = f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')" if chunk.get("__sls__") else ""
     for arg in spec.required:
         if arg not in chunk:
             yield f"Missing parameter {arg} for state {full}{place}", None, ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -18,27 +19,27 @@ _FORWARD = (
     "onfail_any",
     "onfail_all",
     "prereq",
-    "use",
 )
 
 
-def _names(requisite: Any) -> list[tuple[str | None, str]]:
-    """(module or None for any, name or ID) of one entry of a requisite list."""
-    if isinstance(requisite, dict):
-        return [(str(module), str(name)) for module, name in requisite.items()]
-    return [(None, str(requisite))]
+def _named(requisites: Any) -> Iterator[tuple[str, str]]:
+    """(state module, ``id`` or ``sls``; name or pattern) of each entry of a requisite list."""
+    for entry in requisites or ():
+        for kind, name in entry.items() if isinstance(entry, dict) else [("id", entry)]:
+            yield str(kind).partition(".")[0], str(name)
 
 
-def _meets(chunk: Chunk, module: str | None, name: str) -> bool:
-    if module == "sls":
-        return fnmatchcase(str(chunk.get("__sls__")), name)
-    return (module is None or chunk["state"] == module) and (
-        fnmatchcase(str(chunk.get("__id__")), name) or fnmatchcase(str(chunk.get("name")), name)
-    )
+def _meets(chunk: Chunk, kind: str, name: str) -> bool:
+    if kind == "sls":
+        names = [chunk.get("__sls__"), *(chunk.get("__sls_included_from__") or ())]
+    else:
+        names = [chunk.get("__id__"), chunk.get("name")]
+    return kind in ("sls", "id", chunk["state"]) and any(fnmatchcase(str(own), name) for own in names)
 
 
 def with_requisites(low: list[Chunk], wanted: list[Chunk]) -> list[Chunk]:
-    """The wanted chunks and, transitively, those that their requisites name; in the order of ``low``."""
+    """The wanted chunks and, transitively, those that they wait for: the ones that their requisites name, and those
+    that ``prereq`` them. In the order of ``low``."""
     keep: set[int] = set()
     open_ends = [low.index(chunk) for chunk in wanted]
     while open_ends:
@@ -46,10 +47,14 @@ def with_requisites(low: list[Chunk], wanted: list[Chunk]) -> list[Chunk]:
         if at in keep:
             continue
         keep.add(at)
-        for key in _FORWARD:
-            for requisite in low[at].get(key) or ():
-                for module, name in _names(requisite):
-                    open_ends += [
-                        other for other, chunk in enumerate(low) if other not in keep and _meets(chunk, module, name)
-                    ]
+        names = [pair for key in _FORWARD for pair in _named(low[at].get(key))]
+        open_ends += [
+            other
+            for other, chunk in enumerate(low)
+            if other not in keep
+            and (
+                any(_meets(chunk, *pair) for pair in names)
+                or any(_meets(low[at], *pair) for pair in _named(chunk.get("prereq")))
+            )
+        ]
     return [chunk for at, chunk in enumerate(low) if at in keep]

@@ -32,6 +32,7 @@ class Lowstate:
     ``groups``    tags of those that may run as one (``mod_aggregate``), group by group
     ``only``      tags of those that are wanted, the others run where these need them; None: all are wanted
     ``disabled``  returns of what ``state.disable`` forbids, by tag
+    ``bare``      the return of the only chunk is the function's, not a dict of returns by tag
     ``mock``      nothing is called: the engine goes through the requisites alone
     ``done``      what happens to the returns of the run on the controller
     """
@@ -42,6 +43,7 @@ class Lowstate:
     groups: list[list[str]] = field(default_factory=list)
     only: list[str] | None = None
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bare: bool = False
     mock: bool = False
     done: Callable[[dict[str, Any]], object] | None = None
 

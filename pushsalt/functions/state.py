@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.compile import no_states_return
+from pushsalt.compile.low import tag_of
 from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
 from pushsalt.functions import Lowstate
@@ -57,7 +58,14 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         return result.errors
     if result.nothing:
         return no_states_return(result.nothing)
-    return Lowstate(result.low, test=minion.test, disabled=result.disabled, mock=bool(kwargs.get("mock")))
+    return Lowstate(
+        result.low,
+        test=minion.test,
+        declared=result.declared,
+        groups=result.aggregates,
+        disabled=result.disabled,
+        mock=bool(kwargs.get("mock")),
+    )
 
 
 def _excluded(exclude: Any) -> list[Any]:
@@ -119,13 +127,16 @@ def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any)
 
 
 def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
-    """Run one low chunk as it is given."""
+    """Run one low chunk as it is given; its return alone is the value."""
     if not isinstance(data, dict):
         raise _refuse("state.low takes a low chunk (a dictionary)")
+    missing = [f'Missing "{key}" data' for key in ("state", "fun", "name") if key not in data]
+    if missing:
+        return missing
     minion = _for_call(minion, kwargs.get("test"), kwargs)
     chunk = {"__id__": data.get("name"), "__sls__": None, "__env__": minion.saltenv, "order": 10000, **data}
     errors = minion.check_chunk(chunk)
-    return errors or Lowstate([chunk], test=minion.test)
+    return errors or Lowstate([chunk], test=minion.test, bare=True)
 
 
 def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
@@ -161,7 +172,10 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
             f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'",
             "state.show_low_sls lists the IDs",
         )
-    return Lowstate(with_requisites(result.low, wanted), test=minion.test)
+    chunks = with_requisites(result.low, wanted)
+    known = {*map(tag_of, chunks)}
+    declared = [tag for tag in result.declared if tag in known]
+    return Lowstate(chunks, test=minion.test, declared=declared, only=[*map(tag_of, wanted)])
 
 
 def _shown(result: CompileResult, what: str) -> Any:

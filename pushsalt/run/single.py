@@ -165,7 +165,7 @@ class _Work:
             self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
         ):
             result.shape, result.exit_code = "errors", EXIT_FAILED
-        elif self.job.fun in RUNS_STATES and isinstance(value, dict):
+        elif self.job.fun in RUNS_STATES and self.job.fun != "state.low" and isinstance(value, dict):
             result.shape = "states"
             if any(ret.get("result") is False for ret in value.values() if isinstance(ret, dict)):
                 result.exit_code = EXIT_FAILED
@@ -285,6 +285,9 @@ class _Work:
             returns = await self._run_states(minion, value)
             if value.done is not None:
                 await self.runner.in_thread(partial(value.done, returns))
+            if value.bare:
+                (only,) = returns.values()
+                return only, int(only.get("result") is False)
             return returns, 0
         return value, 0
 
@@ -375,9 +378,9 @@ class _Work:
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
-        event = {"tag": f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", "data": {"ret": ret}}
-        self.events.append(event)
-        self.reporter.event(self.target.id, event["tag"], event["data"])
+        tag, data = f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}
+        self.events.append({"tag": tag, "data": data})
+        self.reporter.event(self.target.id, tag, data)
 
     def _the_answers(self) -> Answers:
         from pushsalt.run.answers import Answers

@@ -63,7 +63,7 @@ _FUNCTION_WORDS = [*_OFTEN, *_OFTEN, *FUNCTIONS]
 
 GUARDS = [
     "true", "false", {"fun": "test.true"}, {"fun": "test.false"}, {"fun": "test.echo", "args": ["x"]},
-    {"fun": "test.echo", "text": ""}, {"no_fun": 1}, 5, {"fun": "test.arg", "args": ["x"], "get_return": "args:0"},
+    {"fun": "test.echo", "text": ""}, 5, {"fun": "test.arg", "args": ["x"], "get_return": "args:0"},
     "no-such-program-at-all",
 ]  # fmt: skip
 
@@ -90,7 +90,6 @@ COMMON: dict[str, list[Any]] = {
         [{"k5": [{"require": [{"test": "k1"}]}]}, "k1"],
     ],
     "unknown_argument": [1],
-    "provider": ["nothing"],
     "mod_watch_only": ["__slot__:salt:test.echo(x)"],
     "comment": ["__slot__:salt:test.echo(slotted)", "__slot__:salt:test.arg(x, y=z).kwargs.y ~ /more"],
 }  # fmt: skip

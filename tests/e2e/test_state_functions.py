@@ -80,9 +80,9 @@ def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
         done = project.json("run", "it", fun, "list")
         assert done.code == 2
         assert done.data["it"] == ["State 'A' in SLS 'list' is not formed as a list"]
-        assert "salt/list.sls:2" in done.err
+        assert "salt/list.sls:3" in done.err
     shown = project.run("run", "it", "state.sls", "list")
-    assert "salt/list.sls:2" in shown.out and "list.sls" not in shown.err
+    assert "salt/list.sls:3" in shown.out and "list.sls" not in shown.err
 
 
 def test_a_rendered_text_that_is_wrong_raises(project: Project) -> None:
@@ -125,3 +125,32 @@ def test_fire_event_is_kept(project: Project) -> None:
     assert [event["tag"] for event in done.events] == heard
     assert [tag.split("/", 3)[::3] for tag in heard] == [["salt", "it/first"], ["salt", "it/my/tag"]]
     assert [event["data"]["ret"]["__id__"] for event in done.events] == ["a", "b"]
+
+
+def test_one_low_chunk_gives_one_return(project: Project) -> None:
+    low = '{"state": "test", "fun": "%s", "name": "n", "__id__": "i"}'
+    done = project.json("run", "it", "state.low", low % "nop")
+    assert (done.code, done.data["it"]["__id__"], done.data["it"]["comment"]) == (0, "i", "Success!")
+    done = project.json("run", "it", "state.low", low % "fail_without_changes")
+    assert (done.code, done.data["it"]["result"]) == (2, False)
+    unknown = project.json("run", "it", "state.low", low % "nope").data["it"]
+    assert unknown == ["Specified state 'test.nope' was not found"]
+    assert project.json("run", "it", "state.low", '{"fun": "nop"}').data["it"] == [
+        'Missing "state" data', 'Missing "name" data',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "id_, ran", [("needs", "one needs"), ("heard", "one heard"), ("before", "before"), ("after", "before after")]
+)
+def test_one_id_runs_with_what_it_waits_for(project: Project, id_: str, ran: str) -> None:
+    project.write(
+        "salt/ids.sls",
+        "one: test.succeed_with_changes\n"
+        "needs: {test.nop: [require: [test: one]]}\n"
+        "heard: {test.nop: [listen: [test: one], watch: [sls: nothing*], require: [id: one]]}\n"
+        "before: {test.nop: [prereq: [test: after]]}\n"
+        "after: test.succeed_with_changes\n",
+    )
+    done = project.json("run", "it", "state.sls_id", id_, "ids")
+    assert " ".join(state["__id__"] for state in values(done.data["it"])) == ran
