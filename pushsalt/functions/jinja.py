@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.functions.slsutil import renderer
+
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
@@ -26,4 +28,5 @@ def import_json(minion: Minion, path: str) -> Any:
 
 def _rendered(minion: Minion, statement: str, value: str) -> Any:
     """A value as plain data: whatever its mappings were, their keys are text."""
-    return json.loads(json.dumps(minion.render_sls_text(f"{statement}\n{{{{ {value} | tojson }}}}\n")))
+    text = f"{statement}\n{{{{ {value} | tojson }}}}\n"
+    return json.loads(renderer(minion, string=text, default_renderer="jinja", saltenv=minion.saltenv))

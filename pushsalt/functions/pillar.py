@@ -36,6 +36,9 @@ def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwar
     return _shown(minion, minion.shared("pillar.get")(key, *args, **kwargs), unmask)
 
 
+fetch = get
+
+
 def items(
     minion: Minion,
     *args: Any,
@@ -113,8 +116,7 @@ def keys(minion: Minion, key: str, delimiter: str = ":", unmask: bool | None = N
 
 
 def obfuscate(minion: Minion, *args: Any, **kwargs: Any) -> Any:
-    """The pillar with each value replaced by the name of its type. Salt: pillar.obfuscate."""
-    kwargs["unmask"] = True
+    """The pillar with each value replaced by the name of its type: of masked ones, text. Salt: pillar.obfuscate."""
     return _types(items(minion, *args, **kwargs))
 
 
@@ -124,3 +126,10 @@ def _types(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_types(item) for item in value]
     return f"<{type(value).__name__}>"
+
+
+def file_exists(minion: Minion, path: str, saltenv: str | None = None) -> bool:
+    """Whether the pillar roots have this file, in one environment or in any. Salt: pillar.file_exists."""
+    roots = minion.project.pillar_files
+    envs = roots.envs() if saltenv is None else [str(saltenv)]
+    return any(roots.find(str(path), env) is not None for env in envs)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.plan import split_url
 from pushsalt.render.reads import spoil, without_recorders
-from pushsalt.yamlio import dump_yaml, load_yaml
+from pushsalt.serializers import serializer_named
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
@@ -60,62 +59,36 @@ def renderer(
             saltenv=saltenv,
             context=context,
             default_renderer=default_renderer,
-            variables=kwargs,
+            variables={"sls": "", **kwargs},
         ).data
     except RenderError as exc:
-        raise FunctionError("exception", str(exc), exc.hint or "correct the template", "SaltRenderError") from exc
+        text = "\n".join(exc.errors)
+        raise FunctionError("exception", text, exc.hint or "correct the template", "SaltRenderError") from exc
 
 
-def _own_serializer(minion: Minion, name: str, what: str) -> Callable[..., Any] | None:
-    """A function of one of ``_serializers``, or None."""
+def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mapping[str, Any]) -> Any:
     places = plugins.folders("serializers", minion.project.config.opts)
-    if not name.isidentifier() or not any((folder / f"{name}.py").is_file() for folder in places):
-        return None
-    spoil(f"the serializer {name} may do anything")
-    found: Callable[..., Any] | None = getattr(plugins.load("serializers", name, places), what, None)
-    return found
+    if any((folder / f"{name}.py").is_file() for folder in places):
+        spoil(f"the serializer {name} may do anything")
+    function = getattr(serializer_named(name, places), what, None)
+    if function is None:
+        raise _refuse(f"the serializer '{name}' does not {what}", "see docs/extending.md for what each has")
+    try:
+        return function(without_recorders(value), **options)
+    except Exception as exc:  # a serializer may raise anything
+        kind = "SerializationError" if what == "serialize" else "DeserializationError"
+        raise FunctionError("exception", str(exc), "check the value and the options", kind) from exc
 
 
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:
-    """The text of a value, bytes for a plist; a serializer may be the user's own. Salt: slsutil.serialize."""
-    own = _own_serializer(minion, serializer, "serialize")
-    if own is not None:
-        found: str | bytes = own(obj, **options)
-        return found
-    if serializer == "yaml":
-        options.setdefault("default_flow_style", None)
-        text = dump_yaml(obj, **options)
-        return text.removesuffix("\n...\n").removesuffix("\n")
-    if serializer == "json":
-        return json.dumps(obj, **options)
-    if serializer == "python":
-        from pprint import pformat
-
-        return pformat(without_recorders(obj), **options)
-    if serializer == "plist":
-        import plistlib
-
-        return plistlib.dumps(obj, **options)
-    raise _refuse(f"there is no serializer named {serializer!r}", "known: yaml, json, python, plist")
+    """The text of a value, bytes for some kinds; a serializer may be the user's own. Salt: slsutil.serialize."""
+    text: str | bytes = _serialized(minion, serializer, "serialize", obj, options)
+    return text
 
 
 def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
     """The value of a text. Salt: slsutil.deserialize."""
-    own = _own_serializer(minion, serializer, "deserialize")
-    if own is not None:
-        return own(stream_or_string, **options)
-    text = stream_or_string.read() if hasattr(stream_or_string, "read") else stream_or_string
-    if serializer == "plist":
-        import plistlib
-
-        return plistlib.loads(text if isinstance(text, bytes) else str(text).encode("utf-8"), **options)
-    if isinstance(text, bytes):
-        text = text.decode("utf-8")
-    if serializer == "yaml":
-        return load_yaml(text)
-    if serializer == "json":
-        return json.loads(text, **options)
-    raise _refuse(f"there is no deserializer named {serializer!r}", "known: yaml, json, plist")
+    return _serialized(minion, serializer, "deserialize", stream_or_string, options)
 
 
 def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
@@ -125,8 +98,7 @@ def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
 
 def dir_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
     """Whether the file server has this directory. Salt: slsutil.dir_exists."""
-    path = path.strip("/")
-    return any(found == path or found.startswith(path + "/") for found in minion.files.list_dirs(saltenv))
+    return path in minion.files.list_dirs(saltenv)
 
 
 def path_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
@@ -134,7 +106,7 @@ def path_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
     return file_exists(minion, path, saltenv) or dir_exists(minion, path, saltenv)
 
 
-def findup(minion: Minion, startpath: str, filenames: Any, saltenv: str = "base") -> str:
+def findup(minion: Minion, startpath: str | None, filenames: Any, saltenv: str = "base") -> str:
     """The first of these files in a directory or one above it, towards the root. Salt: slsutil.findup."""
     names = [filenames] if isinstance(filenames, str) else filenames
     if not isinstance(names, list):
@@ -144,7 +116,7 @@ def findup(minion: Minion, startpath: str, filenames: Any, saltenv: str = "base"
         )
     if startpath and not path_exists(minion, startpath, saltenv):
         raise _refuse(f"Starting path not found in the state tree: {startpath}", "it counts from the file roots")
-    folders = startpath.strip("/").split("/") if startpath.strip("/") else []
+    folders = [folder for folder in (startpath or "").split("/") if folder]
     for depth in range(len(folders), -1, -1):
         for name in names:
             candidate = "/".join([*folders[:depth], name])

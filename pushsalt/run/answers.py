@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from pushsalt import plugins
 from pushsalt.errors import PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
 from pushsalt.functions import function_named
@@ -20,14 +21,20 @@ from pushsalt.plan import split_url
 from pushsalt.render import read_source, render_text
 from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
+from pushsalt.serializers import serializer_named
 from thin.utils.dictupdate import copy_containers
 
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-#: What may be asked by name, besides ``_ASKABLE``: none of it renders, compiles or runs anything.
-ASKABLE = frozenset({"slsutil.serialize", "slsutil.deserialize"})
-_ASKABLE = ("cp.", "match.", "saltutil.sync_")
+#: What may be asked by name, besides ``_ASKABLE``. None of it renders, compiles or runs anything, or calls the target;
+#: ``slsutil`` stops at our own serializers; other ``match`` functions, whose regular expressions could be made to take
+#: for ever, are the target's own.
+ASKABLE = frozenset({"match.ipcidr", "match.nodegroup", "slsutil.serialize", "slsutil.deserialize"})
+_ASKABLE = ("cp.", "saltutil.sync_")
+#: Of what targets have serialized: values and characters of the data, and levels of it.
+_LARGEST = 4_000_000
+_DEEPEST = 50
 #: The renderers that a text from a target can reach, whatever it calls.
 HARMLESS = ("jinja", "yaml", "json")
 
@@ -169,9 +176,48 @@ class Answers:
         own = function_named(name) if name.startswith(_ASKABLE) or name in ASKABLE else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
-        return {
-            "ret": own(minion.derive(rendering=True), *(question.get("args") or ()), **(question.get("kwargs") or {}))
-        }
+        args, kwargs = list(question.get("args") or ()), dict(question.get("kwargs") or {})
+        minion = minion.without_target
+        if name.startswith("slsutil."):
+            chunks = self.chunks.values()
+            return {"ret": _serialized(minion, chunks, name.partition(".")[2], *args, **kwargs)}
+        return {"ret": own(minion, *args, **kwargs)}
+
+
+def _serialized(
+    minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any
+) -> Any:
+    """``slsutil.serialize`` or ``deserialize`` for a target, of modest data and with plain options.
+
+    A serializer of the user's own is code: it is used where a ``file.serialize`` of ours names it. Raises what the
+    serializer raises, which the target knows by name.
+    """
+    _modest(value)
+    for name, option in options.items():
+        for part in option if isinstance(option, list | tuple) else [option]:
+            if not isinstance(part, bool | int | str | None) or len(str(part)) > (2 if name == "indent" else 8):
+                raise StateError(f"{what}: the option {name!r} cannot be {part!r:.40}")
+    named = {chunk.get(key) for chunk in chunks for key in ("serializer", "formatter") if chunk.get("state") == "file"}
+    places = plugins.folders("serializers", minion.project.config.opts) if kind in named else ()
+    return getattr(serializer_named(str(kind), places), what)(value, **options)
+
+
+def _modest(value: Any) -> None:
+    """Raises StateError for data whose text might fill this machine's memory."""
+    size = 0
+    level = [value]
+    for _ in range(_DEEPEST):
+        size += sum(1 + len(item) if isinstance(item, str | bytes | dict | list) else 1 for item in level)
+        if size > _LARGEST:
+            break
+        level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
+        if not level:
+            return
+    raise StateError(f"more than {_LARGEST} values and characters, or {_DEEPEST} levels of them: not serialized here")
+
+
+def _parts(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:
+    return (*value.keys(), *value.values()) if isinstance(value, dict) else value
 
 
 def _is_named(chunk: Chunk, url: object) -> bool:

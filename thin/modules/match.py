@@ -1,13 +1,17 @@
 """Whether this target matches a target expression. Salt: ``salt/modules/match.py``.
 
-The controller has the matchers and all that they look at, so it is asked; the glob, the list and the regular
-expression over ids, and those over grains and pillar, are answered here too.
+All is answered here, by the grains, the pillar and the options of this target. Only nodegroups are the controller's,
+and addresses, which a minimal Python cannot compare: it is asked for both. (In templates the controller answers.)
 """
 
-from thin import link
+from collections.abc import Mapping
+
+from thin.log import getLogger
 from thin.utils import data as values
 
 __func_alias__ = {"list_": "list"}
+log = getLogger(__name__)
+
 __controller__ = ("glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact")
 
 
@@ -52,7 +56,11 @@ def pcre(tgt, minion_id=None):
     """
     import re
 
-    return re.match(tgt, _id(minion_id)) is not None
+    try:
+        return re.match(tgt, _id(minion_id)) is not None
+    except (re.error, TypeError) as exc:
+        log.error("match.pcre: %r is no regular expression: %s", tgt, exc)
+        return False
 
 
 def grain(tgt, delimiter=values.DELIMITER):
@@ -130,7 +138,16 @@ def compound(tgt, minion_id=None):
 
         pushsalt run '*' match.compound 'web* and G@os:Debian'
     """
-    return _ask("compound", tgt, minion_id)
+    from thin.utils import compound as compounds
+
+    if not isinstance(tgt, (str, list, tuple)):
+        log.error("match.compound: an expression is text or a list of words, not %r", tgt)
+        return False
+    try:
+        return compounds.evaluate(tgt, lambda word: _word(word, minion_id))
+    except ValueError as exc:
+        log.error("match.compound: %r cannot be understood: %s", tgt, exc)
+        return False
 
 
 def ipcidr(tgt):
@@ -143,12 +160,14 @@ def ipcidr(tgt):
 
         pushsalt run '*' match.ipcidr 192.168.44.0/24
     """
-    return _ask("ipcidr", tgt)
+    from thin import link
+
+    return bool(link.ask("match.ipcidr", [tgt]))
 
 
 def nodegroup(tgt, nodegroups=None, minion_id=None):
     """
-    Whether the target is in a nodegroup
+    Whether the target is in a nodegroup, of those given or of the controller's configuration
 
     CLI Example:
 
@@ -156,7 +175,11 @@ def nodegroup(tgt, nodegroups=None, minion_id=None):
 
         pushsalt run '*' match.nodegroup web
     """
-    return _ask("nodegroup", tgt, minion_id)
+    from thin import link
+
+    if nodegroups is not None:
+        return compound(nodegroups.get(tgt), minion_id)
+    return bool(link.ask("match.nodegroup", [tgt], {} if minion_id is None else {"minion_id": minion_id}))
 
 
 def data(tgt):
@@ -182,7 +205,22 @@ def filter_by(lookup, tgt_type="compound", minion_id=None, merge=None, merge_lis
 
         pushsalt run '*' match.filter_by '{web*: [a], db*: [b]}'
     """
-    return link.ask("match.filter_by", [lookup, tgt_type, minion_id, merge, merge_lists, default])
+    import copy
+
+    from thin.exceptions import SaltException
+    from thin.utils import dictupdate
+
+    for key, value in lookup.items():
+        if not _matches(tgt_type, key, minion_id):
+            continue
+        if not merge:
+            return value
+        if not isinstance(merge, Mapping):
+            raise SaltException("filter_by merge argument must be a dictionary.")
+        if value is None:
+            return merge
+        return dictupdate.update(copy.deepcopy(value), copy.deepcopy(merge), merge_lists=merge_lists)
+    return lookup.get(default)
 
 
 def search_by(lookup, tgt_type="compound", minion_id=None):
@@ -195,7 +233,8 @@ def search_by(lookup, tgt_type="compound", minion_id=None):
 
         pushsalt run '*' match.search_by '{web: [G@os:Debian], db: [node2]}'
     """
-    return link.ask("match.search_by", [lookup, tgt_type, minion_id])
+    return [key for key, expressions in lookup.items() for expression in expressions
+            if _matches(tgt_type, expression, minion_id)] or None
 
 
 def ifelse(*args, **kwargs):
@@ -208,12 +247,48 @@ def ifelse(*args, **kwargs):
 
         pushsalt run '*' match.ifelse 'foo*' 'Foo!' 'bar*' 'Bar!' neither
     """
-    return link.ask("match.ifelse", args, kwargs)
+    from thin.exceptions import SaltException
+
+    if len(args) % 2 == 0:
+        raise SaltException("The ifelse function must have an odd number of arguments!")
+    tgt_type, minion_id = kwargs.get("tgt_type", "compound"), kwargs.get("minion_id")
+    for key, value in zip(args[:-1:2], args[1::2]):
+        if key if isinstance(key, bool) else _matches(tgt_type, key, minion_id):
+            return filter_by({"*": value}, "glob", minion_id, kwargs.get("merge"), kwargs.get("merge_lists", False))
+    return args[-1]
+
+
+#: tgt_type -> (letter in compound expressions, function, whether it is about the id, whether it takes a delimiter)
+_TYPES = {
+    "glob": ("", glob, True, False), "list": ("L", list_, True, False), "pcre": ("E", pcre, True, False),
+    "compound": ("", compound, True, False), "ipcidr": ("S", ipcidr, False, False),
+    "grain": ("G", grain, False, True), "grain_pcre": ("P", grain_pcre, False, True),
+    "pillar": ("I", pillar, False, True), "pillar_pcre": ("J", pillar_pcre, False, True),
+    "pillar_exact": ("", pillar_exact, False, True), "data": ("", data, False, False),
+    "nodegroup": ("N", lambda tgt, minion_id=None: nodegroup(tgt, None, minion_id), True, False),
+}
+
+
+def _matches(tgt_type, tgt, minion_id, delimiter=None):
+    _, function, by_id, delimited = _TYPES[tgt_type]
+    if by_id:
+        return function(tgt, minion_id or None)
+    return function(tgt, delimiter) if delimited and delimiter else function(tgt)
+
+
+def _word(word, minion_id):
+    """Whether one word of a compound expression matches: ``G@os:Debian``, ``G|@os|Debian``, or a glob."""
+    import re
+
+    found = re.match(r"([A-Z])([^@\w]?)@(.+)\Z", word, re.DOTALL)
+    if not found:
+        return glob(word, minion_id)
+    letter, delimiter, tgt = found.groups()
+    for tgt_type, (known, _, _, _) in _TYPES.items():
+        if known == letter:
+            return _matches(tgt_type, tgt, minion_id, delimiter)
+    raise ValueError("there is no %s@" % letter)
 
 
 def _id(minion_id):
     return str(__opts__["id"] if minion_id is None else minion_id)
-
-
-def _ask(matcher, tgt, minion_id=None):
-    return bool(link.ask("match.%s" % matcher, [tgt], {} if minion_id is None else {"minion_id": minion_id}))

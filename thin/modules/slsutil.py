@@ -76,14 +76,19 @@ def banner(width=72, commentchar="#", borderchar="#", blockstart=None, blockend=
     """
     import textwrap
 
-    inner = width - 2 * len(commentchar) - 2
+    left, right = commentchar.rstrip(), commentchar.strip()
+    inner = width - len(left) - len(right) - 2
     title = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT" if title is None else title
     if text is None:
         text = ("The contents of this file are managed by Salt. Any changes to this file may be overwritten "
                 "automatically and without warning.")
-    border = commentchar + borderchar * (width - 2 * len(commentchar)) + commentchar
-    words = [line.center(inner) for line in textwrap.wrap(title, inner)] + [""] + textwrap.wrap(text, inner)
+    border = commentchar + borderchar[:1] * (inner + 2) + right
+    blank = left + " " * (width - len(left) - len(commentchar)) + commentchar
     lines = [blockstart] if blockstart else []
-    lines += [border] + ["%s %s %s" % (commentchar, line.ljust(inner), commentchar) for line in [""] + words] + [border]
+    lines += [border, blank]
+    lines += ["%s %s %s" % (left, line.center(inner), right) for line in textwrap.wrap(title, inner)]
+    lines.append(blank)
+    lines += ["%s %s %s" % (left, line.ljust(inner), right) for line in textwrap.wrap(text, inner)]
+    lines.append(border)
     lines += [blockend] if blockend else []
     return "\n".join(lines) + ("\n" if newline else "")

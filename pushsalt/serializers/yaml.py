@@ -1,0 +1,57 @@
+"""YAML as Salt's serializer has it, which is not the YAML of SLS files. Options of ``serialize`` are ``yaml.dump``'s.
+
+Written: lists and mappings of plain values in flow style unless ``default_flow_style`` says otherwise, characters
+beyond ASCII escaped, no newline at the end. Read: YAML 1.1, so that ``010`` is 8 and ``2024-05-06`` a date; a key that
+is there twice is an error, and everything is bounded as in ``pushsalt.yamlio``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import yaml
+
+from pushsalt.serializers import text_of
+from pushsalt.yamlio import HAS_LIBYAML, YamlBuilder
+
+_TAG = "tag:yaml.org,2002:"
+
+
+class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ignore[misc]
+    """Subclasses are written as what they derive from; what YAML has no word for cannot be written."""
+
+
+for _type, _represent in (
+    (str, lambda dumper, value: dumper.represent_str(str(value))),
+    (bool, yaml.SafeDumper.represent_bool),
+    (int, yaml.SafeDumper.represent_int),
+    (float, yaml.SafeDumper.represent_float),
+    (list, yaml.SafeDumper.represent_list),
+    (tuple, yaml.SafeDumper.represent_list),
+    (dict, yaml.SafeDumper.represent_dict),
+    (set, yaml.SafeDumper.represent_set),
+    (OrderedDict, yaml.SafeDumper.represent_dict),
+):
+    _Dumper.add_multi_representer(_type, _represent)
+
+
+class _Builder(YamlBuilder):
+    """YAML 1.1 to the letter where SLS files differ from it."""
+
+    def scalar(self, tag: str, text: str, mark: Any) -> Any:
+        if tag not in (_TAG + "int", _TAG + "timestamp"):
+            return super().scalar(tag, text, mark)
+        try:
+            return yaml.SafeLoader("").construct_object(yaml.ScalarNode(tag, text))
+        except (ValueError, AttributeError) as exc:
+            raise self.problem(f"{text!r} is no {tag.removeprefix(_TAG)}: {exc}", mark) from None
+
+
+def serialize(obj: Any, **options: Any) -> str:
+    text: str = yaml.dump(obj, **{"Dumper": _Dumper, "default_flow_style": None, **options})
+    return text.removesuffix("\n...\n").removesuffix("\n")
+
+
+def deserialize(stream_or_string: Any, **options: Any) -> Any:
+    return _Builder(text_of(stream_or_string), "<text>", **{"libyaml": HAS_LIBYAML, **options}).document()

@@ -1,0 +1,108 @@
+"""What a target that asks by name gets, and what it cannot make the controller do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pushsalt.api import Client, JobOptions, Settings
+from pushsalt.run.answers import Answers
+from pushsalt.run.minion import Minion
+
+INVENTORY = """
+hosts:
+  web1: {transport: local, grains: {os: Debian, ipv4: [192.0.2.4]}, pillar: {tier: front}}
+"""
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """(function, args, kwargs, chunk of the run) -> the answer. Calls to the target fail the test."""
+    (tmp_path / "salt/_serializers").mkdir(parents=True)
+    (tmp_path / "salt/_serializers/own.py").write_text("def serialize(obj, **options):\n    return 'own code ran'\n")
+    (tmp_path / "salt/_serializers/json.py").write_text("def serialize(obj, **options):\n    return 'own code ran'\n")
+    (tmp_path / "salt/a.sls").write_text("a: b\n")
+    (tmp_path / "inventory.yaml").write_text(INVENTORY)
+    (tmp_path / "pushsalt.yaml").write_text(
+        "file_roots: {base: [salt]}\npillar_roots: {base: [pillar]}\nnodegroups: {front: 'I@tier:front'}\n"
+    )
+    project = Client(Settings(config=tmp_path / "pushsalt.yaml", cache_dir=tmp_path / "cache")).project
+
+    def remote(*args):
+        raise AssertionError(f"the target was called: {args}")
+
+    minion = Minion(project, project.inventory.targets["web1"], JobOptions(), {"os": "Debian"}, remote)
+
+    async def own():
+        return minion
+
+    async def in_thread(function):
+        return await asyncio.get_running_loop().run_in_executor(None, function)
+
+    def ask(fun, args=(), kwargs=None, chunk=None):
+        answers = Answers(own, in_thread)
+        answers.chunks = {"tag": chunk} if chunk else {}
+        return asyncio.run(answers({"k": "ask", "n": 1, "fun": fun, "args": list(args), "kwargs": kwargs or {}}))
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "fun, args, kwargs, ret",
+    [
+        ("slsutil.serialize", ["yaml", {"a": [1]}], {"default_flow_style": False}, "a:\n- 1"),
+        ("slsutil.serialize", ["json", {"a": "é"}], {"indent": 1, "separators": [",", ":"]}, '{\n "a":"é"\n}'),
+        ("slsutil.deserialize", ["json", '{"a": 1}'], {}, {"a": 1}),
+        ("match.nodegroup", ["front"], {}, True),
+        ("match.nodegroup", ["nosuch"], {}, False),
+        ("match.ipcidr", ["192.0.2.0/24"], {}, False),  # by what it says of itself, not by the inventory
+        ("cp.list_states", [], {}, ["a"]),
+        ("cp.get_file_str", ["salt://a.sls"], {}, "a: b\n"),
+        ("saltutil.sync_serializers", [], {}, ["serializers.json", "serializers.own"]),
+    ],
+)
+def test_answered(ask, fun, args, kwargs, ret):
+    assert ask(fun, args, kwargs) == {"ret": ret}
+
+
+@pytest.mark.parametrize(
+    "fun, args, kwargs, words",
+    [
+        ("slsutil.serialize", ["own", {}], {}, "Serializer 'own' not found"),
+        ("slsutil.serialize", ["../own", {}], {}, "not found"),
+        ("slsutil.serialize", ["json", [1]], {"indent": 10**9}, "the option 'indent' cannot be"),
+        ("slsutil.serialize", ["json", [1]], {"indent": " " * 100}, "the option 'indent' cannot be"),
+        ("slsutil.serialize", ["json", [1]], {"cls": {"a": 1}}, "the option 'cls' cannot be"),
+        ("slsutil.serialize", ["yaml", ["x"] * 2_000_001], {}, "not serialized here"),
+        ("slsutil.deserialize", ["yaml", "x" * 4_000_001], {}, "not serialized here"),
+        ("slsutil.renderer", [], {"string": "{{ 1 }}"}, "'slsutil.renderer' is not available"),
+        ("slsutil.serializer_named", ["own"], {}, "is not available"),
+        ("match.compound", ["E@(a+)+$"], {}, "'match.compound' is not available"),
+        ("match.filter_by", [{"E@(a+)+$": 1}], {}, "is not available"),
+        ("pillar.items", [], {}, "is not available"),
+        ("state.sls", ["a"], {}, "is not available"),
+        ("cp.get_file_str", ["/etc/passwd"], {}, "needs the target"),
+        ("mine.get", ["*", "x"], {}, "is not available"),
+        ("os.system", ["true"], {}, "is not available"),
+    ],
+)
+def test_refused(ask, fun, args, kwargs, words):
+    assert words in ask(fun, args, kwargs)["error"]
+
+
+def test_nesting_is_bounded(ask):
+    deep: list[object] = []
+    for _ in range(60):
+        deep = [deep]
+    assert "not serialized here" in ask("slsutil.serialize", ["json", deep])["error"]
+
+
+def test_the_kind_of_error_is_known_to_the_target(ask):
+    assert ask("slsutil.deserialize", ["json", "{"])["exception"] == "JSONDecodeError"
+
+
+def test_an_own_serializer_is_used_where_a_state_of_the_run_names_it(ask):
+    chunk = {"state": "file", "fun": "serialize", "serializer": "own", "name": "/x"}
+    assert ask("slsutil.serialize", ["own", {}], chunk=chunk) == {"ret": "own code ran"}
+    assert ask("slsutil.serialize", ["json", {}], chunk=chunk) == {"ret": "{}"}
