@@ -106,6 +106,10 @@ class NoTargetError(CommandError):
     """The target expression matches nothing; the hint names the nearest ids."""
 
 
+class IndexCorrupt(PushsaltError):
+    """An index on disk is damaged in more places than it can mend by itself; ``reset()`` it and fill it anew."""
+
+
 class TargetError(PushsaltError):
     """One target gave no answer. ``kind`` is a word of KINDS."""
 

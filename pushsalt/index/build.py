@@ -1,0 +1,290 @@
+"""New segments of resources: an old one and what was written since, merged. What did not change is copied as it is.
+
+Names are handled as they stand in the file, that is escaped; their order as text is that of their bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+from zlib import crc32
+
+from pushsalt.index.format import Damage, decode, encode, escape
+from pushsalt.index.segment import (
+    BLOCK,
+    HEADER,
+    INDEX,
+    MAGIC,
+    OWNER,
+    PLACE,
+    POSTING,
+    TABLE,
+    Place,
+    Segment,
+    Table,
+    pairs_text,
+)
+
+#: (type, id) -> manager, or None for what was deleted
+Changes = Mapping[tuple[str, str], str | None]
+_BUFFER: Final = 1 << 20
+
+
+def merge(path: Path, base: Segment | None, changes: Changes) -> None:
+    """Write a segment of these entries, synced. Raises Damage when the old one is; OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        _Merge(fd, base).run(changes)
+        os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+class _Out:
+    """Bytes written one after the other, and where they are."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._parts: list[bytes] = []
+        self._pending = 0
+        self.at = 0
+
+    def add(self, data: bytes) -> int:
+        """The place that they will have."""
+        place = self.at
+        self.at += len(data)
+        self._parts.append(data)
+        self._pending += len(data)
+        if self._pending >= _BUFFER:
+            self.flush()
+        return place
+
+    def flush(self) -> None:
+        view = memoryview(b"".join(self._parts))
+        while view:
+            view = view[os.write(self._fd, view) :]
+        self._parts.clear()
+        self._pending = 0
+
+
+class _Type:
+    """A type on its way: its ids in order, and of each the number of its manager (by ``_Merge.names``)."""
+
+    def __init__(self, table: Table | None) -> None:
+        #: None when the ids are those of the table, so that its bytes serve as they are
+        self.table = table
+        self.ids: list[str] = []
+        self.owners = array("I")
+        if table is not None:
+            self.owners.frombytes(table.rows())
+            if sys.byteorder == "big":
+                self.owners.byteswap()
+
+    def read(self) -> dict[str, int]:
+        """id -> number of its manager, of the old entries."""
+        if self.table is None:
+            return {}
+        ids = decode(self.table.text()[1:-1]).split("\0") if self.owners else []
+        if len(ids) != len(self.owners):
+            raise Damage("a table has too few names")
+        return dict(zip(ids, self.owners, strict=True))
+
+
+class _Merge:
+    def __init__(self, fd: int, base: Segment | None) -> None:
+        self.fd = fd
+        self.base = base
+        self.out = _Out(fd)
+        managers = base.managers if base is not None else None
+        #: managers by number: the old ones, then those that are new
+        self.names: list[str] = decode(managers.text()[1:-1]).split("\0") if managers and managers.place.total else []
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        rows = managers.rows() if managers else b""
+        self.old = list(PLACE.iter_unpack(rows))
+        self.counts = [count for _, _, count in self.old]
+        #: number of a manager -> type -> ids
+        self.added: dict[int, dict[str, list[str]]] = {}
+        self.removed: dict[int, dict[str, set[str]]] = {}
+
+    def run(self, changes: Changes) -> None:
+        self.out.add(bytes(HEADER.size))
+        types = self._types(_by_type(changes))
+        order = sorted((name, number) for number, name in enumerate(self.names) if self.counts[number])
+        final = array("I", bytes(4 * len(self.names)))
+        for place, (_, number) in enumerate(order):
+            final[number] = place
+        moved = None if list(final) == list(range(len(final))) and len(order) == len(final) else final
+
+        rows = b"".join([TABLE.pack(*self._ids(kind, moved)) for _, kind in types])
+        types_place = self._table([name for name, _ in types], rows, TABLE.size)
+        postings = self.out.at
+        places = self._postings(order)
+        length = self.out.at - postings
+        managers_place = self._table([name for name, _ in order], b"".join(places), PLACE.size)
+        size = self.out.at + HEADER.size
+        fields = (sum(self.counts), size, TABLE.pack(*types_place), TABLE.pack(*managers_place), postings, length)
+        header = HEADER.pack(MAGIC, *fields, 0)[: -OWNER.size]
+        header += OWNER.pack(crc32(header))
+        self.out.add(header)
+        self.out.flush()
+        os.pwrite(self.fd, header, 0)
+
+    # --- the view by type --------------------------------------------------------------------------------------------
+
+    def _types(self, changes: dict[str, dict[str, str | None]]) -> list[tuple[str, _Type]]:
+        """All types that have entries, in order, with these changes made."""
+        table = self.base.types if self.base is not None else None
+        old = decode(table.text()[1:-1]).split("\0") if table is not None and table.place.total else []
+        rows = table.rows() if table is not None else b""
+        tables = dict(zip(old, TABLE.iter_unpack(rows), strict=True))
+        found = []
+        for name in sorted({*old, *changes}):
+            kind = _Type(self.base.ids(Place(*tables[name])) if self.base is not None and name in tables else None)
+            if name in changes:
+                self._change(name, kind, changes[name])
+            if kind.owners:
+                found.append((name, kind))
+        return found
+
+    def _change(self, name: str, kind: _Type, changes: dict[str, str | None]) -> None:
+        entries = kind.read()
+        before = len(entries)
+        grown = shrunk = False
+        for id, manager in changes.items():
+            old = entries.get(id)
+            if manager is None:
+                if old is None:
+                    continue
+                del entries[id]
+                shrunk = True
+            else:
+                number = self._number(manager)
+                if number == old:
+                    continue
+                entries[id] = number
+                grown = grown or old is None
+                self.counts[number] += 1
+                self.added.setdefault(number, {}).setdefault(name, []).append(id)
+            if old is not None:
+                self.counts[old] -= 1
+                self.removed.setdefault(old, {}).setdefault(name, set()).add(id)
+        if grown or shrunk or not before:
+            kind.table = None
+            kind.ids = sorted(entries) if grown else list(entries)
+            kind.owners = array("I", map(entries.__getitem__, kind.ids))
+        else:
+            kind.owners = array("I", entries.values())
+
+    def _number(self, manager: str) -> int:
+        number = self.numbers.get(manager)
+        if number is None:
+            number = self.numbers[manager] = len(self.names)
+            self.names.append(manager)
+            self.counts.append(0)
+        return number
+
+    def _ids(self, kind: _Type, moved: array[int] | None) -> Place:
+        owners = array("I", map(moved.__getitem__, kind.owners)) if moved is not None else kind.owners
+        if sys.byteorder == "big":
+            owners = array("I", owners)
+            owners.byteswap()
+        rows = owners.tobytes()
+        if kind.table is None:
+            return self._table(kind.ids, rows, OWNER.size)
+        return self._copied(kind.table, rows)
+
+    def _copied(self, table: Table, rows: bytes) -> Place:
+        """A table whose names stay."""
+        text, index = table.text(), bytearray(table.index())
+        blocks, _ = INDEX.unpack_from(index)
+        places = struct.unpack_from(f"<{blocks + 1}Q", index, INDEX.size)
+        for number in range(blocks):
+            names = text[places[number] : places[number + 1] + 1]
+            block = rows[number * BLOCK * OWNER.size : (number + 1) * BLOCK * OWNER.size]
+            OWNER.pack_into(index, INDEX.size + 8 * (blocks + 1) + 4 * number, crc32(block, crc32(names)))
+        return self._place(text, rows, bytes(index), table.place.total)
+
+    # --- the view by manager -----------------------------------------------------------------------------------------
+
+    def _postings(self, order: Sequence[tuple[str, int]]) -> list[bytes]:
+        """Write the postings; their rows."""
+        rows = []
+        base = self.base
+        for name, number in order:
+            if number < len(self.old) and number not in self.added and number not in self.removed:
+                assert base is not None
+                place, length, count = self.old[number]
+                data = base.raw_posting(place, length)
+            else:
+                text = encode(f"{name}\1{pairs_text(self._runs(number))}")
+                data = POSTING.pack(len(text), crc32(text)) + text
+                count = self.counts[number]
+            rows.append(PLACE.pack(self.out.add(data), len(data), count))
+        return rows
+
+    def _runs(self, number: int) -> list[tuple[str, list[str]]]:
+        runs: dict[str, list[str]] = {}
+        if number < len(self.old):
+            assert self.base is not None
+            place, length, _ = self.old[number]
+            text = decode(self.base.raw_posting(place, length)[POSTING.size :])
+            for run in text.split("\1")[1:]:
+                type, *ids = run.split("\0")
+                runs[type] = ids
+        for type, gone in self.removed.get(number, {}).items():
+            runs[type] = [id for id in runs[type] if id not in gone]
+        for type, new in self.added.get(number, {}).items():
+            runs[type] = sorted([*runs.get(type, ()), *new])
+        return [(type, ids) for type, ids in sorted(runs.items()) if ids]
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    def _table(self, names: Sequence[str], rows: bytes, row: int) -> Place:
+        parts = []
+        places, crcs, firsts = [0], [], []
+        for at in range(0, len(names), BLOCK):
+            block = names[at : at + BLOCK]
+            text = encode("\0" + "\0".join(block))
+            parts.append(text)
+            places.append(places[-1] + len(text))
+            crcs.append(crc32(rows[at * row : (at + BLOCK) * row], crc32(b"\0", crc32(text))))
+            firsts.append(f"\0{block[0]}\0")
+        parts.append(b"\0")
+        first = encode("\1".join(firsts))
+        count = len(crcs)
+        index = INDEX.pack(count, len(first)) + struct.pack(f"<{count + 1}Q{count}I", *places, *crcs) + first
+        return self._place(b"".join(parts), rows, index, len(names))
+
+    def _place(self, text: bytes, rows: bytes, index: bytes, count: int) -> Place:
+        crcs = crc32(text), crc32(index)
+        return Place(self.out.add(text), len(text), self.out.add(rows), self.out.add(index), len(index), count, *crcs)
+
+
+def _by_type(changes: Changes) -> dict[str, dict[str, str | None]]:
+    """The changes, escaped and in order, by type."""
+    found: dict[str, dict[str, str | None]] = {}
+    for (type, id), manager in changes.items():
+        found.setdefault(type, {})[id] = manager
+    return {escape(type): _escaped(of_type) for type, of_type in found.items()}
+
+
+def _escaped(entries: dict[str, str | None]) -> dict[str, str | None]:
+    if _plain(entries) and _plain(manager for manager in entries.values() if manager is not None):
+        return entries
+    return {escape(id): None if manager is None else escape(manager) for id, manager in entries.items()}
+
+
+def _plain(names: Iterable[str]) -> bool:
+    text = "".join(names)
+    return not any(mark in text for mark in "\0\1\2")
+
+
+__all__ = ["Changes", "merge"]

@@ -1,0 +1,311 @@
+"""The grains of a fleet on disk, by value: a query asks Salt's matcher once per different value, not once per id.
+
+State: parts (``part``), in which rows may be dead because a later write replaced them, and above them the entries of
+the log that are in no part yet. A write in the log (``format``) is one msgpack list::
+
+    [name of a new part or nil,
+     [[id, seen, grains as msgpack], …],       entries, which replace those of the same id
+     {name of a part: rows that die, as u32},
+     [id, …]]                                   entries that are gone: deleted, or in the new part
+
+What a write kills is worked out by its writer and kept, so no reader has to.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from pushsalt.cache.store import private_dir
+from pushsalt.errors import IndexCorrupt
+from pushsalt.index import compaction, part
+from pushsalt.index.columns import numbers_of, to_bytes
+from pushsalt.index.format import Damage
+from pushsalt.index.journal import Journal, segment_name
+from pushsalt.index.part import Entry, Part
+from pushsalt.index.view import View
+
+#: entries that are kept in the log; more at once, or more in all, become a part
+MOST_ENTRIES: Final = 64
+#: parts from which on some are merged
+MOST_PARTS: Final = 8
+#: rows up to which the writer merges at once
+AT_ONCE: Final = 2048
+#: bytes of log from which on it is written anew
+LOG_MOST: Final = 1 << 20
+
+
+class GrainIndex:
+    """The index in a folder of its own, which is made when it is missing; a context manager.
+
+    Grains are what msgpack keeps of them: tuples count as lists. Every method raises IndexCorrupt for damaged bytes
+    that it needs: ``reset()`` and fill it anew. OSError for what the disk refuses.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = private_dir(Path(path))
+        self._journal = Journal(self.path, "grains")
+        self._parts: dict[str, Part] = {}
+        self._dead: dict[str, bytearray] = {}
+        self._entries: dict[str, Entry] = {}
+        self._view: View | None = None
+        self._child = compaction.Child()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def match(self, expression: str, regex: bool = False, delimiter: str = ":", exact: bool = False) -> list[str]:
+        """The ids whose grains match, sorted: a glob (``-G``), a regular expression (``-P``) or the very text.
+
+        Raises ValueError for an empty delimiter. An expression without delimiter matches nothing.
+        """
+        view = self.view()
+        return view.ids(view.grain(expression, delimiter=delimiter, regex=regex, exact=exact))
+
+    def view(self) -> View:
+        """Everything as it is now, for several questions to the same state."""
+        with self._journal.mutex:
+            self._refresh()
+            if self._view is None:
+                self._view = View(list(self._parts.values()), self._dead, self._entries, self._journal.corrupt)
+            return self._view
+
+    def ids(self) -> list[str]:
+        """All ids that are known, sorted."""
+        view = self.view()
+        return view.ids(view.everything)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def put_many(self, entries: Iterable[tuple[str, Mapping[str, Any]]], seen: float | None = None) -> None:
+        """Keep the grains of these ids, all or nothing; ``seen`` is when they were collected, now by default."""
+        at = time.time() if seen is None else seen
+        packed = {id: Entry(_text(id), at, part.pack(dict(grains))) for id, grains in entries}
+        if not packed:
+            return
+        self._refresh()  # the log is there before the first segment, which without a log would be damage
+        new = part.build(packed.values()) if len(packed) > MOST_ENTRIES else None
+        if new is not None:
+            new.name = segment_name()
+            new.write(self.path / new.name)
+        try:
+            with self._journal.locked():
+                self._refresh()
+                added = [] if new is not None else [list(entry) for entry in packed.values()]
+                gone = [id for id in packed if id in self._entries] if new is not None else []
+                self._append([new.name if new is not None else None, added, self._kills(packed), gone])
+        except BaseException:
+            if new is not None:
+                (self.path / new.name).unlink(missing_ok=True)
+            raise
+        self._grow()
+
+    def delete(self, id: str) -> bool:
+        """Forget an id; whether it was known."""
+        with self._journal.locked():
+            self._refresh()
+            kills = self._kills([id])
+            if not kills and id not in self._entries:
+                return False
+            self._append([None, [], kills, [id]])
+        self._grow()
+        return True
+
+    def compact(self) -> None:
+        """Make one part of all. Readers and writers go on meanwhile; it happens by itself as parts become many."""
+        self._rewrite(list, wait=True)
+
+    def maintain(self) -> None:
+        """Merge what is worth it, if nobody else is at it."""
+        self._rewrite(self._worth, wait=False)
+
+    def _kills(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """The rows of these ids that live."""
+        wanted = list(ids)
+        found = {}
+        for name, one in self._parts.items():
+            rows = [row for id in wanted if (row := one.row(id)) is not None and not self._is_dead(name, row)]
+            if rows:
+                found[name] = to_bytes(rows)
+        return found
+
+    def _is_dead(self, name: str, row: int) -> bool:
+        return name in self._dead and self._dead[name][row] != 0
+
+    def _append(self, write: list[Any]) -> None:
+        payload = part.pack(write)
+        self._journal.append(payload)
+        self._take([payload])
+
+    def _grow(self) -> None:
+        worth = self._worth(list(self._parts))
+        if worth is None:
+            return
+        rows = sum(self._parts[name].rows for name in worth)
+        if rows > AT_ONCE and self._child.start("grains", self.path):
+            return
+        self.maintain()
+
+    def _worth(self, names: Sequence[str]) -> list[str] | None:
+        """The parts to be merged now; None when nothing is to be done. The log's entries always join."""
+        living = {name: self._parts[name].rows - sum(self._dead.get(name, b"")) for name in names}
+        chosen = [name for name in names if living[name] * 2 <= self._parts[name].rows]
+        if len(names) - len(chosen) > MOST_PARTS:
+            total = sum(living[name] for name in chosen)
+            for place, name in enumerate(sorted(set(names) - set(chosen), key=living.__getitem__)):
+                if place >= MOST_PARTS // 2 and living[name] > total:
+                    break
+                chosen.append(name)
+                total += living[name]
+        return chosen if chosen or len(self._entries) > MOST_ENTRIES or self._journal.end > LOG_MOST else None
+
+    def _rewrite(self, choose: Callable[[list[str]], list[str] | None], *, wait: bool) -> None:
+        journal = self._journal
+        with journal.rewriting(wait=wait) as ours:
+            if not ours:
+                return
+            with journal.mutex:
+                self._refresh()
+                end, number = journal.end, journal.number
+                names = choose(list(self._parts))
+                parts = dict(self._parts)
+                dead = {name: bytes(self._dead.get(name, bytes(one.rows))) for name, one in parts.items()}
+                entries = dict(self._entries)
+            if names is None or (not entries and len(names) < 2 and not any(map(any, map(dead.__getitem__, names)))):
+                return
+            sources, gone = [parts[name] for name in names], [dead[name] for name in names]
+            try:
+                flushed = part.build(entries.values()) if entries else None
+                if flushed is not None:
+                    sources.append(flushed)
+                    gone.append(bytes(flushed.rows))
+                merged = part.merge(sources, gone)
+            except Damage as exc:
+                raise journal.corrupt(str(exc)) from None
+            new = merged.part
+            kept = [name for name in parts if name not in names]
+            if new.rows:
+                new.name = segment_name()
+                new.write(self.path / new.name)
+            translate = _Translation(names, merged.rows, new, flushed)
+            died = {name: [row for row, flag in enumerate(dead[name]) if flag] for name in kept}
+            kills = {name: to_bytes(rows) for name, rows in died.items() if rows}
+            segments = [*kept, *([new.name] if new.rows else [])]
+            writes = [part.pack([None, [], kills, []])] if kills else []
+            try:
+                journal.replace(segments, end, number, writes, translate, take=self._take)
+            except (OSError, IndexCorrupt):
+                if new.rows:
+                    (self.path / new.name).unlink(missing_ok=True)
+                raise
+            with journal.mutex:
+                self._refresh()
+                journal.sweep(names, keep=self._parts)
+
+    # --- state -----------------------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        journal = self._journal
+        if journal.fd >= 0 and os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled:
+            return
+        with journal.mutex:
+            try:
+                current = journal.poll(self._take)
+            except FileNotFoundError:  # a part that is merged by now
+                current = False
+            if not current:
+                journal.load(self._begin, self._take)
+
+    def _begin(self, names: list[str]) -> None:
+        known = self._parts
+        self._parts = {name: known.get(name) or Part.open(self.path / name) for name in names}
+        self._dead = {}
+        self._entries = {}
+        self._view = None
+
+    def _take(self, payloads: list[bytes]) -> None:
+        for payload in payloads:
+            write = part.unpack(payload)
+            if not isinstance(write, list) or len(write) != 4:
+                raise Damage("its log has a write of an unknown kind")
+            added, entries, kills, gone = write
+            for id in gone:
+                self._entries.pop(id, None)
+            for name, rows in kills.items():
+                dead = self._dead.setdefault(name, bytearray(self._parts[name].rows))
+                for row in numbers_of("I", rows):
+                    dead[row] = 1
+            if added is not None and added not in self._parts:
+                self._parts[added] = Part.open(self.path / added)
+            self._entries.update({entry[0]: Entry(*entry) for entry in entries})
+        if payloads:
+            self._view = None
+
+    # --- the rest --------------------------------------------------------------------------------------------------
+
+    def verify(self) -> list[str]:
+        """What is wrong with the bytes on disk, in words; also what was found and mended since this object exists."""
+        with self._journal.mutex:
+            found = []
+            try:
+                self._refresh()
+            except IndexCorrupt as exc:
+                found.append(exc.message)
+            found += self._journal.problems()
+            for one in self._parts.values():
+                found += one.problems()
+            return list(dict.fromkeys(found))
+
+    def reset(self) -> None:
+        """Forget everything, whatever state the files are in; for who fills it anew."""
+        with self._journal.rewriting(wait=True):
+            self._journal.reset()
+            self._refresh()
+            self._journal.sweep([path.name for path in self.path.glob("seg-*")], keep=())
+
+    def close(self) -> None:
+        """Let go of the files. What was written is on disk as it is."""
+        self._journal.close()
+        self._child.reap()
+        self._parts = {}
+        self._view = None
+
+    def __enter__(self) -> GrainIndex:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+
+class _Translation:
+    """What a write of the old log means over the new part: what died in the merged ones, and entries that are in it."""
+
+    def __init__(self, names: Sequence[str], rows: Sequence[array[int]], new: Part, flushed: Part | None) -> None:
+        self._rows = dict(zip(names, rows, strict=False))
+        self._new = new
+        self._flushed = set(flushed.ids) if flushed is not None else set()
+
+    def __call__(self, payload: bytes) -> bytes:
+        added, entries, kills, gone = part.unpack(payload)
+        dying = set()
+        for name in [name for name in kills if name in self._rows]:
+            numbers = self._rows[name]
+            dying |= {numbers[row] for row in numbers_of("I", kills.pop(name))} - {-1}
+        for id in [*gone, *(entry[0] for entry in entries)]:
+            if id in self._flushed:
+                row = self._new.row(id)
+                assert row is not None
+                dying.add(row)
+        if dying:
+            kills[self._new.name] = to_bytes(sorted(dying))
+        return part.pack([added, entries, kills, gone])
+
+
+def _text(id: object) -> str:
+    if not isinstance(id, str):
+        raise TypeError(f"an id is text, not {id!r}")
+    return id

@@ -1,0 +1,492 @@
+"""The log of an index: who may write, what was written, and which segments lie below it. Layout: ``format``.
+
+Readers take no lock. The log only grows, so its length says whether there is anything new: one ``lseek`` per read. A
+rewrite (``replace``) puts a new log in the place of the old one by rename, which is the one moment where the index
+changes hands; before it, an empty frame is written to the old log, so that those who have it open look at the path.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from pushsalt.errors import IndexCorrupt
+from pushsalt.index import format
+from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
+
+log = logging.getLogger(__name__)
+
+#: ``settled`` when the next read has to look closer
+UNSETTLED: Final = -1
+_TRIES: Final = 50
+#: bytes of the log that may be copied while writers wait
+_SHORT: Final = 65536
+#: seconds after which a segment that the log does not name is nobody's; one is written before it is named
+_LEFT_OVER: Final = 3600
+_FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+
+_alive: weakref.WeakSet[Journal] = weakref.WeakSet()
+
+
+class Journal:
+    """One process's view of the log. ``fd`` and ``settled`` are for the readers' quick look: nothing is new as long as
+
+    ``os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled``.
+    """
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.folder = folder
+        self.kind = kind
+        self.mutex = threading.RLock()
+        self.fd = -1
+        self.settled = UNSETTLED
+        self.end = 0
+        self.number = 0
+        self.generation = 0
+        self.segments: list[str] = []
+        #: what was found damaged and got mended since this process looks, for ``verify``
+        self.notes: list[str] = []
+        self._last = b""
+        self._watching = False
+        self._lock_fd = -1
+        self._depth = 0
+        self._boot = b""
+        self._forked = False
+        _alive.add(self)
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def load(self, begin: Callable[[list[str]], None], take: Callable[[list[bytes]], None]) -> None:
+        """Read the log from its beginning: ``begin`` is given the segments' names, then ``take`` all writes since.
+
+        Both may raise Damage, and FileNotFoundError for a segment: a rewrite came between. IndexCorrupt, OSError.
+        """
+        for attempt in range(_TRIES):
+            fd = self._open()
+            try:
+                data = _read(fd, 0)
+                frames = self._scan(data[len(MAGIC) :], 0)
+                meta = format.split(format.decode(frames.payloads[0])) if frames.payloads else []
+                if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
+                    raise Damage("its log does not begin as one")
+                self._compare(fd, int(meta[1]), len(frames.payloads) - 1)
+                begin(meta[2:])
+                take([payload for payload in frames.payloads[1:] if payload != HINT])
+            except FileNotFoundError as exc:
+                os.close(fd)
+                if attempt == _TRIES - 1:
+                    raise self.corrupt(f"the segment {Path(str(exc.filename)).name} is missing") from None
+                continue
+            except Damage as exc:
+                os.close(fd)
+                raise self.corrupt(str(exc)) from None
+            except BaseException:
+                os.close(fd)
+                raise
+            break
+        if self._forked:
+            self.close()
+            self._forked = False
+        self._close_log()
+        self.fd = fd
+        self.generation = int(meta[1])
+        self.segments = meta[2:]
+        self.number = -1
+        self.end = len(MAGIC)
+        self._accept(frames, len(data))
+
+    def poll(self, take: Callable[[list[bytes]], None]) -> bool:
+        """Hand the writes that this process has not seen yet to ``take``; False when the log was replaced: ``load`` it.
+
+        What is ``settled`` has been taken. Raises IndexCorrupt; OSError; FileNotFoundError if ``take`` does.
+        """
+        if self._forked or self.fd < 0:
+            return False
+        size = os.lseek(self.fd, 0, os.SEEK_END)
+        if size > self.end:
+            data = _read(self.fd, self.end)
+            size = self.end + len(data)
+            try:
+                frames = self._scan(data, self.number + 1)
+                take([payload for payload in frames.payloads if payload != HINT])
+            except Damage as exc:
+                raise self.corrupt(str(exc)) from None
+            self._accept(frames, size)
+        elif size < self.end - HEAD_SIZE - len(self._last):
+            self.note("the log became shorter while it was in use")
+            return False
+        elif size == self.end and not self._watching:
+            self.settled = size
+        return not (self._watching and self._replaced())
+
+    def _accept(self, frames: format.Scan, size: int) -> None:
+        self.end += frames.end
+        self.number += len(frames.payloads)
+        if frames.payloads:
+            self._last = frames.payloads[-1]
+            self._watching = self._last == HINT
+        self.settled = self.end if size == self.end and not self._watching else UNSETTLED
+
+    def _compare(self, fd: int, generation: int, number: int) -> None:
+        """Raises Damage when the log ends before a write that this very boot of the machine has seen.
+
+        After a crash of the machine the log may have lost its end: that is said, and what is there counts.
+        """
+        size = os.lseek(fd, 0, os.SEEK_END)
+        mark = self._mark()
+        if mark is None or mark[0] != generation or mark[1] <= number:
+            return
+        again = format.scan(_read(fd, len(MAGIC)), 0)
+        if os.lseek(fd, 0, os.SEEK_END) != size or len(again.payloads) - 1 >= mark[1]:
+            return  # a writer was at work in between
+        text = f"the log has lost its last {mark[1] - number} writes"
+        if mark[2] == _boot():
+            raise Damage(text)
+        self.note(text)
+
+    def _scan(self, data: bytes, number: int) -> format.Scan:
+        frames = format.scan(data, number)
+        for text in frames.notes:
+            if not text.endswith("no whole write"):  # a writer at work looks the same
+                self.note(text)
+        return frames
+
+    def _replaced(self) -> bool:
+        ours = os.fstat(self.fd)
+        try:
+            now = (self.folder / "log").stat(follow_symlinks=False)
+        except FileNotFoundError:
+            raise self.corrupt("its log is missing") from None
+        return (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino)
+
+    def _open(self) -> int:
+        path = self.folder / "log"
+        for _ in range(2):
+            try:
+                return os.open(path, os.O_RDWR | _FLAGS)
+            except FileNotFoundError:
+                self._create()
+            except OSError as exc:
+                if exc.errno not in (errno.EACCES, errno.EROFS, errno.EPERM):
+                    raise
+                return os.open(path, os.O_RDONLY | _FLAGS)
+        raise self.corrupt("its log is missing")
+
+    def _create(self) -> None:
+        with self.locked():
+            if (self.folder / "log").exists():
+                return
+            if self._mark() is not None or any(self.folder.glob("seg-*")):
+                raise self.corrupt("its log is missing")
+            self._install([], 1)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def acquire(self) -> None:
+        """Take the writers' lock; ``release`` it. Only one process, and of it only one thread, is within."""
+        self.mutex.acquire()
+        try:
+            if self._depth == 0:
+                if self._lock_fd < 0 or self._forked:
+                    self._open_lock()
+                fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+            self._depth += 1
+        except BaseException:
+            self.mutex.release()
+            raise
+
+    def release(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+        self.mutex.release()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+    def append(self, payload: bytes) -> None:
+        """Write one frame. The lock is held and ``poll`` has seen all there is. Nothing is written if it raises."""
+        if os.lseek(self.fd, 0, os.SEEK_END) != self.end:
+            self._tidy()
+        number = self.number + 1
+        data = format.frame(number, payload)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.pwrite(self.fd, data[written:] if written else data, self.end + written)
+        except BaseException:
+            os.ftruncate(self.fd, self.end)
+            raise
+        self.end += written
+        self.number = number
+        self._last = payload
+        self._watching = payload == HINT
+        self.settled = UNSETTLED if self._watching else self.end
+        os.pwrite(self._lock_fd, format.stamp(self.generation, number, self._boot), 0)
+
+    def _tidy(self) -> None:
+        """Make the log end with a whole frame: what a killed writer left is cut off, or completed from its copy."""
+        size = os.lseek(self.fd, 0, os.SEEK_END)
+        if size > self.end:
+            self.note(f"{size - self.end} bytes at the end of the log were no whole write; cut off")
+            os.ftruncate(self.fd, self.end)
+        elif size < self.end:
+            pair = format.frame(self.number, self._last)
+            os.pwrite(self.fd, pair[len(pair) // 2 :], self.end - len(pair) // 2)
+
+    def replace(
+        self,
+        segments: Sequence[str],
+        end: int,
+        number: int,
+        first: Sequence[bytes] = (),
+        translate: Callable[[bytes], bytes] | None = None,
+        *,
+        take: Callable[[list[bytes]], None],
+    ) -> None:
+        """Put a new log in the place of this one: these segments, the writes in ``first``, and what follows ``end``.
+
+        ``number`` is that of the last write before ``end``; ``translate`` is what a write means over the new segments.
+        The lock is held for the last moment alone. Raises OSError, ESTALE when somebody else was first.
+        """
+        fd = self._prepare(segments, first, self.generation + 1)
+        count = len(first)
+
+        def copy() -> int:
+            nonlocal end, number, count
+            data = _read(self.fd, end)
+            frames = format.scan(data, number + 1)
+            end += frames.end
+            number += len(frames.payloads)
+            payloads = [translate(one) if translate else one for one in frames.payloads if one != HINT]
+            _write(fd, b"".join(format.frame(count + at, one) for at, one in enumerate(payloads, 1)))
+            count += len(payloads)
+            return len(data)
+
+        try:
+            for _ in range(_TRIES):  # what writers wait for is the last few records alone
+                if copy() < _SHORT:
+                    break
+            os.fsync(fd)
+            with self.locked():
+                if not self.poll(take):
+                    raise OSError(errno.ESTALE, "the log was replaced by somebody else")
+                copy()
+                self.append(HINT)
+                (self.folder / "log.new").replace(self.folder / "log")
+                os.pwrite(self._lock_fd, format.stamp(self.generation + 1, count, self._boot), 0)
+        except Damage as exc:
+            raise self.corrupt(str(exc)) from None
+        finally:
+            os.close(fd)
+            self.settled = UNSETTLED
+        _sync_folder(self.folder)
+
+    def reset(self, segments: Sequence[str] = ()) -> None:
+        """An empty log over these segments, whatever state the old one is in."""
+        with self.locked():
+            mark = self._mark()
+            generation = max(self.generation, mark[0] if mark else 0) + 1
+            if self.fd >= 0 and not self._forked and os.lseek(self.fd, 0, os.SEEK_END) >= self.end:
+                with contextlib.suppress(OSError):
+                    self.append(HINT)
+            self._install(segments, generation)
+            self._watching = True
+            self.settled = UNSETTLED
+
+    def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
+        meta = format.join([self.kind, str(generation), *segments])
+        parts = [MAGIC, format.frame(0, format.encode(meta))]
+        parts += [format.frame(place, payload) for place, payload in enumerate(payloads, 1)]
+        path = self.folder / "log.new"
+        path.unlink(missing_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+        try:
+            _write(fd, b"".join(parts))
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _install(self, segments: Sequence[str], generation: int) -> None:
+        fd = self._prepare(segments, (), generation)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        (self.folder / "log.new").replace(self.folder / "log")
+        os.pwrite(self._lock_fd, format.stamp(generation, 0, self._boot), 0)
+
+    def _open_lock(self) -> None:
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+        self._lock_fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        self._boot = _boot()
+        if self._forked:
+            self._close_log()
+            self._forked = False
+
+    def _mark(self) -> tuple[int, int, bytes] | None:
+        return format.read_stamp(self._stamps())
+
+    def _stamps(self) -> bytes:
+        try:
+            fd = os.open(self.folder / "lock", os.O_RDONLY | _FLAGS)
+        except FileNotFoundError:
+            return b""
+        try:
+            return os.pread(fd, 2 * format.STAMP_SIZE, 0)
+        finally:
+            os.close(fd)
+
+    # --- the rest --------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def rewriting(self, *, wait: bool) -> Iterator[bool]:
+        """Be the one who rewrites segments; False when another is and ``wait`` is not."""
+        fd = os.open(self.folder / "compact.lock", os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+        finally:
+            os.close(fd)
+
+    def sweep(self, gone: Collection[str], keep: Collection[str]) -> None:
+        """Remove these segments, and what killed processes left; within ``rewriting``. Who has one mapped keeps it."""
+        for path in self.folder.glob("seg-*"):
+            with contextlib.suppress(FileNotFoundError):
+                left_over = path.stat().st_mtime < time.time() - _LEFT_OVER
+                if path.name not in keep and (path.name in gone or left_over):
+                    path.unlink()
+
+    def problems(self) -> list[str]:
+        """What is wrong with the log as it lies there, both copies of everything."""
+        found = list(self.notes)
+        try:
+            data = (self.folder / "log").read_bytes()
+        except OSError as exc:
+            return [*found, f"the log cannot be read: {exc.strerror}"]
+        if data[: len(MAGIC)] != MAGIC:
+            found.append("the log does not begin as a log does")
+        try:
+            frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
+        except Damage as exc:
+            return [*found, str(exc)]
+        found += [f"log: {text}" for text in frames.notes]
+        mark = self._mark()
+        if None in format.stamps(self._stamps()):
+            found.append("the mark of the last write is damaged")
+        if mark is None:
+            pass  # said
+        elif mark[0] == self.generation and mark[1] > len(frames.payloads) - 1:
+            found.append(f"the log has lost its last {mark[1] - len(frames.payloads) + 1} writes")
+        elif frames.end > len(data) - len(MAGIC):
+            found.append("log: the last write is cut off in its second copy")
+        return found
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+            log.warning("index %s: %s", self.folder.name, text)
+
+    def corrupt(self, text: str) -> IndexCorrupt:
+        hint = f"remove the folder {self.folder} or refresh the cache: it is filled anew from what the targets say"
+        return IndexCorrupt(f"the index {self.folder} is damaged: {text}", hint=hint)
+
+    def _close_log(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        self.settled = UNSETTLED
+
+    def close(self) -> None:
+        with self.mutex:
+            self._close_log()
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+
+    def forked(self) -> None:
+        """In a child: flock is shared with the parent through the descriptors, so both are opened anew."""
+        self.mutex = threading.RLock()
+        self._forked = self.fd >= 0 or self._lock_fd >= 0
+        self.settled = UNSETTLED
+
+
+def _after_fork() -> None:
+    for journal in list(_alive):
+        journal.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _boot() -> bytes:
+    """Which start of the machine this is; empty where the system does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8]
+    except OSError:
+        return b""
+
+
+def segment_name() -> str:
+    return f"seg-{secrets.token_hex(8)}"
+
+
+def _read(fd: int, at: int) -> bytes:
+    """All from there to the end."""
+    parts = []
+    while part := os.pread(fd, max(os.lseek(fd, 0, os.SEEK_END) - at, 4096), at):
+        parts.append(part)
+        at += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _write(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def write_segment(path: Path, parts: Sequence[bytes]) -> None:
+    """A new file with these bytes, synced. Raises OSError."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    try:
+        for part in parts:
+            _write(fd, part)
+        os.fsync(fd)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+__all__ = ["HEAD_SIZE", "UNSETTLED", "Journal", "segment_name", "write_segment"]

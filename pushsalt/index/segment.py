@@ -1,0 +1,363 @@
+"""A segment of resources: an immutable, memory-mapped file with two views of the same entries.
+
+The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
+
+    header      "psresrc1", entries u64, size of the file u64, table of types, table of managers,
+                place and length of the postings u64 u64, CRC-32 of all that
+    by type     for each type its table of ids, each with the number of its manager
+    types       the table of types, each with the table of its ids
+    postings    for each manager: length u32, CRC-32 u32, text: manager \\1 type \\0 id \\0 id … \\1 type \\0 …
+    managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
+    header      once more
+
+A table is sorted names with rows of equal size, in blocks of 16, and is described by eight u64: place of the names,
+their length, place of the rows, place of the index, its length, how many names, CRC-32 of the names and of the index::
+
+    names       \\0 name \\0 name … \\0        (a block's names are one slice, and so are all)
+    rows        one a name
+    index       count of blocks u32, length of the first names u32; for each block: where its names begin u64 (one more
+                for the end), CRC-32 of its names and rows u32; then the blocks' first names, \\0 name \\0, \\1 between
+
+Every look-up verifies what it reads, each time: a block, or a whole list by one checksum.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import chain, repeat
+from pathlib import Path
+from typing import Final, NamedTuple
+from zlib import crc32
+
+from pushsalt.index.format import Damage, decode, escape, split
+
+MAGIC: Final = b"psresrc1"
+BLOCK: Final = 16
+TABLE: Final = struct.Struct("<8Q")
+HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}sQQI")
+POSTING: Final = struct.Struct("<II")
+PLACE: Final = struct.Struct("<3Q")
+OWNER: Final = struct.Struct("<I")
+INDEX: Final = struct.Struct("<II")
+
+Triple = tuple[str, str, str]
+
+
+class Place(NamedTuple):
+    """A table's description, as it stands in the file."""
+
+    names: int
+    names_length: int
+    rows: int
+    index_at: int
+    index_length: int
+    total: int
+    names_crc: int
+    index_crc: int
+
+
+class Table:
+    """Sorted names, each with a row. All methods raise Damage."""
+
+    __slots__ = ("_cache", "_crcs", "_file", "_firsts", "_places", "_row", "_rows", "_rows_end", "place")
+
+    def __init__(self, file: File, place: Place, row: int) -> None:
+        self.place = place
+        self._file = file
+        self._row = row
+        self._rows = place.rows
+        self._rows_end = place.rows + place.total * row
+        self._firsts: list[bytes] = []
+        self._places: tuple[int, ...] = ()
+        self._crcs: tuple[int, ...] = ()
+        self._cache: dict[int, list[str]] = {}
+
+    def _load(self) -> None:
+        data = self._file.read(self.place.index_at, self.place.index_length)
+        if crc32(data) != self.place.index_crc:
+            raise Damage("the index of a table is damaged")
+        blocks, length = INDEX.unpack_from(data)
+        begin, end = self.place.names, self.place.names + self.place.names_length
+        self._places = tuple(begin + at for at in struct.unpack_from(f"<{blocks + 1}Q", data, INDEX.size))
+        if self._places[-1] >= end or max(end, self._rows_end) > self._file.size:
+            raise Damage("the segment is cut off")
+        self._crcs = struct.unpack_from(f"<{blocks}I", data, INDEX.size + 8 * blocks + 8)
+        self._firsts = data[len(data) - length :].split(b"\1")
+
+    def _block(self, number: int) -> tuple[bytes, bytes]:
+        """Names with a NUL on either side of each, and rows."""
+        at = self._rows + number * BLOCK * self._row
+        end = min(at + BLOCK * self._row, self._rows_end)
+        names = self._file.read(self._places[number], self._places[number + 1] + 1 - self._places[number])
+        rows = self._file.read(at, end - at)
+        if crc32(rows, crc32(names)) != self._crcs[number]:
+            raise Damage("a block of a table is damaged")
+        return names, rows
+
+    def find(self, name: str) -> bytes | None:
+        """The row of a name."""
+        if not self._firsts:
+            if not self.place.total:
+                return None
+            self._load()
+        # The one hot path of all look-ups: a block's names and rows, verified, are cut out here without further calls.
+        key = (f"\0{name}\0" if name.isprintable() else f"\0{escape(name)}\0").encode("utf-8", "surrogatepass")
+        number = bisect_right(self._firsts, key) - 1
+        if number < 0:
+            return None
+        file, row = self._file, self._row
+        begin = self._rows + number * row * BLOCK
+        end = begin + row * BLOCK
+        if os.lseek(file.fd, 0, 2) < file.size:
+            raise Damage("the segment is cut off")
+        names = file.map[self._places[number] : self._places[number + 1] + 1]
+        rows = file.map[begin : end if end < self._rows_end else self._rows_end]
+        if crc32(rows, crc32(names)) != self._crcs[number]:
+            raise Damage("a block of a table is damaged")
+        at = names.find(key)
+        if at < 0:
+            return None
+        at = names.count(b"\0", 0, at) * row
+        return rows[at : at + row]
+
+    def name(self, number: int) -> str:
+        """The name of that number."""
+        block = self._cache.get(number // BLOCK)
+        if block is None:
+            if not self._firsts:
+                self._load()
+            if number >= self.place.total:
+                raise Damage("a number in a table leads nowhere")
+            block = self._cache[number // BLOCK] = split(decode(self._block(number // BLOCK)[0][1:-1]))
+        return block[number % BLOCK]
+
+    def names(self) -> list[str]:
+        """All names by number, which is in order as long as none has a character that is escaped."""
+        if not self.place.total:
+            return []
+        names = split(decode(self.text()[1:-1]))
+        if len(names) != self.place.total:
+            raise Damage("a table has too few names")
+        return names
+
+    def sorted(self) -> list[str]:
+        """All names in order."""
+        if not self.place.total:
+            return []
+        text = decode(self.text()[1:-1])
+        return text.split("\0") if "\2" not in text else sorted(split(text))
+
+    def text(self) -> bytes:
+        """All names as they stand in the file."""
+        data = self._file.read(self.place.names, self.place.names_length)
+        if crc32(data) != self.place.names_crc:
+            raise Damage("the names of a table are damaged")
+        return data
+
+    def rows(self) -> bytes:
+        """All rows, each block verified."""
+        if not self._firsts and self.place.total:
+            self._load()
+        return b"".join(self._block(number)[1] for number in range(len(self._crcs)))
+
+    def index(self) -> bytes:
+        return self._file.read(self.place.index_at, self.place.index_length)
+
+
+class File:
+    """A mapped file that is never read beyond its end, even if somebody cuts it."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self.size = os.fstat(self.fd).st_size
+        self.map: mmap.mmap | bytes = mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ) if self.size else b""
+
+    def read(self, at: int, length: int) -> bytes:
+        """Raises Damage when there is not that much."""
+        if at + length > self.size or os.lseek(self.fd, 0, os.SEEK_END) < self.size:
+            raise Damage("the segment is cut off")
+        return self.map[at : at + length]
+
+    def __del__(self) -> None:
+        # No mapping is closed while a reader of another thread may be in it: the last reference decides.
+        try:
+            os.close(self.fd)
+        except (AttributeError, OSError):
+            pass
+
+
+class Segment:
+    """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = File(path)
+        self._header()
+        self._tables: dict[str, Table | None] = {}
+        #: managers by number, those that were asked for
+        self._names: dict[int, str] = {}
+
+    def _header(self) -> None:
+        wanted = self._file.size - HEADER.size
+        for at in (0, wanted):
+            if at < 0 or at + HEADER.size > self._file.size:
+                continue
+            data = self._file.read(at, HEADER.size)
+            magic, count, size, types, managers, postings, length, crc = HEADER.unpack(data)
+            if crc32(data[: -OWNER.size]) == crc and magic == MAGIC:
+                break
+        else:
+            raise Damage("both headers of the segment are damaged")
+        self.count: int = count
+        self.size: int = size
+        self.postings_place: int = postings
+        self.postings_length: int = length
+        self.types = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
+        self.managers = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
+
+    @property
+    def name(self) -> str:
+        return self._file.name
+
+    def table(self, type: str) -> Table | None:
+        """The table of a type's ids."""
+        try:
+            return self._tables[type]
+        except KeyError:
+            row = self.types.find(type)
+            table = None if row is None else Table(self._file, Place(*TABLE.unpack(row)), OWNER.size)
+            self._tables[type] = table
+            return table
+
+    def get(self, type: str, id: str) -> str | None:
+        """The manager of a resource."""
+        try:
+            table = self._tables[type]
+        except KeyError:
+            table = self.table(type)
+        row = table.find(id) if table is not None else None
+        if row is None:
+            return None
+        (number,) = OWNER.unpack(row)
+        try:
+            return self._names[number]
+        except KeyError:
+            name = self._names[number] = self.managers.name(number)
+            return name
+
+    def by_type(self, type: str) -> list[str]:
+        table = self.table(type)
+        return [] if table is None else table.sorted()
+
+    def by_manager(self, manager: str) -> list[tuple[str, str]]:
+        posting = self.posting(manager)
+        if posting is None:
+            return []
+        _, _, runs = decode(posting).partition("\1")
+        return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
+
+    def posting(self, manager: str) -> bytes | None:
+        """The posting's text as it stands in the file."""
+        row = self.managers.find(manager)
+        if row is None:
+            return None
+        place, length, _ = PLACE.unpack(row)
+        return self._posting(self._file.read(place, length))
+
+    def ids(self, place: Place) -> Table:
+        """A table of ids by its place."""
+        return Table(self._file, place, OWNER.size)
+
+    def raw_posting(self, place: int, length: int) -> bytes:
+        """A posting with its head."""
+        data = self._file.read(place, length)
+        self._posting(data)
+        return data
+
+    def _posting(self, data: bytes) -> bytes:
+        if len(data) < POSTING.size:
+            raise Damage("a posting is cut off")
+        length, crc = POSTING.unpack_from(data)
+        text = data[POSTING.size : POSTING.size + length]
+        if len(text) != length or crc32(text) != crc:
+            raise Damage("a posting is damaged")
+        return text
+
+    # --- all of it -------------------------------------------------------------------------------------------------
+
+    def by_type_triples(self) -> Iterator[Triple]:
+        """All entries, from the view by type alone and the table of managers."""
+        managers = self.managers.names()
+        self.managers.rows()
+        self.types.rows()
+        for type in self.types.names():
+            table = self.table(type)
+            assert table is not None
+            rows = table.rows()
+            owners = struct.unpack(f"<{len(rows) // OWNER.size}I", rows)
+            yield from zip(repeat(type), table.names(), map(managers.__getitem__, owners))
+
+    def by_manager_triples(self) -> Iterator[Triple]:
+        """All entries, from the postings alone."""
+        at, end = self.postings_place, self.postings_place + self.postings_length
+        while at < end:
+            length, _ = POSTING.unpack(self._file.read(at, POSTING.size))
+            text = decode(self._posting(self._file.read(at, POSTING.size + length)))
+            manager, _, runs = text.partition("\1")
+            for type, id in _pairs(runs):
+                yield type, id, split(manager)[0]
+            at += POSTING.size + length
+
+    def salvage(self) -> dict[tuple[str, str], str]:
+        """All entries out of one view or the other. Raises Damage, with both reasons, when neither has them."""
+        reasons = []
+        for view in (self.by_type_triples, self.by_manager_triples):
+            try:
+                found = {(type, id): manager for type, id, manager in view()}
+            except (Damage, IndexError) as exc:
+                reasons.append(str(exc))
+                continue
+            if len(found) == self.count:
+                return found
+            reasons.append(f"{self.count - len(found)} entries are missing")
+        raise Damage("; ".join(reasons))
+
+    def problems(self) -> list[str]:
+        """What is wrong with the file: every checksum, and whether the views agree."""
+        found = []
+        if self._file.size != self.size:
+            found.append(f"the segment has {self._file.size} bytes instead of {self.size}")
+        for at in (0, self.size - HEADER.size):
+            try:
+                data = self._file.read(at, HEADER.size)
+            except Damage:
+                continue
+            if crc32(data[: -OWNER.size]) != OWNER.unpack(data[-OWNER.size :])[0]:
+                found.append("a header of the segment is damaged")
+        views = []
+        for name, view in (("type", self.by_type_triples), ("manager", self.by_manager_triples)):
+            try:
+                views.append(set(view()))
+            except (Damage, IndexError) as exc:
+                found.append(f"by {name}: {exc}")
+        if any(len(view) != self.count for view in views) or (len(views) == 2 and views[0] != views[1]):
+            found.append("the views by type and by manager disagree")
+        return found
+
+
+def _pairs(runs: str) -> list[tuple[str, str]]:
+    """(type, id) out of a posting's runs."""
+    pairs: list[tuple[str, str]] = []
+    for run in runs.split("\1"):
+        type, *ids = split(run)
+        pairs += zip(repeat(type), ids)
+    return pairs
+
+
+def pairs_text(runs: list[tuple[str, list[str]]]) -> str:
+    """The other way, of escaped names."""
+    return "\1".join("\0".join(chain((type,), ids)) for type, ids in runs)

@@ -1,0 +1,104 @@
+"""Salt's rules for ``grain:pattern``, taken apart so that they can be asked of a shape instead of each value.
+
+``found`` is what ``salt.utils.data.subdict_match`` is: every way to cut the expression into path and pattern is tried,
+and one hit is enough. How a text compares is an argument (``Same``). Nothing is ever negated, so a caller may note the
+comparisons that a shape leaves open, answer no to each, and know that the whole holds if any of them does.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from thin.utils import data
+
+Same = Callable[[Any, str], bool]
+
+
+class Manner(NamedTuple):
+    """How a pattern is meant: a glob by default."""
+
+    regex: bool = False
+    exact: bool = False
+
+
+def found(value: Any, expr: str, delimiter: str, same: Same) -> bool:
+    """Whether ``path:pattern`` holds for a mapping."""
+    if expr.split(delimiter)[0] == "*" and delimiter in expr and value and _in_dict(value, expr, same):
+        return True
+    return found_below(value, expr, delimiter, same)
+
+
+def found_below(value: Any, expr: str, delimiter: str, same: Same) -> bool:
+    """The same without ``*`` for any key of the first level."""
+    parts = expr.split(delimiter)
+    for cut in range(len(parts) - 1, 0, -1):
+        path, pattern = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
+        if path == "*":
+            continue
+        at = data.traverse_dict_and_list(value, path, {}, delimiter)
+        if isinstance(at, dict):
+            if at and _in_dict(at, pattern, same):
+                return True
+        elif isinstance(at, list | tuple):
+            if any((isinstance(item, dict) and _in_dict(item, pattern, same)) or same(item, pattern) for item in at):
+                return True
+        elif same(at, pattern):
+            return True
+    return False
+
+
+def _in_dict(value: Mapping[Any, Any], pattern: str, same: Same) -> bool:
+    wildcard, pattern = below_any(pattern)
+    if pattern == "*" or pattern in value or any(same(key, pattern) for key in value):
+        return True
+    if found(value, pattern, data.DELIMITER, same):
+        return True
+    return wildcard and any(under_any(item, pattern, same) for item in value.values())
+
+
+def below_any(pattern: str) -> tuple[bool, str]:
+    """Whether the pattern begins with ``*:``, and what follows."""
+    return pattern.startswith("*:"), pattern.removeprefix("*:")
+
+
+def under_any(item: Any, pattern: str, same: Same) -> bool:
+    """Whether the value of any one key holds what stands behind ``*:``."""
+    if isinstance(item, dict):
+        return _in_dict(item, pattern, same)
+    if isinstance(item, list):
+        return any(same(one, pattern) for one in item)
+    return same(item, pattern)
+
+
+def comparison(manner: Manner) -> Same:
+    """The comparison of Salt: of texts, without regard to case."""
+    return lambda value, pattern: compiled(pattern, manner)(str(value).lower()) is not None
+
+
+@lru_cache(maxsize=512)
+def compiled(pattern: str, manner: Manner) -> Callable[[str], object]:
+    """What a lower-case text is given to; the answer is None for no."""
+    pattern = pattern.lower()
+    if manner.regex:
+        try:
+            return re.compile(pattern).match
+        except (re.error, OverflowError, RecursionError):
+            return lambda text: None
+    if manner.exact:
+        return lambda text: text if text == pattern else None
+    return re.compile(fnmatch.translate(pattern)).match
+
+
+@lru_cache(maxsize=512)
+def scanner(pattern: str) -> re.Pattern[str] | None:
+    """For a glob without brackets: finds its values in a text where NUL stands before and behind each. Else None."""
+    pattern = pattern.lower()
+    if "[" in pattern or "\0" in pattern:
+        return None
+    pieces = re.split(r"(\*+|\?)", pattern)
+    inner = "".join({"*": "[^\0]*", "?": "[^\0]"}.get(piece[:1]) or re.escape(piece) for piece in pieces)
+    return re.compile(f"\0{inner}(?=\0)")

@@ -1,0 +1,251 @@
+"""The grains of a fleet at one moment, and questions to them. Answers are bits (``bits``): one position for each id.
+
+Positions hold within one view only. ``&``, ``|`` and ``view.everything & ~found`` combine terms::
+
+    view = index.view()
+    web = view.grain("roles:web") & ~view.grain("os:(debian|ubuntu)", regex=True) & view.subnet("10.3.0.0/16")
+    view.ids(web), view.oldest(web)
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from itertools import compress
+from typing import Any, TypeVar
+
+from pushsalt.index import bits, terms
+from pushsalt.index.columns import Query
+from pushsalt.index.format import Damage
+from pushsalt.index.part import Entry, Part, unpack
+from pushsalt.index.terms import Manner
+from thin.utils import data
+
+_T = TypeVar("_T")
+
+
+class View:
+    """See the module. Raises what ``corrupt`` makes of it when damaged bytes are met."""
+
+    def __init__(
+        self,
+        parts: list[Part],
+        dead: Mapping[str, bytes | bytearray],
+        entries: Mapping[str, Entry],
+        corrupt: Callable[[str], Exception],
+    ) -> None:
+        self._parts = parts
+        self._dead = {name: bytes(flags) for name, flags in dead.items()}
+        self._entries = list(entries.values())
+        self._grains: list[dict[str, Any]] = []
+        self._corrupt = corrupt
+        self.size = sum(part.rows for part in parts) + len(self._entries)
+        #: all ids that are known
+        self.everything = self._everything()
+
+    def _everything(self) -> int:
+        found, at = 0, 0
+        for part in self._parts:
+            living = bits.everything(part.rows)
+            if part.name in self._dead:
+                living &= ~bits.of_flags(self._dead[part.name])
+            found |= living << at
+            at += part.rows
+        return found | (bits.everything(len(self._entries)) << at)
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def grain(self, expr: str, *, delimiter: str = ":", regex: bool = False, exact: bool = False) -> int:
+        """Who has the grain as ``path:pattern`` says, by Salt's rules. Raises ValueError for an empty delimiter."""
+        manner = Manner(regex, exact)
+        return self._ask(lambda: self._grain(expr, delimiter, manner))
+
+    def subnet(self, expr: str) -> int:
+        """Who has an address in the network, or that address. Raises ValueError when it is neither."""
+        network = ipaddress.ip_network(expr)
+        inside = _inside(network)
+
+        def ask(value: Any, same: terms.Same) -> bool:
+            return any(same(item, "") for item in (value if isinstance(value, list) else [value]))
+
+        query = Query(ask, Manner(), inside)
+        return self._ask(lambda: self._column(f"ipv{network.version}", query))
+
+    def where(self, grain: str, test: Callable[[Any], bool]) -> int:
+        """Those whose value of this grain passes the test, which is asked once for each different value."""
+
+        def ask() -> int:
+            found, at = 0, 0
+            for part in self._parts:
+                column = part.column(grain)
+                if column is not None and column.values is not None:
+                    found |= column.find(Query(lambda value, _: test(value), Manner())) << at
+                elif column is not None:
+                    found |= bits.of_rows((row for row, value in column.each() if test(value)), part.rows) << at
+                at += part.rows
+            ours = self._among_entries(lambda grains: grain in grains and test(grains[grain]), at)
+            return (found | ours) & self.everything
+
+        return self._ask(ask)
+
+    def bits(self, ids: Iterable[str]) -> int:
+        """The positions of those of the ids that are known."""
+        wanted = set(ids)
+        return self._ask(lambda: self._by_id(wanted.__contains__))
+
+    def where_id(self, test: Callable[[str], object]) -> int:
+        """Those whose id passes the test."""
+        return self._ask(lambda: self._by_id(test))
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def ids(self, found: int) -> list[str]:
+        """The ids at these positions, sorted."""
+        return self._ask(lambda: self._ids(found))
+
+    def _ids(self, found: int) -> list[str]:
+        flags = bits.flags(found & self.everything, self.size)
+        ids: list[str] = []
+        at = 0
+        for part in self._parts:
+            piece = flags[at : at + part.rows]
+            if 1 in piece:
+                ids += compress(part.ids, piece)
+            at += part.rows
+        ids += compress([entry.id for entry in self._entries], flags[at:])
+        ids.sort()
+        return ids
+
+    def oldest(self, found: int) -> float | None:
+        """When the grains that are longest ago among these were seen, in seconds since the epoch."""
+        return self._ask(lambda: min(self._seen(found), default=None))
+
+    def _seen(self, found: int) -> list[float]:
+        flags = bits.flags(found & self.everything, self.size)
+        seen: list[float] = []
+        at = 0
+        for part in self._parts:
+            piece = flags[at : at + part.rows]
+            if 1 in piece:
+                seen.append(min(compress(part.seen, piece)))
+            at += part.rows
+        return seen + list(compress([entry.seen for entry in self._entries], flags[at:]))
+
+    def value(self, id: str, grain: str) -> Any:
+        """One id's value of a grain of the first level. Raises KeyError when it is not known."""
+        return self._ask(lambda: self._value(id, grain))
+
+    def _value(self, id: str, grain: str) -> Any:
+        for entry in self._entries:
+            if entry.id == id:
+                return unpack(entry.grains)[grain]
+        for part in self._parts:
+            row = part.row(id)
+            if row is not None and not (part.name in self._dead and self._dead[part.name][row]):
+                column = part.column(grain)
+                if column is None:
+                    raise KeyError(grain)
+                return column.value(row)
+        raise KeyError(id)
+
+    # --- terms -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, function: Callable[[], _T]) -> _T:
+        try:
+            return function()
+        except Damage as exc:
+            raise self._corrupt(str(exc)) from None
+
+    def _grain(self, expr: str, delimiter: str, manner: Manner) -> int:
+        parts = expr.split(delimiter)
+        if len(parts) < 2:
+            return 0
+        same = terms.comparison(manner)
+        name = parts[0]
+        found, at = 0, 0
+        for part in self._parts:
+            found |= self._grain_in(part, name, expr, delimiter, manner) << at
+            if name == "*":
+                found |= self._any_in(part, expr, manner) << at
+            at += part.rows
+        ours = self._among_entries(lambda grains: terms.found(grains, expr, delimiter, same), at)
+        return (found | ours) & self.everything
+
+    def _grain_in(self, part: Part, name: Any, expr: str, delimiter: str, manner: Manner) -> int:
+        """The rows where what is called so holds: the key of that text, or where there is none, of that number."""
+        found, named = 0, 0
+        number = data.scalar(name)
+        for key in (name,) if number is name else (name, number):
+            column = part.column(key)
+            if column is not None:
+
+                def ask(value: Any, same: terms.Same, key: Any = key) -> bool:
+                    # below the first level only: what "*" means there is asked in _any_in
+                    return terms.found_below({key: value}, expr, delimiter, same)
+
+                found |= column.find(Query(ask, manner)) & ~named
+                named |= column.present() if number is not name else 0
+        return found
+
+    def _any_in(self, part: Part, expr: str, manner: Manner) -> int:
+        """The rows where ``*`` as the path holds: any key, or what is below any key."""
+        wildcard, pattern = terms.below_any(expr)
+        same = terms.comparison(manner)
+        found = 0
+        for grain in part.grains:
+            column = part.column(grain)
+            assert column is not None
+            if pattern == "*" or grain == pattern or same(grain, pattern):
+                found |= column.present()
+            elif wildcard:
+                found |= column.find(Query(lambda value, same: terms.under_any(value, pattern, same), manner))
+        if data.DELIMITER in pattern:
+            name = pattern.split(data.DELIMITER)[0]
+            found |= self._grain_in(part, name, pattern, data.DELIMITER, manner)
+            if name == "*":
+                found |= self._any_in(part, pattern, manner)
+        return found
+
+    def _column(self, grain: str, query: Query) -> int:
+        found, at = 0, 0
+        for part in self._parts:
+            column = part.column(grain)
+            if column is not None:
+                found |= column.find(query) << at
+            at += part.rows
+        ours = self._among_entries(lambda grains: grain in grains and query.of(grains[grain]), at)
+        return (found | ours) & self.everything
+
+    def _among_entries(self, test: Callable[[dict[str, Any]], bool], at: int) -> int:
+        if len(self._grains) != len(self._entries):
+            self._grains = [unpack(entry.grains) for entry in self._entries]
+        hits = (row for row, grains in enumerate(self._grains) if test(grains))
+        return bits.of_rows(hits, len(self._entries)) << at
+
+    def _by_id(self, test: Callable[[str], object]) -> int:
+        found, at = 0, 0
+        for part in self._parts:
+            found |= bits.of_flags(bytes(1 if test(id) else 0 for id in part.ids)) << at
+            at += part.rows
+        ours = bytes(1 if test(entry.id) else 0 for entry in self._entries)
+        return (found | (bits.of_flags(ours) << at)) & self.everything
+
+
+def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[[str], bool]:
+    """Whether a text is an address of the network. Most addresses take the short way through the C library."""
+    family = socket.AF_INET if network.version == 4 else socket.AF_INET6
+    first, last = network.network_address.packed, network.broadcast_address.packed
+    parse = socket.inet_pton
+
+    def inside(text: str) -> bool:
+        try:
+            return first <= parse(family, text) <= last
+        except (OSError, ValueError):
+            pass
+        try:
+            return ipaddress.ip_address(text) in network
+        except ValueError:
+            return False
+
+    return inside
