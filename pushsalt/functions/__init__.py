@@ -16,9 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pushsalt.errors import FunctionError, RenderError
 from pushsalt.model import Chunk
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
 
 #: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
 _KEYWORDS = frozenset({"apply", "id", "list", "type"})
@@ -46,6 +50,21 @@ class Lowstate:
     bare: bool = False
     mock: bool = False
     done: Callable[[dict[str, Any]], object] | None = None
+
+
+def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
+    """The argument ``pillar`` of a function in plain, as its ``pillar_enc`` says. Raises FunctionError.
+
+    All of it may be one ciphertext, which is YAML then.
+    """
+    from pushsalt.yamlio import load_yaml
+
+    try:
+        plain = minion.decrypt(pillar, renderer.lower())
+        return load_yaml(plain, "the decrypted pillar") if isinstance(plain, str) else plain
+    except RenderError as exc:
+        text = f"Failed to decrypt pillar override: {exc.message}"
+        raise FunctionError("exception", text, exc.hint or "check pillar_enc", "CommandExecutionError") from None
 
 
 @cache

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError, RenderError
+from pushsalt.errors import FunctionError
+from pushsalt.functions import decrypt_override
 from pushsalt.pillar.mask import mask
 from pushsalt.yamlio import load_yaml
 
@@ -52,7 +53,7 @@ def items(
     if args:
         return item(minion, *args, pillarenv=pillarenv, saltenv=saltenv, unmask=unmask)
     if pillar and pillar_enc:
-        pillar = _decrypted(minion, pillar, pillar_enc)
+        pillar = decrypt_override(minion, pillar, pillar_enc)
     minion = _fresh(minion, pillar, pillarenv, saltenv)
     if unmask is None and not minion.opts.get("pillar_mask_output", True):
         unmask = True
@@ -83,14 +84,6 @@ def _compiled(minion: Minion, result: PillarResult, unmask: bool | None) -> Any:
     """A compiled pillar with its errors, which are words for people and not masked."""
     value = _shown(minion, result.pillar, unmask)
     return {**value, "_errors": list(result.errors)} if result.errors else value
-
-
-def _decrypted(minion: Minion, pillar: Any, renderer: str) -> Any:
-    try:
-        return minion.decrypt(pillar, renderer)
-    except RenderError as exc:
-        text = f"Failed to decrypt pillar override: {exc.message}"
-        raise FunctionError("exception", text, exc.hint or "check pillar_enc", "CommandExecutionError") from None
 
 
 def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:

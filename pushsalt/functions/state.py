@@ -10,7 +10,7 @@ from pushsalt.compile import no_states_return
 from pushsalt.compile.low import tag_of
 from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
-from pushsalt.functions import Lowstate
+from pushsalt.functions import Lowstate, decrypt_override
 from pushsalt.render import read_source
 
 if TYPE_CHECKING:
@@ -35,7 +35,11 @@ def _refuse(text: str, hint: str = "see the function's arguments in the Salt doc
 def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
     """The minion as this call's keyword arguments want it: test, pillar, saltenv, pillarenv."""
     pillar = kwargs.get("pillar")
-    if pillar is not None and not isinstance(pillar, dict):
+    if pillar is not None and kwargs.get("pillar_enc"):
+        pillar = decrypt_override(minion, pillar, str(kwargs["pillar_enc"]))
+        if not isinstance(pillar, dict):
+            raise _refuse("Decrypted pillar override did not render to a dictionary")
+    elif pillar is not None and not isinstance(pillar, dict):
         raise _refuse("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
     wanted = None if test is None else test is not False
     minion = minion.derive(test=wanted, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))

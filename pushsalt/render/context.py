@@ -53,7 +53,7 @@ class RenderContext:
     ``extra`` holds more names for templates (``proxy`` …).
     ``run`` runs outside programs, None where that is out of place. ``private`` are options of the controller that
     renderers use and templates do not see (keys). ``kept`` is what renderers remember from one SLS of this target to
-    the next.
+    the next. ``decrypted`` is told each plain text that was a ciphertext, so that it is hidden where text is shown.
     """
 
     id: str
@@ -66,6 +66,7 @@ class RenderContext:
     run: RunProgram | None = None
     private: Mapping[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+    decrypted: Callable[[str | bytes], None] = lambda plain: None
 
     def option(self, name: str) -> Any:
         """An option for renderers: the target's, else the controller's."""

@@ -296,8 +296,9 @@ class Minion:
     def decrypt(self, value: Any, renderer: str | None) -> Any:
         """A value of pillar in plain. Raises RenderError."""
         context = RenderContext(
-            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts
-        )
+            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts,
+            decrypted=self.project.redactor.add,
+        )  # fmt: skip
         return decrypt_value(value, renderer, context)
 
     @cached_property
@@ -374,6 +375,7 @@ class Minion:
             self.files,
             run=run_program,
             private=self.project.config.opts,
+            decrypted=self.project.redactor.add,
         )
 
     @cached_property

@@ -35,6 +35,7 @@ class Project:
     def run(self, function, *args, **kwargs):
         self.write("pushsalt.yaml", dump_yaml(self.config))
         client = Client(Settings(config=self.root / "pushsalt.yaml", cache_dir=self.root / "cache"))
+        self.redactor = client.redactor()
         return client.run(Selection("web1"), function, list(args), kwargs, options=JobOptions())["web1"]
 
     def call(self, function="pillar.items", *args, **kwargs):
@@ -269,3 +270,24 @@ def test_gpg(project, message):
     project.config["decrypt_pillar"] = ["a:b"]
     [error] = project.call(unmask=True)["_errors"]
     assert error.startswith("Failed to decrypt pillar key 'a:b': Could not decrypt a PGP message: gpg: ")
+
+
+def test_pillar_enc_of_state_functions(project, message):
+    project.write("salt/a.sls", "{{ pillar['k'] }}: {test.nop: []}\n")
+    given = {"pillar": {"k": message("name-of-a-secret")}, "pillar_enc": "gpg"}
+    assert list(project.call("state.show_sls", "a", **given)) == ["name-of-a-secret"]
+    assert project.redactor.text("the name-of-a-secret") == "the **********"
+    given["pillar"] = message("{k: other}")
+    assert list(project.call("state.show_low_sls", "a", **given)[0].values()).count("other") == 2
+    error = project.call("state.show_sls", "a", pillar={"k": 1}, pillar_enc="nope")["error"]
+    assert error["exception"] == "CommandExecutionError"
+    assert "'nope' is not a valid decryption renderer" in error["message"]
+    for pillar, more in (("text", {}), (message("text"), {"pillar_enc": "GPG"})):
+        error = project.call("state.show_sls", "a", pillar=pillar, **more)["error"]
+        assert error["exception"] == "SaltInvocationError" and "dictionary" in error["message"]
+
+
+def test_what_was_encrypted_is_hidden_in_output(project, message):
+    project.write("pillar/tree.sls", "#!yaml|gpg\n" + dump_yaml({"harmless_name": message("but-a-secret-value")}))
+    project.call("pillar.items")
+    assert project.redactor.text("x but-a-secret-value") == "x **********"

@@ -64,6 +64,7 @@ def _plain(message: bytes, context: RenderContext) -> bytes:
             raise
         log.warning("%s: %s", context.id, exc.problem)
         return message
+    context.decrypted(plain)
     return plain if isinstance(plain, bytes) else plain.encode()
 
 

@@ -37,7 +37,9 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         if not config:
             config.update(_config(context, kwargs))
         key, sealed, box = _secret_key(config), found.group(1), str(config["box_type"])
-        return plain_texts.get((box, key, sealed), lambda: _opened(sealed, key, box))
+        plain = plain_texts.get((box, key, sealed), lambda: _opened(sealed, key, box))
+        context.decrypted(plain)
+        return plain
 
     return in_depth(data, decrypt)
 
