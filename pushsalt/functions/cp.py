@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.plan import split_url
@@ -39,11 +40,13 @@ def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
 
 
 def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool = True) -> Any:
-    """The mode of a file in the file roots (``0644``), or None. Salt: cp.stat_file."""
-    found = _found(minion, path, saltenv)
+    """The mode of a file (``0644``; without ``octal`` as stat has it), or None. Salt: cp.stat_file."""
+    if path.startswith("/"):
+        return minion.remote("cp.stat_file", [path], {"octal": octal})
+    found = _found(minion, path, saltenv) if path.startswith("salt://") else None
     if found is None:
         return None
-    return f"{found.mode & 0o7777:04o}" if octal else found.mode
+    return f"{found.mode & 0o7777:04o}" if octal else stat.S_IFREG | found.mode
 
 
 def envs(minion: Minion) -> list[str]:

@@ -47,7 +47,7 @@ def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, 
     """
     if merge is None:
         places = (
-            (omit_opts, __opts__), (omit_grains, __grains__), (omit_pillar, __pillar__),
+            (omit_opts, _options()), (omit_grains, __grains__), (omit_pillar, __pillar__),
             (omit_master, None), (False, DEFAULTS))
         for omit, place in places:
             if omit:
@@ -61,7 +61,7 @@ def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, 
         log.warning("Unsupported merge strategy '%s'. Falling back to 'recurse'.", merge)
         merge = "recurse"
     merged = dict(DEFAULTS)
-    for place in (_master(), __pillar__, __grains__, __opts__):
+    for place in (_master(), __pillar__, __grains__, _options()):
         merged = dictupdate.merge(merged, place, merge, merge_lists=__opts__.get("pillar_merge_lists", False))
     found = data.traverse_dict_and_list(merged, key, _NOTHING, delimiter)
     return default if found is _NOTHING else found
@@ -79,7 +79,7 @@ def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=
         pushsalt run '*' config.option redis.host
     """
     omit = [omit_all or one for one in (omit_opts, omit_grains, omit_pillar, omit_master)]
-    places = [place for skip, place in zip(omit, (lambda: __opts__, lambda: __grains__, lambda: __pillar__, _master))
+    places = [place for skip, place in zip(omit, (_options, lambda: __grains__, lambda: __pillar__, _master))
               if not skip] + [lambda: DEFAULTS]
     if not wildcard:
         for place in places:
@@ -105,7 +105,7 @@ def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=Fal
         pushsalt run '*' config.merge schedule
     """
     ret = None
-    for omit, place in ((omit_opts, __opts__), (omit_master, None), (omit_pillar, __pillar__)):
+    for omit, place in ((omit_opts, _options()), (omit_master, None), (omit_pillar, __pillar__)):
         place = {} if omit else _master() if place is None else place
         if value not in place:
             continue
@@ -131,12 +131,12 @@ def dot_vals(value):
 
         pushsalt run '*' config.dot_vals redis
     """
-    return {key: place[key] for place in (_master(), __opts__) for key in place if key.startswith(value + ".")}
+    return {key: place[key] for place in (_master(), _options()) for key in place if key.startswith(value + ".")}
 
 
 def items():
     """
-    Return all options
+    Return all options; of the pillar, which is among them on a target, the keys alone
 
     CLI Example:
 
@@ -144,7 +144,10 @@ def items():
 
         pushsalt run '*' config.items
     """
-    return __opts__
+    found = dict(__opts__)
+    if "pillar" in found:
+        found["pillar"] = _masked(found["pillar"])
+    return found
 
 
 def backup_mode(backup=""):
@@ -192,3 +195,18 @@ def valid_fileproto(uri):
 def _master():
     found = __pillar__.get("master", {})
     return found if isinstance(found, dict) else {}
+
+
+def _options():
+    """The options without the pillar, which is a place of its own and not shown by way of another."""
+    if "pillar" not in __opts__:
+        return __opts__
+    return {key: __opts__[key] for key in __opts__ if key != "pillar"}
+
+
+def _masked(value):
+    if hasattr(value, "items"):
+        return {key: _masked(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked(item) for item in value]
+    return "**********" if value else value
