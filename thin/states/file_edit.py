@@ -406,5 +406,7 @@ def patch(
             sls = __low__.get("__sls__", "")
             content = sources.rendered(url, env, template, context, defaults, chunk_tag(__low__), sls, content)
         return patches.apply(ret, name, content.read(), words, strip, reject_file, __opts__["test"])
+    except sources.NoContent as exc:
+        return failed(ret, "Unable to manage file: %s" % exc)
     except (CommandExecutionError, OSError) as exc:
         return failed(ret, str(exc))

@@ -72,8 +72,19 @@ def apply(ret, name, patch, words, strip, reject_file, test):
     ret["comment"] = "Patch would not apply cleanly, no changes made. Results of dry-run are below."
     if reject_file is None:
         ret["comment"] += " Run state again using the reject_file option to save rejects to a persistent file."
-    elif not test and not os.path.isdir(name):
-        # Into the void: patch keeps what it rejects only when it writes what it accepts.
-        run(name, patch, words + ["--forward", "--reject-file=" + reject_file, "--output=" + os.devnull])
+    elif not test:
+        trial = _rejects(name, patch, words, reject_file)
     ret["comment"] += "\n\n" + "\n".join(text for text in (trial["stdout"], trial["stderr"]) if text)
     return ret
+
+
+def _rejects(name, patch, words, reject_file):
+    """Write what does not fit; patch(1) does so only where it writes what fits, too."""
+    from thin.utils import osutil
+
+    descriptor, unwanted = osutil.mkstemp()
+    os.close(descriptor)
+    try:
+        return run(name, patch, words + ["--forward", "--reject-file=" + reject_file, "--output=" + unwanted])
+    finally:
+        os.unlink(unwanted)

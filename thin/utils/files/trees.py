@@ -1,7 +1,6 @@
 """What ``file.recurse`` makes of directories of the file server: destinations, and what belongs there."""
 
 import os
-import posixpath
 
 from thin import link
 from thin.exceptions import CommandExecutionError
@@ -35,6 +34,10 @@ class Plan(object):
             if parent == path:
                 return False
             path = parent
+
+    def there(self, path):
+        """True for what is made, and for the directories above it."""
+        return path in self._occupied or path in self.files or path in self.links
 
     def add_directory(self, path):
         if path not in self._occupied:
@@ -89,13 +92,8 @@ def plan(name, sources, saltenv, keep_symlinks=False, include_pat=None, exclude_
 def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empty):
     base, question, query = source.partition("?saltenv=")
     links = {entry[0]: entry[2] for entry in entries if entry[1] == "l"} if keep_symlinks else {}
-    real = {entry[0] for entry in entries if not (links and _through(entry[0], links))}
-
-    for relpath in sorted(links):
-        destination = os.path.join(name, relpath)
-        if fits(relpath) and not made.occupied(destination) and _leads_somewhere(relpath, links[relpath], real):
-            made.links[destination] = links[relpath]
-            made.keep.add(destination)
+    folders = {entry[0] for entry in entries if entry[1] == "d"}
+    pointless = _place_links(made, name, entries, links, fits)
     for relpath, kind, digest, mode, _ in entries:
         if kind == "d" or (links and _through(relpath, links)) or not fits(relpath):
             continue
@@ -111,20 +109,50 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
         made.keep.add(destination)
         made.add_directory(os.path.dirname(destination))
     if include_empty:
-        for relpath, kind, _, _, _ in entries:
+        for relpath in sorted(folders):
             destination = os.path.join(name, relpath)
-            if kind == "d" and not _through(relpath, links) and fits(relpath) and not made.occupied(destination):
+            if fits(relpath) and destination not in pointless and not made.occupied(destination):
                 made.add_directory(destination)
                 made.keep.add(destination)
+    elif links:
+        _drop_links_to_nothing(made, name, folders)
+
+
+def _place_links(made, name, entries, links, fits):
+    """Add the links of one source. Returns the destinations of those to a directory where a file is now."""
+    pointless = set()
+    for relpath in sorted(links):
+        destination = os.path.join(name, relpath)
+        if not fits(relpath) or made.occupied(destination):
+            continue
+        target = _target(destination, links[relpath])
+        has_files = any(entry[1] != "d" and entry[0].startswith(relpath + "/") for entry in entries)
+        # another source that comes before may have made something else of what the link leads to
+        if has_files and target in made.files:
+            pointless.add(destination)
+        elif has_files or target not in made.directories:
+            made.links[destination] = links[relpath]
+            made.keep.add(destination)
+    return pointless
+
+
+def _drop_links_to_nothing(made, name, folders):
+    """Without empty directories, links to one (or to a link to one) lead nowhere; those that never did are kept."""
+    dropped = True
+    while dropped:
+        dropped = False
+        for destination in list(made.links):
+            target = _target(destination, made.links[destination])
+            if os.path.relpath(target, name) in folders and not made.there(target):
+                del made.links[destination]
+                dropped = True
+
+
+def _target(destination, target):
+    return os.path.normpath(os.path.join(os.path.dirname(destination), target))
 
 
 def _through(relpath, links):
     """True for a link and for what is only reached through one."""
     parts = relpath.split("/")
     return any("/".join(parts[:count]) in links for count in range(1, len(parts) + 1))
-
-
-def _leads_somewhere(relpath, target, real):
-    """False for a relative link within the tree to what the tree does not have."""
-    where = posixpath.normpath(posixpath.join(posixpath.dirname(relpath), target))
-    return posixpath.isabs(target) or where.startswith("..") or where == "." or where in real
