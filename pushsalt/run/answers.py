@@ -23,6 +23,7 @@ from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
 from pushsalt.serializers import serializer_named
 from thin.utils.dictupdate import copy_containers
+from thin.utils.files.diff import is_binary
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,8 @@ def render_file(
 ) -> bytes:
     """A file's template as this target renders it. Raises RenderError; TargetError when a call can't reach the target.
 
-    Names: those of the state (name, source, user, group, mode, attrs), then ``defaults``, then ``context``.
+    Names: those of the state (name, source, user, group, mode, attrs), then ``defaults``, then ``context``. A file
+    that is no text is left as it is.
     Salt: file.get_managed.
     """
     path = url or str(chunk.get("name") or "<text>")
@@ -64,6 +66,9 @@ def render_file(
         if found is None or where is None:
             raise RenderError(f"Source file {url} not found in saltenv '{saltenv}'")
         path, saltenv = str(found.path), where[1]
+        data = found.read()
+        if _is_binary(data):
+            return data
         text = read_source(found, sls="", saltenv=saltenv)
     variables = {name: chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")}
     variables["source"] = url
@@ -72,6 +77,14 @@ def render_file(
             variables.update(more)
     rendered = render_text(text or "", engine, path=path, saltenv=saltenv, context=minion.context, variables=variables)
     return rendered.encode("utf-8", "surrogateescape")
+
+
+def _is_binary(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return bool(is_binary(data[:2048]))
+    return False
 
 
 def prerender(

@@ -74,6 +74,17 @@ def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Proj
     assert (tmp_path / "out").read_text() == "here yes-it-is yes-it-is"
 
 
+def test_a_template_that_is_no_text_stays_as_it_is(project: Project, tmp_path: Path) -> None:
+    data = bytes(range(256)) + b"{{ pillar }}"
+    project.files({
+        "salt/tree/bin": data,
+        "salt/tree/text": "{{ 1 + 1 }}",
+        "salt/t.sls": f"{tmp_path}/out:\n  file.recurse:\n    - source: salt://tree\n    - template: jinja\n",
+    })  # fmt: skip
+    assert project.json("run", "it", "state.sls", "t").code == 0
+    assert (tmp_path / "out/bin").read_bytes() == data and (tmp_path / "out/text").read_text() == "2"
+
+
 def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
     project.write("salt/list.sls", "# one\nA:\n  cmd.run:\n    name: x\n")
     for fun in ("state.sls", "state.show_sls", "state.show_low_sls"):
