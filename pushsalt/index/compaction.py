@@ -43,15 +43,22 @@ class Child:
         self._parent = os.getpid()
         return True
 
+    def wait(self) -> None:
+        """Until it has ended."""
+        self._ended(0)
+
     def reap(self) -> None:
         """Take note of its end, if it has ended."""
+        self._ended(os.WNOHANG)
+
+    def _ended(self, how: int) -> None:
         if not self._pid:
             return
         if self._parent != os.getpid():
             self._pid = 0
             return
         try:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            pid, status = os.waitpid(self._pid, how)
         except ChildProcessError:
             pid, status = self._pid, 0
         if pid:

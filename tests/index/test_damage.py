@@ -1,0 +1,225 @@
+"""Bytes that are not what was written: mended, or IndexCorrupt; said in each case; never a wrong answer."""
+
+import random
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pushsalt.errors import IndexCorrupt
+from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal
+
+
+def resources_folder(folder):
+    rng = random.Random(1)
+    with ResourceIndex(folder) as index:
+        index.put_many([(rng.choice("abc"), f"id{n}", f"m{rng.randrange(9)}") for n in range(200)])
+        index.compact()
+        for n in range(5):
+            index.put("a", f"new{n}", "m1")
+        index.delete("a", "new3")
+
+
+def ask_resources(index):
+    return (
+        [index.by_type(type) for type in "abcd"],
+        [index.by_manager(f"m{n}") for n in range(10)],
+        [index.get(type, f"id{n}") for n in range(0, 200, 7) for type in "abc"],
+        index.managers(),
+    )
+
+
+def grains_folder(folder):
+    def docs(letter, count):
+        values = [{"os": "xyz"[n % 3], "own": f"v{n}", "many": ["q", f"y{n}"], "n": n} for n in range(count)]
+        return [(f"{letter}{n}", grains) for n, grains in enumerate(values)]
+
+    with GrainIndex(folder) as index:
+        index.put_many(docs("a", 300))
+        index.put_many(docs("a", grains.MOST_ENTRIES + 6))
+        index.put_many(docs("b", 5))
+        index.delete("a7")
+
+
+def ask_grains(index):
+    return [index.ids(), *(index.match(expr) for expr in ("os:x", "own:v1*", "many:y2", "n:*3", "*:q"))]
+
+
+KINDS = {
+    "resources": (ResourceIndex, resources_folder, ask_resources),
+    "grains": (GrainIndex, grains_folder, ask_grains),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def sound(request, tmp_path_factory):
+    """(class, folder, question, the right answer)"""
+    kind, make, ask = KINDS[request.param]
+    folder = tmp_path_factory.mktemp("sound") / "index"
+    make(folder)
+    with kind(folder) as index:
+        assert index.verify() == []
+        yield kind, folder, ask, ask(index)
+
+
+@settings(max_examples=80)
+@given(st.randoms(use_true_random=False), st.sampled_from(["flip", "flips", "zeros", "cut", "empty", "gone", "noise"]))
+def test_any_cut_or_changed_byte(sound, tmp_path_factory, rng, how):
+    kind, folder, ask, want = sound
+    copy = tmp_path_factory.mktemp("damaged") / "index"
+    shutil.copytree(folder, copy)
+    path = rng.choice(sorted(path for path in copy.iterdir() if path.stat().st_size))
+    before = path.read_bytes()
+    data = bytearray(before)
+    at = rng.randrange(len(data))
+    if how in ("flip", "flips"):
+        for _ in range(1 if how == "flip" else 6):
+            data[at] ^= 1 << rng.randrange(8)
+            at = rng.randrange(len(data))
+    elif how == "zeros":
+        data[at : at + 50] = bytes(len(data[at : at + 50]))
+    elif how == "noise":
+        data += rng.randbytes(100)
+    else:
+        del data[0 if how == "empty" else at :]
+    path.write_bytes(data)
+    if how == "gone":
+        path.unlink()
+    with kind(copy) as index:
+        if data != before and not (how == "noise" and path.name == "lock"):
+            assert index.verify(), f"{how} of {path.name} is not noticed"
+    with kind(copy) as index:
+        try:
+            assert ask(index) == want, f"{how} of {path.name}"
+        except IndexCorrupt as exc:
+            assert how != "flip" or kind is GrainIndex or path.name == "log", f"{how} of {path.name} could be mended"
+            assert exc.hint
+            index.reset()
+            assert index.verify() == []
+            assert not any(ask(index)[0])
+    shutil.rmtree(copy.parent)
+
+
+def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
+    """Wherever it is, the other view has it; from then on the files are sound again."""
+    resources_folder(tmp_path / "index")
+    with ResourceIndex(tmp_path / "index") as index:
+        want = ask_resources(index)
+    [segment] = (tmp_path / "index").glob("seg-*")
+    size = segment.stat().st_size
+    for at in range(0, size, size // 25):
+        shutil.copytree(tmp_path / "index", tmp_path / "copy")
+        path = tmp_path / "copy" / segment.name
+        data = bytearray(path.read_bytes())
+        data[at] ^= 4
+        path.write_bytes(data)
+        with ResourceIndex(tmp_path / "copy") as index:
+            assert ask_resources(index) == want
+            index.put("a", "more", "m1")
+            index.compact()
+        with ResourceIndex(tmp_path / "copy") as index:
+            assert index.verify() == []
+            assert index.delete("a", "more")
+            assert ask_resources(index) == want
+        shutil.rmtree(tmp_path / "copy")
+    assert "mended" in caplog.text
+
+
+def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
+    """Never a read beyond the end of a mapped file, which would kill the process."""
+    resources_folder(tmp_path)
+    with ResourceIndex(tmp_path) as index:
+        want = ask_resources(index)
+        [segment] = tmp_path.glob("seg-*")
+        with segment.open("r+b") as stream:
+            stream.truncate(segment.stat().st_size // 2)
+        try:
+            assert ask_resources(index) == want
+        except IndexCorrupt:
+            pass
+    grains_folder(tmp_path / "grains")
+    with GrainIndex(tmp_path / "grains") as index:
+        index.match("os:x")
+        for segment in (tmp_path / "grains").glob("seg-*"):
+            with segment.open("r+b") as stream:
+                stream.truncate(10)
+        with pytest.raises(IndexCorrupt):
+            index.match("own:v1*")
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60, 100])
+@pytest.mark.parametrize("crashed", [True, False])
+def test_the_end_of_the_log_is_lost(tmp_path, monkeypatch, caplog, cut, crashed):
+    """After a crash of the machine it is cut off and said; without one it is damage. One of two copies is enough."""
+    with ResourceIndex(tmp_path) as index:
+        index.put("ssh", "a", "m")
+        index.put("ssh", "b", "m")
+    size = len(format.frame(1, b"Pssh\0b\0m"))
+    with (tmp_path / "log").open("r+b") as stream:
+        stream.truncate((tmp_path / "log").stat().st_size - min(cut, size))
+    if crashed:
+        monkeypatch.setattr(journal, "_boot", lambda: b"another1")
+    with ResourceIndex(tmp_path) as index:
+        if cut < size // 2:
+            assert index.by_type("ssh") == ["a", "b"]
+        elif crashed:
+            assert index.by_type("ssh") == ["a"]
+            assert "lost its last 1 writes" in caplog.text
+        else:
+            with pytest.raises(IndexCorrupt, match="lost its last 1 writes"):
+                index.by_type("ssh")
+            return
+        assert index.verify()
+        index.put("ssh", "c", "m")
+        assert index.by_type("ssh")[-1] == "c"
+    with ResourceIndex(tmp_path) as index:
+        assert index.by_type("ssh")[-1] == "c"
+        assert index.verify() == []
+
+
+@pytest.mark.parametrize("tail", [b"\xf5", *(format.frame(3, b"Pssh\0c\0m")[:size] for size in (10, 25)), bytes(100)])
+def test_a_write_that_was_killed_halfway(tmp_path, tail):
+    """It never returned: readers do not see it, and the next writer cuts it off."""
+    with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as reader:
+        index.put("ssh", "a", "m")
+        index.put("ssh", "b", "m")
+        with (tmp_path / "log").open("ab") as stream:
+            stream.write(tail)
+        assert reader.by_type("ssh") == ["a", "b"]
+        index.put("ssh", "d", "m")
+        assert reader.by_type("ssh") == ["a", "b", "d"]
+    with ResourceIndex(tmp_path) as index:
+        assert index.by_type("ssh") == ["a", "b", "d"]
+        assert index.verify() == []
+
+
+def test_a_write_whose_first_copy_is_whole(tmp_path):
+    """A reader may have seen it, so it stays."""
+    with ResourceIndex(tmp_path) as index, ResourceIndex(tmp_path) as reader:
+        index.put("ssh", "a", "m")
+        pair = format.frame(2, b"Pssh\0b\0m")
+        with (tmp_path / "log").open("ab") as stream:
+            stream.write(pair[: len(pair) // 2 + 3])
+        assert reader.by_type("ssh") == ["a", "b"]
+        assert reader.by_type("ssh") == ["a", "b"]
+        index.put("ssh", "c", "m")
+        assert reader.by_type("ssh") == ["a", "b", "c"]
+    with ResourceIndex(tmp_path) as index:
+        assert index.by_type("ssh") == ["a", "b", "c"]
+        assert index.verify() == []
+
+
+def test_what_else_may_lie_there(tmp_path):
+    """A log of another kind is not read, and links are not followed."""
+    grains_folder(tmp_path / "grains")
+    with ResourceIndex(tmp_path / "grains") as index, pytest.raises(IndexCorrupt, match="does not begin"):
+        index.by_type("a")
+    (tmp_path / "linked").mkdir(mode=0o700)
+    (tmp_path / "linked" / "log").symlink_to(tmp_path / "grains" / "log")
+    with ResourceIndex(tmp_path / "linked") as index, pytest.raises(OSError, match="symbolic"):
+        index.by_type("a")
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(PermissionError, match="written to by others"):
+        ResourceIndex(tmp_path / "open")
