@@ -70,7 +70,13 @@ class LockFile:
             )
         self.change({url: {ref: commit}})
 
-    def change(self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str] | None = None) -> None:
+    def replace(self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str]) -> None:
+        """Write these pins in place of those of the same remotes; only ``remotes`` stay in the file."""
+        self.change(pins, remotes, whole=True)
+
+    def change(
+        self, pins: Mapping[str, Mapping[str, str]], remotes: Iterable[str] | None = None, whole: bool = False
+    ) -> None:
         """Merge these pins into the file; with ``remotes``, only these stay in it. Raises ConfigError."""
         if self.path is None:
             raise ConfigError(f"there is no project folder for a {NAME}", hint="`pushsalt init` makes one")
@@ -81,7 +87,7 @@ class LockFile:
                     fcntl.flock(folder, fcntl.LOCK_EX)  # another command may be adding too
                     now = _read(self.path) or {}
                     for url, refs in pins.items():
-                        now.setdefault(url, {}).update(refs)
+                        now[url] = {**({} if whole else now.get(url, {})), **refs}
                     if remotes is not None:
                         kept = set(remotes)
                         now = {url: refs for url, refs in now.items() if url in kept}

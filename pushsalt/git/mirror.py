@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.cache.store import Bank, private_dir
 from pushsalt.git import DamagedError, GitError, UnreachableError
 from pushsalt.git.access import Ssh, access
-from pushsalt.git.address import is_sha, without_credentials
+from pushsalt.git.address import is_ref, is_sha, without_credentials
 from pushsalt.git.objects import Objects
 from pushsalt.git.process import Done, Running, StoppedError, environment, git_argv, run
 
@@ -246,6 +246,26 @@ class Mirror:
                 self._finish(note.number)
             return Update(_difference(before, self._note).moved, first=before is None, rebuilt=rebuilt)
 
+    def head_branch(self) -> str | None:
+        """The branch that the remote itself calls its main one. Raises UnreachableError, OSError."""
+        remote = self.remote
+        private_dir(self._private)
+        with access(remote.address, remote.login, self._private, self._ssh) as way:
+            argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
+            done = run(argv, env=way.env, silence=self._silence, pass_fds=way.pass_fds, running=self._running)
+        self._checked(done, UnreachableError)
+        found = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
+        branch = found[1].decode("utf-8", "replace") if found else ""
+        return branch if is_ref(branch) else None
+
+    def deepen(self, commit: str, depth: int) -> None:
+        """Of a shallow copy: fetch so many commits before one. Raises UnreachableError, OSError."""
+        note = self.note
+        if note is None or not self.remote.depth:
+            return
+        with self._locked(None):
+            self._fetch_once(self._path(note.number), [f"+{commit}:refs/pushsalt/{commit}"], depth, None, prune=False)
+
     def rebuild(self, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
         """Make the copy anew, because an object of it is damaged. Raises UnreachableError, OSError."""
         with self._locked(progress):
@@ -303,11 +323,12 @@ class Mirror:
         depth: int,
         progress: Callable[[str], None] | None,
         whole: bool = False,
+        prune: bool = True,
     ) -> None:
         from pushsalt.git.progress import Listener
 
         remote = self.remote
-        words = ["--progress", "--prune", *_FETCH]
+        words = ["--progress", *(["--prune"] if prune else []), *_FETCH]
         shallow = (path / "shallow").exists()
         if depth:
             words.append(f"--depth={depth}")

@@ -116,6 +116,10 @@ class Remotes:
         assert note is not None
         return note.names(BRANCHES), note.names(TAGS)
 
+    def trouble(self, remote: Remote) -> GitError | None:
+        """Why a remote could not be fetched by this command."""
+        return self._synced.get(self.mirror(remote).key)
+
     def repaired(self, mirror: Mirror, commit: str) -> None:
         """An object of a copy was found damaged: make it anew. Raises GitError when that cannot be."""
         with self._turn(mirror):

@@ -80,7 +80,7 @@ class Repo:
                 stream.append(b"M %s inline %s\ndata %d\n%s\n" % (mode.encode(), path.encode(), len(data), data))
         stream.append(b"\ndone\n")
         self.git("fast-import", "--quiet", "--force", stdin=b"".join(stream))
-        return self.tip(branch)
+        return self.tip(ref)
 
     def _count(self) -> int:
         return len(self.git("rev-list", "--all").splitlines())

@@ -192,7 +192,8 @@ from pushsalt.fileserver import FileServer
 from pushsalt.git.remotes import Remotes
 for _ in range(6):
     remotes = Remotes(Path(sys.argv[1]))
-    server = FileServer({"fileserver_backend": ["git"], "gitfs_remotes": [sys.argv[2]], "gitfs_update_interval": 0}, remotes)
+    opts = {"fileserver_backend": ["git"], "gitfs_remotes": [sys.argv[2]], "gitfs_update_interval": 0}
+    server = FileServer(opts, remotes)
     for env in server.envs():
         for path in server.list_files(env):
             assert server.read(path, env).startswith(b"n"), path

@@ -1,0 +1,373 @@
+"""``pushsalt formula``: formulas of a project, from git or from folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from pushsalt.cli.app import TERMINAL, Command, _Help, _lean
+from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
+from pushsalt.cli.stdio import stderr_is_terminal
+from pushsalt.display.safe import escape, one_line
+from pushsalt.errors import CommandError, ConfigError, StateError, UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
+    from pushsalt.formula.metadata import Formula
+    from pushsalt.formula.sources import Source
+    from pushsalt.formula.update import Move
+    from pushsalt.git.remotes import Remotes
+    from pushsalt.run.project import Project
+
+EXAMPLES = """
+pushsalt formula add nginx                     from the saltstack-formulas organisation
+pushsalt formula add https://example.org/app-formula.git@v1.2.0
+pushsalt formula update                        move pushsalt.lock, and see what changed
+pushsalt formula show nginx                    its states, the pillar it reads
+pushsalt formula new app                       a scaffold to start from
+"""
+
+
+class Actions(_Help, TyperGroup):
+    """The commands below ``formula``."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["COMMAND ..."]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        return None if command is None else _lean(command)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+
+
+@app.callback()
+def formula() -> None:
+    """Formulas of the project: from git remotes or folders, their versions, what they offer and read."""
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME|URL[@REF]", help="A formula's name, or a repository.")],
+    given: Given,
+) -> int:
+    """Add a formula to gitfs_remotes, fetch it, and lock its revision."""
+    from pushsalt.formula.edit import add_remote
+    from pushsalt.git.address import is_ref, parse_address
+    from pushsalt.git.project import configured
+    from pushsalt.git.remotes import named
+
+    project = _project(given)
+    path = _yaml(project.config)
+    text, ref = _split(name)
+    url = text
+    if "/" not in text and ":" not in text:
+        base = str(project.config.opts.get("formula_base_url") or "").rstrip("/")
+        url = f"{base}/{text.removesuffix('.git').removesuffix('-formula')}-formula.git"
+    address = parse_address(url, "formula add")
+    if address.password:
+        raise UsageError(
+            "a password does not belong into a URL on a command line", hint=f"write it below the remote in {path}"
+        )
+    if ref and not is_ref(ref):
+        raise UsageError(f"{ref!r} cannot be a branch, a tag or a commit", hint="name one as git shows it")
+    known = configured(project.config)
+    if named([remote for remote in known if remote.role == "gitfs"], [address.url]):
+        raise CommandError(f"{address.url} is in `gitfs_remotes` already", hint="`pushsalt formula update` moves it")
+    before = path.read_bytes()
+    options = {"base": ref} if ref else _default_branch(project, address.url)
+    add_remote(path, address.url, options)
+    try:
+        opened = _project(given)
+        moves, troubles = _update(opened, [address.url])
+        if troubles or not any(move.new for move in moves):
+            reason = troubles[0] if troubles else f"it has no branch or tag {options.get('base', 'master')}"
+            raise CommandError(f"{address.url} is not added: {reason}", hint="check the name and the network")
+    except BaseException:
+        path.write_bytes(before)
+        raise
+    return _show_moves(given, moves, f"{address.name} is in {path.name}")
+
+
+@app.command("list", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def list_(given: Given) -> int:
+    """List the formulas with their versions and revisions."""
+    from pushsalt.formula.metadata import describe
+
+    project = _project(given)
+    with _plain_words():
+        found = [describe(source, whole=False) for source in _sources(project)]
+    if _as_data(given, [one.as_data() for one in found]):
+        return 0
+    rows = [(one.name, one.version or "-", one.revision[:12] or "-", one.place) for one in found]
+    _table([("NAME", "VERSION", "COMMIT", "FROM"), *rows] if rows else [("there are no formulas",)])
+    return 0
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def update(
+    given: Given,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all, and those of pillar.")
+    ] = None,
+) -> int:
+    """Move pushsalt.lock to what the remotes have now, and show what changed."""
+    if given.locked:
+        raise UsageError("`formula update` moves what --locked holds", hint="leave --locked out")
+    project = _project(given)
+    moves, troubles = _update(project, names or [])
+    code = _show_moves(given, moves, "")
+    if troubles:
+        raise CommandError("\n".join(troubles), hint="the others are up to date; try again later")
+    return code
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Which.")], given: Given) -> int:
+    """Take a formula out of gitfs_remotes and of the lock file."""
+    from pushsalt.formula.edit import remove_remote
+    from pushsalt.git.lockfile import LockFile
+    from pushsalt.git.project import configured, lock_path
+    from pushsalt.git.remotes import named
+
+    project = _project(given)
+    path = _yaml(project.config)
+    remotes = [remote for remote in configured(project.config) if remote.role == "gitfs"]
+    chosen = named(remotes, [name, f"{name}-formula"])
+    if len(chosen) != 1:
+        there = ", ".join(remote.shown for remote in chosen or remotes) or "none"
+        raise UsageError(f"{name!r} names {'several' if chosen else 'no'} git remotes", hint=f"there are: {there}")
+    from pushsalt.git.address import parse_address
+
+    remove_remote(path, lambda url: parse_address(url, "gitfs_remotes").url == chosen[0].address.url)
+    lock = LockFile(lock_path(project.config))
+    if lock.exists:
+        lock.change({}, [remote.address.url for remote in configured(_project(given).config)])
+    TERMINAL.get().stdout.write(f"{one_line(chosen[0].shown)} is no longer in {one_line(str(path.name))}\n")
+    return 0
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A formula of the project, or a folder.")],
+    given: Given,
+) -> int:
+    """Show a formula: the states it offers, the pillar it reads, what it says of itself."""
+    from pushsalt.formula.metadata import describe
+    from pushsalt.formula.sources import FolderSource
+
+    folder = Path(name).expanduser()
+    if "/" in name or folder.is_dir():
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {name}", hint="name one, or a formula of `pushsalt formula list`")
+        found = describe(FolderSource(folder.absolute()))
+    else:
+        with _plain_words():
+            found = describe(_named(_project(given), name))
+    if not _as_data(given, found.as_data()):
+        TERMINAL.get().stdout.write(_description(found))
+    return 0
+
+
+@app.command(cls=Command)
+@takes(GLOBAL)
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The formula's name, as its states are called.")],
+    given: Given,
+    folder: Annotated[str | None, typer.Argument(metavar="[DIR]", help="Where; by default NAME-formula here.")] = None,
+) -> int:
+    """Make a formula to start from, in today's conventions."""
+    from pushsalt.formula.scaffold import scaffold
+
+    place = Path(folder) if folder else Path(f"{name}-formula")
+    files = scaffold(name, place)
+    shown = one_line(str(place))
+    TERMINAL.get().stdout.write(f"{shown}: {len(files)} files; its tests/ has machines to render it for\n")
+    return 0
+
+
+# ---
+
+
+def _project(given: Given) -> Project:
+    """The project, its log set up; what is fetched is shown on a terminal."""
+    from pushsalt.cli.job import Watcher, open_client
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    return client.project
+
+
+@contextmanager
+def _plain_words() -> Iterator[None]:
+    """What cannot be fetched or read is the command's own trouble here, not that of a target's states."""
+    try:
+        yield
+    except StateError as exc:
+        raise CommandError(exc.message, hint=exc.hint) from None
+
+
+def _remotes(project: Project, view: Any = None) -> Remotes:
+    from pushsalt.git.project import open_remotes
+
+    return open_remotes(project.config, project.redactor, view.remote_progress if view else None)
+
+
+def _view(project: Project, title: str) -> AbstractContextManager[Any]:
+    if not stderr_is_terminal():
+        return nullcontext()
+    from pushsalt.cli.progress import Progress
+
+    view = Progress(TERMINAL.get().log, project.redactor)
+    view.title = title
+    return view
+
+
+def _update(project: Project, names: Sequence[str]) -> tuple[list[Move], list[str]]:
+    from pushsalt.formula.update import update as move
+
+    wanted = [word for name in names for word in (name, f"{name}-formula")]
+    with _view(project, "update formulas") as view:
+        remotes = _remotes(project, view)
+        try:
+            with _plain_words():
+                return move(project.config, remotes, wanted)
+        finally:
+            remotes.close()
+
+
+def _sources(project: Project) -> list[Source]:
+    """All formulas, those of folders first."""
+    from pushsalt.formula.sources import RemoteSource, folders
+    from pushsalt.git.settings import gitfs_remotes
+
+    found: list[Source] = list(folders(project.config))
+    configured = gitfs_remotes(project.config.opts)
+    with _view(project, "list formulas") as view:
+        remotes = _remotes(project, view)
+        remotes.sync(configured)
+        for remote in configured:
+            try:
+                found.append(RemoteSource(remotes, remote))
+            except StateError as exc:
+                project.reporter.warning(None, exc.message)
+    return found
+
+
+def _named(project: Project, name: str) -> Source:
+    sources = _sources(project)
+    for source in sources:
+        if name in (source.name, source.name.removesuffix("-formula"), source.place):
+            return source
+    there = ", ".join(source.name for source in sources) or "none"
+    raise UsageError(f"there is no formula {name!r}", hint=f"there are: {there}")
+
+
+def _yaml(config: Config) -> Path:
+    """The project's file, which is edited. Raises ConfigError when there is none."""
+    if config.path is None or config.path.name != "pushsalt.yaml":
+        raise ConfigError("there is no pushsalt.yaml to change", hint="`pushsalt init` makes a project folder")
+    return config.path
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name or URL, and the ref behind its last ``@``: not that of ``user@host``."""
+    head, _, ref = name.rpartition("@")
+    path = head.split("://", 1)[-1]
+    if not ref or not head or ":" in ref or ("://" in head and "/" not in path):
+        return name, ""
+    return head, ref
+
+
+def _default_branch(project: Project, url: str) -> dict[str, str]:
+    """``base`` for a repository whose own main branch is not what ``gitfs_base`` says."""
+    from pushsalt.git.settings import gitfs_remotes
+
+    [remote] = gitfs_remotes({**project.config.opts, "gitfs_remotes": [url]})
+    with _view(project, "add a formula") as view, _plain_words():
+        branch = _remotes(project, view).mirror(remote).head_branch()
+    return {"base": branch} if branch and branch != remote.base else {}
+
+
+def _as_data(given: Given, data: Any) -> bool:
+    """Write the data in the format that was asked for; whether one was."""
+    if given.out in (None, "rich"):
+        return False
+    if given.out not in ("json", "yaml"):
+        raise UsageError(f"--out {given.out} is not for formulas", hint="json or yaml")
+    if given.out == "json":
+        text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    else:
+        import yaml
+
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    TERMINAL.get().stdout.write(text, utf8=True)
+    return True
+
+
+def _show_moves(given: Given, moves: Iterable[Move], said: str) -> int:
+    moves = list(moves)
+    if _as_data(given, [asdict(one) for one in moves]):
+        return 0
+    lines = [one_line(said)] if said else []
+    for one in moves:
+        ref = one.ref.removeprefix("refs/").removeprefix("heads/")
+        old, new = (one.old or "")[:12], (one.new or "is gone; the lock file has it no more")[:40]
+        change = f"{old} -> {new[:12] if one.new else new}" if old else new[:12] if one.new else "there is none"
+        lines.append(f"{one_line(one.remote)}  {one_line(ref)}  {change}")
+        lines += [f"    {one_line(commit)}" for commit in one.commits[:20]]
+        more = len(one.commits) - 20
+        if more > 0:
+            lines.append(f"    and {more} more commits")
+        lines += [f"    {one_line(file)}" for file in one.files[:40]]
+        if len(one.files) > 40:
+            lines.append(f"    and {len(one.files) - 40} more files")
+    if not moves and not said:
+        lines.append("everything is up to date")
+    TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in cells if at < len(row)) for at in range(max(map(len, cells)))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in cells)
+    TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def _description(found: Formula) -> str:
+    lines = [f"{found.name} {found.version}".rstrip(), f"  {'from':<16}{found.place}"]
+    if found.revision:
+        lines.append(f"  {'commit':<16}{found.revision}")
+    for key in ("summary", "description", "os", "os_family", "minimum_version"):
+        if found.metadata.get(key):
+            lines.append(f"  {key:<16}{found.metadata[key]}")
+    if found.dependencies:
+        lines.append(f"  {'needs':<16}{', '.join(found.dependencies)}")
+    lines += ["", "States:"]
+    width = max(map(len, found.states), default=0)
+    lines += [f"  {sls:<{width}}  {comment}".rstrip() for sls, comment in found.states.items()] or ["  none"]
+    lines += ["", "Pillar it reads:"]
+    width = max(map(len, found.pillar), default=0)
+    lines += [f"  {key:<{width}}  {', '.join(files[:3])}" for key, files in found.pillar.items()] or ["  none"]
+    if found.pillar_example:
+        lines += ["", "pillar.example:", *(f"  {line}" for line in found.pillar_example.rstrip().splitlines())]
+    return "".join(f"{escape(line)}\n" for line in lines)

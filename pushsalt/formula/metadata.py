@@ -1,0 +1,112 @@
+"""What a formula says of itself, and what its files show: FORMULA, VERSION, its SLS, the pillar that it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.yamlio import YamlError, load_yaml
+
+if TYPE_CHECKING:
+    from pushsalt.fileserver import Listing
+    from pushsalt.formula.sources import Source
+
+#: ``pillar.get('a:b')``, ``pillar['a']``, ``config.get("a")``, ``pillar.a``
+_READS = (
+    re.compile(r"""(?:pillar|config)\.get['"\]\s]*\]?\s*\(\s*['"]([\w.:@/-]+)['"]"""),
+    re.compile(r"""\bpillar\[['"]([\w.:-]+)['"]\]"""),
+    re.compile(r"""\bpillar\.(?!get\b|items\b|keys\b|raw\b)(\w+)"""),
+)
+_INCLUDE = re.compile(r"^\s+-\s+([\w.-]+)\s*$", re.MULTILINE)
+_NOT_STATES = ("test/", "tests/", "docs/", ".", "bin/")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One formula. ``states``: SLS name -> the first comment line, if any. ``pillar``: key -> files that read it."""
+
+    name: str
+    version: str
+    place: str
+    revision: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    pillar: dict[str, list[str]] = field(default_factory=dict)
+    dependencies: list[str] = field(default_factory=list)
+    pillar_example: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "name": self.name, "version": self.version, "place": self.place, "revision": self.revision,
+            "metadata": self.metadata, "states": sorted(self.states), "pillar": self.pillar,
+            "dependencies": self.dependencies,
+        }  # fmt: skip
+
+
+def describe(source: Source, *, whole: bool = True) -> Formula:
+    """Read it. With ``whole`` false, only what a list shows. Raises GitError."""
+    metadata = _metadata(source.text("FORMULA"))
+    name = str(metadata.get("name") or source.name.removesuffix("-formula"))
+    version = _version(source, metadata)
+    if not whole:
+        return Formula(name, version, source.place, source.revision, metadata)
+    listing = source.listing()
+    states: dict[str, str] = {}
+    pillar: dict[str, list[str]] = {}
+    included: set[str] = set()
+    for path in _template_paths(listing):
+        text = source.text(path)
+        if path.endswith(".sls"):
+            states[path.removesuffix(".sls").removesuffix("/init").replace("/", ".")] = _comment(text)
+            included |= set(_includes(text))
+        for pattern in _READS:
+            for key in pattern.findall(text):
+                pillar.setdefault(key, [])
+                if path not in pillar[key]:
+                    pillar[key].append(path)
+    own = {sls.split(".")[0] for sls in states}
+    listed = metadata.get("dependencies") or metadata.get("requires") or []
+    dependencies = [str(item) for item in listed] if isinstance(listed, list) else re.split(r"[,\s]+", str(listed))
+    dependencies += sorted({sls.split(".")[0] for sls in included} - own)
+    return Formula(
+        name, version, source.place, source.revision, metadata, dict(sorted(states.items())),
+        dict(sorted(pillar.items())), list(dict.fromkeys(filter(None, dependencies))), source.text("pillar.example"),
+    )  # fmt: skip
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    try:
+        data = load_yaml(text, "FORMULA") if text else {}
+    except YamlError:
+        return {}
+    return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
+
+
+def _version(source: Source, metadata: dict[str, Any]) -> str:
+    """VERSION, else the tag at that commit, else FORMULA's."""
+    found = source.text("VERSION").strip().split("\n")[0] or source.tag or str(metadata.get("version") or "")
+    return found.removeprefix("v") if re.match(r"v[0-9]", found) else found
+
+
+def _template_paths(listing: Listing) -> Iterable[str]:
+    for path in listing.files:
+        if not path.startswith(_NOT_STATES) and path.endswith((".sls", ".jinja", ".j2", ".tmpl", ".yaml", ".py")):
+            yield path
+
+
+def _comment(text: str) -> str:
+    for line in text.splitlines():
+        line = line.strip()
+        words = line.strip("#{}- ").strip()
+        if line.startswith(("#", "{#")) and words and not re.match(r"!|-\*-|vim:|coding", words):
+            return words
+        if line and not line.startswith(("#", "{")):
+            break
+    return ""
+
+
+def _includes(text: str) -> list[str]:
+    found = re.search(r"^include:\s*\n((?:\s+-.*\n?|\s*\n|\s*[{#].*\n?)+)", text, re.MULTILINE)
+    return [name for name in _INCLUDE.findall(found[1]) if not name.startswith(".")] if found else []

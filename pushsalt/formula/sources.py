@@ -1,0 +1,117 @@
+"""Where the formulas of a project are: git remotes at the revision in use, and folders of ``file_roots``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pushsalt.fileserver import FileServerError, FoundFile, Listing
+from pushsalt.fileserver.backends.roots import Roots
+from pushsalt.git.mirror import TAGS
+from pushsalt.git.tree import CommitTree
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
+    from pushsalt.git.remotes import Remotes
+
+_MARKS = ("FORMULA", "pillar.example", "VERSION")
+_MAX = 4 * 1024 * 1024
+
+
+class Source(Protocol):
+    """One formula's files. ``revision`` is the commit in use, ``tag`` one that is there: empty for a plain folder."""
+
+    name: str
+    place: str
+    revision: str
+    tag: str
+
+    def text(self, path: str) -> str:
+        """A file's text, empty when there is none."""
+        ...
+
+    def listing(self) -> Listing: ...
+
+
+class FolderSource:
+    """A checkout, or an unpacked archive."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = folder.name
+        self.place = str(folder)
+        self.revision = ""
+        self.tag = ""
+        self._roots = Roots({"file_roots": {"base": [str(folder)]}, "fileserver_followsymlinks": False})
+        self._revision()
+
+    def _revision(self) -> None:
+        """Of a checkout, as far as its own files say without running anything in it."""
+        head = _first_line(Path(self.place, ".git", "HEAD"))
+        if head.startswith("ref: "):
+            head = _first_line(Path(self.place, ".git", head[5:])) if ".." not in head else ""
+        self.revision = head if len(head) in (40, 64) else ""
+
+    def text(self, path: str) -> str:
+        return _text(self._roots.find(path, "base"))
+
+    def listing(self) -> Listing:
+        found = self._roots.listing("base")
+        return Listing([path for path in found.files if not path.startswith(".git/")])
+
+
+class RemoteSource:
+    """A git remote, as the saltenv base has it."""
+
+    def __init__(self, remotes: Remotes, remote: Any) -> None:
+        """Raises GitError when it cannot be had."""
+        self.name = remote.name or remote.address.name
+        self.place = remote.address.shown
+        ref = remote.ref("base") or remote.base
+        found = remotes.resolve(remote, ref) or (remotes.resolve(remote, remote.fallback) if remote.fallback else None)
+        if found is None:
+            raise FileServerError(f"{remote.shown} has no branch or tag {ref}")
+        mirror, commit, tree = found
+        self.revision = commit
+        self.root = remote.root
+        self._tree = CommitTree(remotes, mirror, commit, tree)
+        note = mirror.note
+        tags = note.names(TAGS) if note is not None else []
+        self.tag = max((tag for tag in tags if note and note.refs[TAGS + tag][0] == commit), default="")
+
+    def text(self, path: str) -> str:
+        return _text(self._tree.find(path, path))
+
+    def listing(self) -> Listing:
+        return self._tree.listing("")
+
+
+def folders(config: Config) -> Iterator[FolderSource]:
+    """File roots that are formulas, and formulas that lie side by side in a file root's folder."""
+    roots: Mapping[str, list[str]] = config.opts.get("file_roots") or {}
+    seen = set()
+    for paths in roots.values():
+        for path in map(Path, paths):
+            if path in seen or not path.is_dir():
+                continue
+            seen.add(path)
+            if is_formula(path):
+                yield FolderSource(path)
+
+
+def is_formula(folder: Path) -> bool:
+    """Whether a folder looks like a formula: it says so, or has states one level below."""
+    return any((folder / mark).is_file() for mark in _MARKS)
+
+
+def _text(found: FoundFile | None) -> str:
+    if found is None or found.size > _MAX:
+        return ""
+    return found.read().decode("utf-8", "replace")
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace").split("\n", 1)[0].strip() if path.is_file() else ""
+    except OSError:
+        return ""

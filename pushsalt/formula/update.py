@@ -1,0 +1,105 @@
+"""Moves ``pushsalt.lock`` to what the remotes have now, and tells what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pushsalt.errors import ConfigError
+from pushsalt.git import GitError
+from pushsalt.git.mirror import TAGS
+from pushsalt.git.project import configured
+from pushsalt.git.remotes import named
+
+if TYPE_CHECKING:
+    from pushsalt.config import Config
+    from pushsalt.git.remotes import Remotes
+    from pushsalt.git.settings import Remote
+
+#: Commits of each ref that are fetched so that their subjects can be shown.
+HISTORY: Final = 50
+
+
+@dataclass(frozen=True)
+class Move:
+    """One ref of one remote. ``old`` is None for what was not locked, ``new`` for what is gone.
+
+    ``commits`` are "hash subject", the newest first; ``files`` "M  path".
+    """
+
+    remote: str
+    ref: str
+    old: str | None
+    new: str | None
+    commits: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple[list[Move], list[str]]:
+    """Fetch the remotes that words name (a name, URL or repository), or all; write the lock file.
+
+    What changed, and what went wrong with single remotes: these stay where they were. Raises ConfigError when there is
+    no remote, none of that name, or no place for a lock file.
+    """
+    known = configured(config)
+    chosen = named(known, words)
+    if not chosen:
+        names = ", ".join(sorted({remote.shown for remote in known})) or "none"
+        text = f"no git remote is named {' or '.join(words)}" if words else "no git remote is configured"
+        raise ConfigError(text, hint=f"there are: {names}" if words else "pushsalt formula add NAME  adds a formula")
+    lock = remotes.lock
+    remotes.sync(chosen, force=True)
+    pins: dict[str, dict[str, str]] = {}
+    moves: list[Move] = []
+    troubles: list[str] = []
+    for remote in chosen:
+        trouble = remotes.trouble(remote)
+        if trouble is not None:
+            troubles.append(f"{remote.shown} stays where it is: {trouble.message}")
+            continue
+        url = remote.address.url
+        locked = dict(lock.refs(url) or {})
+        for name, commit in _now(remotes, remote, locked).items():
+            if name in pins.get(url, {}):
+                continue
+            if commit is None:
+                if remote.fallback or remote.all_saltenvs is not None or name in locked:
+                    moves.append(Move(remote.shown, name, locked.get(name), None))
+                continue
+            pins.setdefault(url, {})[name] = commit
+            old = locked.get(name)
+            if old != commit:
+                commits, files = _between(remotes, remote, old, commit) if old else ([], [])
+                moves.append(Move(remote.shown, name, old, commit, commits, files))
+    if pins or lock.exists:
+        lock.replace(pins, {remote.address.url for remote in known})
+    return moves, troubles
+
+
+def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, str | None]:
+    """Name in the lock file -> commit, of the refs that the options name and of those that are locked."""
+    mirror = remotes.mirror(remote)
+    found: dict[str, str | None] = {}
+    for ref in remote.named_refs():
+        commit = mirror.commit(ref, remote.ref_types)
+        if commit is None:
+            found[f"refs/heads/{ref}"] = None
+        elif commit[0] != ref:  # a hash needs no lock
+            found[commit[0]] = commit[1]
+    for name in locked:
+        kind = "tag" if name.startswith(TAGS) else "branch"
+        commit = mirror.commit(name.removeprefix(TAGS).removeprefix("refs/heads/"), (kind,))
+        found[name] = commit[1] if commit else None
+    return found
+
+
+def _between(remotes: Remotes, remote: Remote, old: str, new: str) -> tuple[list[str], list[str]]:
+    """Commits and files between two revisions, as far as the remote tells."""
+    mirror = remotes.mirror(remote)
+    try:
+        mirror.update(wanted=old)
+        mirror.deepen(new, HISTORY)
+    except (GitError, OSError):
+        pass  # the old one is nowhere any more, or no history is to be had
+    return mirror.log(old, new), mirror.changed(old, new)
