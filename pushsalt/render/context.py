@@ -54,6 +54,7 @@ class RenderContext:
     ``run`` runs outside programs, None where that is out of place. ``private`` are options of the controller that
     renderers use and templates do not see (keys). ``kept`` is what renderers remember from one SLS of this target to
     the next. ``decrypted`` is told each plain text that was a ciphertext, so that it is hidden where text is shown.
+    ``keep_code``: compiled templates may be kept between runs; not those of pillar and inventories, which have secrets.
     """
 
     id: str
@@ -67,6 +68,7 @@ class RenderContext:
     private: Mapping[str, Any] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     decrypted: Callable[[str | bytes], None] = lambda plain: None
+    keep_code: bool = False
 
     def option(self, name: str) -> Any:
         """An option for renderers: the target's, else the controller's."""

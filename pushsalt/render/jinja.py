@@ -1,7 +1,8 @@
 """Jinja as Salt sets it up. Salt: salt.utils.templates.render_jinja_tmpl, salt.utils.jinja.
 
-Templates are compiled once per process: code depends on the text, the name and the environment's options alone, so it
-is shared by all targets. What differs by target (globals, loader) is in an overlay made for each rendering.
+Templates are compiled once, see ``pushsalt.render.code``: code depends on the text, the name and the environment's
+options alone, so it is shared by all targets. What differs by target (globals, loader) is in an overlay made for each
+rendering.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ import json
 import logging
 import posixpath
 import re
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -24,6 +23,7 @@ import jinja2.sandbox
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import RenderError, TargetError
+from pushsalt.render.code import codes
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
@@ -36,9 +36,6 @@ from pushsalt.yamlio import YamlError
 log = logging.getLogger(__name__)
 
 EXTENSIONS: Final = ("jinja2.ext.do", "jinja2.ext.loopcontrols", SaltTags)
-#: Compiled templates kept in memory.
-CODE_CACHE_SIZE: Final = 4096
-
 #: Options of an environment, hashable.
 EnvOptions = tuple[tuple[str, Any], ...]
 
@@ -84,33 +81,10 @@ def _raise(message: Any) -> None:
     raise RaisedByTemplate(message)
 
 
-class _CodeCache:
-    """Compiled templates by (options, name, path, text); the least recently used go first."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._codes: OrderedDict[tuple[Any, ...], CodeType] = OrderedDict()
-
-    def get(self, key: tuple[Any, ...], compile_: Callable[[], CodeType]) -> CodeType:
-        with self._lock:
-            code = self._codes.get(key)
-            if code is not None:
-                self._codes.move_to_end(key)
-                return code
-        code = compile_()
-        with self._lock:
-            self._codes[key] = code
-            while len(self._codes) > self._size:
-                self._codes.popitem(last=False)
-        return code
-
-
-_codes = _CodeCache(CODE_CACHE_SIZE)
-
-
-def _compile(base: Environment, key: tuple[Any, ...], text: str, name: str | None, path: str) -> CodeType:
-    return _codes.get((key, name, path, text), lambda: base.compile(text, name=name, filename=path))
+def _compile(
+    base: Environment, key: tuple[EnvOptions, bool], text: str, name: str | None, path: str, keep: bool
+) -> CodeType:
+    return codes.get((key, name, path, text), lambda: base.compile(text, name=name, filename=path), keep=keep)
 
 
 class Environment(jinja2.sandbox.SandboxedEnvironment):
@@ -133,13 +107,20 @@ class TemplateLoader(jinja2.BaseLoader):
     """
 
     def __init__(
-        self, files: FileSource | None, saltenv: str, sources: Sources, base: Environment, key: tuple[Any, ...]
+        self,
+        files: FileSource | None,
+        saltenv: str,
+        sources: Sources,
+        base: Environment,
+        key: tuple[EnvOptions, bool],
+        keep: bool,
     ) -> None:
         self._files = files
         self._saltenv = saltenv
         self._sources = sources
         self._base = base
         self._key = key
+        self._keep = keep
         self._written: dict[str, str] = {}  # relative names as they were written, by what they stand for
 
     def resolve(self, environment: jinja2.Environment, name: str, parent: str) -> str:
@@ -166,7 +147,7 @@ class TemplateLoader(jinja2.BaseLoader):
         else:
             folder = posixpath.dirname(name)
             environment.globals.update(tplfile=name, tpldir=folder or ".", tpldot=folder.replace("/", "."))
-        code = _compile(self._base, self._key, text, name, found.path)
+        code = _compile(self._base, self._key, text, name, found.path, self._keep)
         names = globals if globals is not None else environment.make_globals(None)
         return line_keeping(environment.template_class.from_code(environment, code, names))
 
@@ -247,16 +228,16 @@ def render_jinja(
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=variables)
     name = str(names.get("tplfile") or path)
     sources = Sources(name, path, text, 0 if header is None else 1)
-    base: jinja2.Environment = _base_environment((), False)
+    base = _base_environment((), False)
     try:
         options = environment_options(context.opts, sls=sls) | (header or {})
         key = (_hashable(options), bool(context.opts.get("allow_undefined")))
-        base = _base_environment(*key)
+        base, keep = _base_environment(*key), context.keep_code
         env = base.overlay()
-        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key)
+        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep)
         env.concat = sources.join
         env.globals = {**base.globals, **names}
-        code = _compile(base, key, body, name, path)
+        code = _compile(base, key, body, name, path, keep)
         template = line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
         written = list(template.root_render_func(template.new_context(names)))
     except Exception as exc:

@@ -16,6 +16,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
+from types import FrameType
 from typing import Any, Final
 
 from pushsalt.errors import FunctionError
@@ -24,13 +25,17 @@ from pushsalt.render.context import ALIASES
 log = logging.getLogger(__name__)
 
 _CHANGES: Final = """
+acl: delfacl modfacl wipefacls
 aliases: rm_alias set_target
 alternatives: auto install remove set
+apache: a2dismod a2dissite a2disconf a2enmod a2ensite a2enconf signal config
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
+at: at atrm
 cmd: run_bg
 cp: get_dir get_file get_template get_url recv
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
 debconf: set set_file set_template
+disk: format resize2fs tune wipe
 file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
 file: makedirs makedirs_perms manage_file mkdir mknod mknod_blkdev mknod_chrdev mknod_fifo move open_files patch prepend
 file: psed remove remove_backup rename replace restore_backup restorecon rmdir sed seek_write set_mode
@@ -42,16 +47,35 @@ grains: append delkey delval remove set setval setvals
 group: add adduser chgid delete deluser members
 hosts: add_host rm_host set_comment set_host
 ini: remove_option remove_section set_option
+ip: apply_network_settings build_bond build_interface build_network_settings build_routes down up
+iptables: append delete delete_chain flush insert new_chain save set_policy
+keyboard: set_sys set_x
+kmod: load remove
+locale: gen_locale set_locale
 lowpkg: unpurge
+lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vgextend vgremove
+mount: mount remount rm_automaster rm_fstab rm_vfstab set_automaster set_fstab set_vfstab swapoff swapon umount
+mysql: db_create db_remove db_repair db_optimize file_query grant_add grant_revoke user_chpass user_create user_remove
 network: mod_hostname
+nftables: append delete delete_chain delete_table flush insert new_chain new_table save
+partition: cp disk_set disk_toggle mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
 pkg: add_repo_key autoremove del_repo del_repo_key hold install mod_repo purge refresh_db remove set_selections unhold
 pkg: upgrade
+postgres: create_extension datadir_init db_alter db_create db_remove drop_extension group_create group_remove
+postgres: group_update language_create language_remove owner_to privileges_grant privileges_revoke schema_create
+postgres: schema_remove tablespace_alter tablespace_create tablespace_remove user_create user_remove user_update
+ps: kill_pid pkill
+selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
+selinux: port_delete_policy remove_semod setenforce setsebool setsebools setsemod
 service: disable enable force_reload mask reload restart start stop systemctl_reload unmask
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: unlock_password
 ssh: rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
 sysctl: assign persist
+system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
+system: set_system_time shutdown
+timezone: set_hwclock set_zone
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
 user: delete rename
 virtualenv: create
@@ -128,10 +152,10 @@ def guarded(
 
 def _caller() -> str:
     """``file:line`` of the template that is being rendered in this thread."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:
             return f"{template.filename}:{template.get_corresponding_lineno(frame.f_lineno)}"
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return ""

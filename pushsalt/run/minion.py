@@ -116,6 +116,11 @@ class Minion:
         return str(self._option("saltenv") or "base")
 
     @property
+    def offline(self) -> bool:
+        """Whether the target is one that is never connected to."""
+        return self.target.transport == "offline"
+
+    @property
     def has_target(self) -> bool:
         """Whether there is a way to the target."""
         return self._remote is not None
@@ -260,7 +265,7 @@ class Minion:
         if opts.get("ext_pillar"):
             spoil("external pillar")
         files = cast("FileServer", twin.facts.seen_files("pillar"))
-        context = replace(twin.context, fileserver=files)
+        context = replace(twin.context, fileserver=files, keep_code=False)
         outside = Outside(opts, context, run_program, twin.match, lambda: self.project.remotes)
         result = compile_pillar(
             self.id,
@@ -376,6 +381,7 @@ class Minion:
             run=run_program,
             private=self.project.config.opts,
             decrypted=self.project.redactor.add,
+            keep_code=self.project.keeps_templates,
         )
 
     @cached_property
@@ -401,6 +407,7 @@ class Minion:
             test=self._test,
         )
         other.__dict__["pillar"] = Recorded("pillar", other.facts, self.pillar)
+        other.__dict__["context"] = replace(other.context, keep_code=False)
         return other
 
     def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:

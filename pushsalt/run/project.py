@@ -80,6 +80,18 @@ class Project:
         return select(expr, tgt_type, self.inventory, _Remembered(self), delimiter=delimiter, nodegroups=groups)
 
     @cached_property
+    def keeps_templates(self) -> bool:
+        """Whether compiled templates are kept between runs; lends rendering the place for them."""
+        from pushsalt.cache import templates
+        from pushsalt.render.code import codes
+
+        path = templates.folder() if self.config.opts["template_cache"] else None
+        if path is None:
+            return False
+        codes.store = templates.store_in(path)
+        return True
+
+    @cached_property
     def files(self) -> FileServer:
         from pushsalt.fileserver import FileServer
 

@@ -17,9 +17,10 @@ from pushsalt.run.salt import exists
 
 VERBS = re.compile(
     r"(^|_)(add|append|assign|chown|chgrp|chmod|ch[a-z]+|clone|commit|copy|create|del|delete|disable|enable|extract|"
-    r"hold|import|init|install|kill|line|link|lock|make|makedirs|mask|mkdir|mknod|mod|move|patch|persist|prepend|"
-    r"pull|purge|push|refresh|reload|remove|rename|replace|reset|restart|restore|rm|rmdir|run|set|start|stop|symlink|"
-    r"sync|touch|truncate|unhold|uninstall|unlock|unmask|unset|upgrade|write)(_|$)"
+    r"erase|format|halt|hold|import|init|insert|install|kill|line|link|load|lock|make|makedirs|mask|mkdir|mknod|mod|"
+    r"mount|move|new|patch|persist|poweroff|prepend|pull|purge|push|reboot|refresh|reload|remount|remove|rename|replace|"
+    r"reset|resize|restart|restore|rm|rmdir|run|save|set|set[a-z]+|shutdown|start|stop|swapoff|swapon|symlink|sync|"
+    r"touch|truncate|umount|unhold|uninstall|unload|unlock|unmask|unset|update|upgrade|wipe|write)(_|$)"
 )
 #: Functions of ours that sound as if they changed something, and do not: what they write is a cache, or nothing.
 READ_ALL_THE_SAME = {
@@ -31,6 +32,8 @@ READ_ALL_THE_SAME = {
     *("saltutil.refresh_beacons", "saltutil.refresh_grains", "saltutil.refresh_modules", "saltutil.refresh_pillar"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
     *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),
+    *("archive.guess_format", "defaults.update", "system.has_settable_hwclock"),
+    *("environ.setenv", "environ.setval"),  # of the runtime's own process
     *("pillar.copy", "archive.extract_tar"),  # imported, not offered
     *("debconf.get_selections", "pkg.get_selections", "virtualenv.get_distribution_path"),
 }
