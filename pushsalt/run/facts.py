@@ -187,7 +187,7 @@ class TargetFacts:
         minion = self._minion
         own = minion.own_pillar
         pillar: Mapping[Any, Any] = own if own is not None else minion.known_pillar.values
-        return bool(minion.grains), bool(pillar), minion.has_target, minion.saltenv
+        return bool(minion.grains), bool(pillar), minion.has_target, minion.offline, minion.saltenv
 
 
 def _looked_up(mapping: dict[Any, Any], name: Any) -> Key:

@@ -27,6 +27,9 @@ class Answering(Protocol):
     def opts(self) -> Mapping[str, Any]: ...
 
     @property
+    def offline(self) -> bool: ...
+
+    @property
     def facts(self) -> Facts: ...
 
     def has_custom(self, name: str) -> bool: ...
@@ -105,6 +108,15 @@ def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
     return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)
 
 
+#: Salt's execution modules that are not here, and that Salt has on most machines or with a client program.
+_SALT_ONLY: Final = """
+beacons cloud data devinfo devmap disk dnsutil ethtool event extfs incron ip kernelpkg key keyboard kmod locale locate
+logrotate mount npm out pam postgres ps publish pyenv restartcheck ret saltcheck schedule scsi seed sqlite3 ssh_pki
+supervisord sysfs syslog_ng temp virtualenv x509 xfs xml
+"""
+SALT_ONLY: Final = frozenset(_SALT_ONLY.split())
+
+
 class TemplateFunctions(Mapping[str, Callable[..., Any]]):
     """The mapping behind ``salt['module.function']`` for one target.
 
@@ -130,7 +142,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
         here = own is not None or self._minion.on_controller(name)
-        if not here and not custom and not exists(name):
+        if not here and not custom and not exists(name) and not self._may_be_there(name):
             raise KeyError(name)
         if not here:
             return partial(self._ask, name)
@@ -156,8 +168,21 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         if not isinstance(name, str) or not callable_from_outside(self._minion.opts, name):
             return False
         return (
-            function_named(name) is not None or name in shared() or exists(name) or self._minion.has_custom(name)
+            function_named(name) is not None
+            or name in shared()
+            or exists(name)
+            or self._minion.has_custom(name)
+            or self._may_be_there(name)
         )
+
+    def _may_be_there(self, name: str) -> bool:
+        """Whether a machine that nobody can ask may have this function by Salt: a template that wants it is for that.
+
+        Formulas look whether there is ``postgres.user_create`` before they use states that need it.
+        """
+        module, _, function = name.partition(".")
+        ours = module in controller_modules() or module in runtime.virtual_index("modules")
+        return self._minion.offline and module in SALT_ONLY and not ours and function[:1].isalpha()
 
     def has_module(self, module: str) -> bool:
         """Whether a function ``module.…`` may be had, on some target at least."""

@@ -13,7 +13,7 @@ FILES = {
     "app/defaults.yaml": "port: 80\nnested: {deep: [x]}\n",
     "old/defaults.json": '{"port": 21}',
 }
-PILLAR = {"a": {"b": {"c": 1, "l": [1]}}, "text": "word"}
+PILLAR = {"a": {"b": {"c": 1, "l": [1]}, "driver": "env"}, "text": "word"}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def evaluate(tmp_path_factory):
             f"{{% set v = {expression} %}}\nit: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}\n"
         )
         ret = client.run(Selection("web1"), "state.show_low_sls", ["it"], options=JobOptions(pillar=PILLAR))["web1"].ret
-        return ret[0]["v"] if isinstance(ret[0], dict) else ret
+        return ret[0]["v"] if isinstance(ret, list) and isinstance(ret[0], dict) else ret
 
     return call
 
@@ -72,6 +72,11 @@ def evaluate(tmp_path_factory):
             "salt['random.shadow_hash']('s', 'p')",
             "$6$s$H/8pW5Gx18QDBBv1rR.jh4zbUFj1XpsTBZurvWVVrCeIbUqN1UkEV48tWnfT7cYz7WcRbQYv6iZ8ieHr02hK30",
         ),
+        ("salt['sdb.get']('plain')", "plain"),
+        ("salt['sdb.get']('sdb://nobody/x')", "sdb://nobody/x"),
+        ("salt['postgres.user_create'] is callable", True),
+        ("['postgres.user_create' in salt, 'mysql.user_create' in salt, 'postgres._x' in salt]", [True, False, False]),
+        ("salt['mysql.user_create'] | default('none here')", "none here"),
         ("opts.saltenv ~ salt['config.get']('saltenv') ~ saltenv", "basebasebase"),
     ],
 )
@@ -89,8 +94,14 @@ def test_the_value_is_that_of_salt(evaluate, expression, want):
         ("salt['random.shadow_hash']('s', 'p', 'nope')", "unknown algorithm"),
         ("salt['jinja.load_map']('app/map.jinja', 'nope')", "nope"),
         ("salt['jinja.import_yaml']('app/none.yaml')", "app/none.yaml"),
+        ("salt['sdb.get']('sdb://a/x')", "no driver 'env'"),
+        ("salt['sdb.get']('x', strict=true)", "no sdb:// URI"),
     ],
 )
 def test_what_cannot_be_answered_says_so(evaluate, expression, words):
     [error] = evaluate(expression)
     assert words in error and "it.sls:1" in error
+
+
+def test_a_function_that_a_machine_may_have_cannot_be_called_while_there_is_none(evaluate):
+    assert evaluate("salt['postgres.user_create']('x')")["error"]["kind"] == "offline"
