@@ -24,8 +24,10 @@ _KINDS = (
     "matchers",
     "modules",
     "output",
+    "pillar",
     "proxymodules",
     "renderers",
+    "resources",
     "returners",
     "sdb",
     "serializers",
@@ -33,7 +35,12 @@ _KINDS = (
     "thorium",
     "tops",
     "utils",
+    "wrapper",
 )
+
+
+#: our names of kinds whose folders Salt names otherwise
+_OWN_WORDS = {kind.salt: name for name, kind in plugins.KINDS.items()}
 
 
 def sync_all(minion: Minion, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
@@ -61,6 +68,7 @@ sync_output = sync_outputters = _syncing("output")
 sync_pillar = _syncing("pillar")
 sync_proxymodules = _syncing("proxymodules")
 sync_renderers = _syncing("renderers")
+sync_resources = _syncing("resources")
 sync_returners = _syncing("returners")
 sync_sdb = _syncing("sdb")
 sync_serializers = _syncing("serializers")
@@ -68,12 +76,14 @@ sync_states = _syncing("states")
 sync_thorium = _syncing("thorium")
 sync_tops = _syncing("tops")
 sync_utils = _syncing("utils")
+sync_wrapper = _syncing("wrapper")
 
 
 def _in_force(minion: Minion, kind: str) -> list[str]:
     names = set(minion.custom.by_kind.get(kind, ()))
-    if kind in ("renderers", "serializers"):  # these are used where they lie
-        for folder in plugins.folders(kind, minion.project.config.opts):
+    own = next((name for name in (kind, _OWN_WORDS.get(kind)) if name in plugins.KINDS), None)
+    if own is not None:  # these are used where they lie
+        for folder in plugins.folders(own, minion.project.config.opts):
             names.update(path.stem for path in folder.glob("*.py"))
     return [f"{kind}.{name}" for name in sorted(names)]
 
@@ -91,3 +101,70 @@ def refresh_grains(minion: Minion, *args: Any, **kwargs: Any) -> bool:
 def refresh_modules(minion: Minion, *args: Any, **kwargs: Any) -> bool:
     """True: modules are loaded for each run."""
     return True
+
+
+def refresh_matchers(minion: Minion, *args: Any, **kwargs: Any) -> bool:
+    """True: matchers are loaded for each run."""
+    return True
+
+
+def refresh_resources(minion: Minion, *args: Any, **kwargs: Any) -> bool:
+    """True: resources are told of whenever their manager is reached."""
+    return True
+
+
+def refresh_beacons(minion: Minion, *args: Any, **kwargs: Any) -> bool:
+    """True: there are none."""
+    return True
+
+
+pillar_refresh = refresh_pillar
+
+
+def list_extmods(minion: Minion) -> dict[str, list[str]]:
+    """The names of the users' own modules by kind; kinds without any are left out."""
+    found = {kind: [name.partition(".")[2] for name in _in_force(minion, kind)] for kind in _KINDS}
+    return {kind: names for kind, names in found.items() if names}
+
+
+# jobs: a target runs one at a time, holds a lock meanwhile, and nothing of it stays behind ----------------------------
+
+
+def running(minion: Minion) -> list[dict[str, Any]]:
+    """An empty list: whoever reaches the target to ask finds no other job there."""
+    return []
+
+
+def is_running(minion: Minion, fun: str) -> list[dict[str, Any]]:
+    """An empty list, as ``running``."""
+    return []
+
+
+def find_job(minion: Minion, jid: str) -> dict[str, Any]:
+    """An empty mapping, as ``running``."""
+    return {}
+
+
+def signal_job(minion: Minion, jid: str, sig: int) -> str:
+    """An empty text: there is no such job. Ctrl-C ends a job where it was started."""
+    return ""
+
+
+def term_job(minion: Minion, jid: str) -> str:
+    """An empty text, as ``signal_job``."""
+    return ""
+
+
+def kill_job(minion: Minion, jid: str) -> str:
+    """An empty text, as ``signal_job``."""
+    return ""
+
+
+def term_all_jobs(minion: Minion) -> list[str]:
+    """An empty list: no job was ended."""
+    return []
+
+
+def kill_all_jobs(minion: Minion) -> list[str]:
+    """An empty list: no job was ended."""
+    return []

@@ -92,14 +92,21 @@ def test(minion: Minion, *args: Any, **kwargs: Any) -> Any:
 
 def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run these SLS."""
+    forbidden = [text for name in _split(mods) for text in _forbidden(minion, name)]
+    if forbidden:
+        return forbidden
     minion = _for_sls(minion, test, kwargs)
     return _lowstate(minion, minion.compiler.sls(_split(mods), minion.saltenv, exclude=_excluded(exclude)), kwargs)
 
 
 def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
-    """Run what the top file names for this target."""
+    """Run what the top file names for this target; of it, only the SLS of a given ``whitelist``."""
+    if _forbidden(minion, "highstate"):
+        name = "Salt highstate run is disabled. To re-enable, run state.enable highstate"
+        return {"name": name, "result": "False", "comment": "Disabled"}
     minion = _for_call(minion, test, kwargs)
-    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
+    whitelist = _split(kwargs.get("whitelist"))
+    return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude), whitelist=whitelist), kwargs)
 
 
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
@@ -289,3 +296,65 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
 def running(minion: Minion, concurrent: bool = False) -> list[str]:
     """What runs on the target now: nothing, since a call that reaches it holds its lock or needs none."""
     return []
+
+
+def show_state_usage(minion: Minion, **kwargs: Any) -> Any:
+    """By saltenv, the SLS that the top file names for this target and those that it does not."""
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    result = minion.compiler.show_top()
+    if result.errors:
+        return result.errors
+    usage = {}
+    for env in dict.fromkeys(["base", *minion.files.envs()]):
+        named = result.matches.get(env, [])
+        states = list(minion.files.list_states(env))
+        used, unused = [name for name in states if name in named], [name for name in states if name not in named]
+        counts = {"count_all": len(states), "count_used": len(used), "count_unused": len(unused)}
+        usage[env] = {"used": used, "unused": unused, **counts}
+    return usage
+
+
+# what may not run ----------------------------------------------------------------------------------------------------
+
+
+def list_disabled(minion: Minion) -> Any:
+    """What ``state.disable`` forbids on the target: its grain ``state_runs_disabled``."""
+    return minion.grains.get("state_runs_disabled", "")
+
+
+def disable(minion: Minion, states: Any) -> dict[str, Any]:
+    """Forbid runs of these SLS, of ``highstate``, or calls of these state functions (``pkg.*``)."""
+    return _allow(minion, states, False)
+
+
+def enable(minion: Minion, states: Any) -> dict[str, Any]:
+    """Allow again what ``state.disable`` forbade."""
+    return _allow(minion, states, True)
+
+
+def _allow(minion: Minion, states: Any, allowed: bool) -> dict[str, Any]:
+    now = list_disabled(minion)
+    now = before = list(now) if isinstance(now, list) else []
+    word = "enabled" if allowed else "disabled"
+    said = []
+    for state in _split(states):
+        already = (state in now) is not allowed
+        said.append(f"Info: {state} state {'already ' if already else ''}{word}.")
+        if not already:
+            now = [name for name in now if name != state] if allowed else [*now, state]
+    if now != before:
+        minion.remote("grains.setval", ["state_runs_disabled", now], {})
+    return {"res": True, "msg": "\n".join(said)}
+
+
+def _forbidden(minion: Minion, name: str) -> list[str]:
+    """Why these SLS may not run: what is disabled on the target."""
+    said = []
+    disabled = minion.grains.get("state_runs_disabled")
+    for pattern in disabled if isinstance(disabled, list) else []:
+        if ".*" in pattern and name.startswith(pattern.split(".")[0] + "."):
+            by = f'The state file "{name}" is currently disabled by "{pattern}", to re-enable, '
+            said.append(f"{by}run state.enable {pattern}.")
+        elif pattern == name:
+            said.append(f'The state file "{name}" is currently disabled, to re-enable, run state.enable {name}.')
+    return said

@@ -1,0 +1,97 @@
+"""Salt's ``sys`` functions where the controller has something to add: its own functions, renderers.
+
+The rest, and what there is on the target, is told by ``thin/modules/sysmod.py``; of an offline target only what both
+sides have is known.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pushsalt import plugins
+from pushsalt.functions import function_named, names
+from pushsalt.run.salt import callable_from_outside, shared
+from thin.utils import sysdoc
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
+    """The controller's functions that may be called for this target."""
+    allowed = [name for name in names() if callable_from_outside(minion.opts, name)]
+    return {name: partial(function, minion) for name in allowed if (function := function_named(name)) is not None}
+
+
+def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:
+    """What the target answers; without one, ``both`` of the functions that both sides have."""
+    if minion.has_target:
+        return minion.remote(f"sys.{function}", list(args), {})
+    return both({name: minion.shared(name) for name in shared()}, *args)
+
+
+def list_functions(minion: Minion, *args: str, **kwargs: Any) -> list[str]:
+    """The names of all functions, of some modules, or of what fits a glob."""
+    found = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
+    return sorted({*found, *sysdoc.chosen(_own(minion), args)})
+
+
+def list_modules(minion: Minion, *args: str) -> list[str]:
+    """The names of all modules, or of what fits."""
+    found = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
+    return sorted({*found, *sysdoc.modules(_own(minion), args)})
+
+
+def doc(minion: Minion, *args: str) -> dict[str, Any]:
+    """``{function: docstring}`` of all modules, of some, or of what fits a glob."""
+    own = _own(minion)
+    docs = {name: sysdoc.plain(own[name].func.__doc__) for name in sysdoc.chosen(own, args)}  # type: ignore[attr-defined]
+    found = _elsewhere(minion, "doc", args, _docs)
+    return dict(sorted({**docs, **found}.items()))
+
+
+def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, Any]:
+    return {name: sysdoc.plain(functions[name].__doc__) for name in sysdoc.chosen(functions, args)}
+
+
+def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
+    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob."""
+    found = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
+    for name, spec in sysdoc.argspecs(_own(minion), module).items():
+        known = found.get(name)  # of a function that both have, the fuller one
+        if known is None or len(known["args"] or ()) < len(spec["args"] or ()):
+            found[name] = spec
+    return dict(sorted(found.items()))
+
+
+def list_renderers(minion: Minion, *args: str) -> list[str]:
+    """The names of all renderers, or of what fits a glob."""
+    known = plugins.names("renderers", plugins.folders("renderers", minion.project.config.opts))
+    return [name for name in known if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
+
+
+def renderer_doc(minion: Minion, *args: str) -> dict[str, Any]:
+    """``{renderer: docstring}``."""
+    places = plugins.folders("renderers", minion.project.config.opts)
+    found = {}
+    for name in list_renderers(minion, *args):
+        module = plugins.load("renderers", name, places)
+        found[name] = sysdoc.plain(getattr(getattr(module, "render", None), "__doc__", None) or module.__doc__)
+    return found
+
+
+def _none(what: str) -> Callable[..., list[str]]:
+    def nothing(minion: Minion, *args: str) -> list[str]:
+        return []
+
+    nothing.__doc__ = f"An empty list: there are no {what} here."
+    return nothing
+
+
+list_returners = _none("returners")
+list_returner_functions = _none("returners")
+list_runners = _none("runners")
+list_runner_functions = _none("runners")

@@ -1,0 +1,60 @@
+"""What ``sys`` tells of functions: names, signatures, docstrings. ``functions`` maps names to what can be called."""
+
+import fnmatch
+import re
+
+from thin.utils import args as signatures
+
+_WORDS = ((".. note::", "Note:"), (".. warning::", "Warning:"), (".. versionadded::", "New in version"),
+          (".. versionchanged::", "Changed in version"))
+
+
+def chosen(functions, patterns):
+    """Names of functions, sorted: of modules named exactly, of functions named exactly, or fitting a glob."""
+    if not patterns:
+        return sorted(functions)
+    found = set()
+    for pattern in patterns:
+        if "*" in pattern:
+            found.update(fnmatch.filter(functions, pattern))
+        elif "." in pattern:
+            found.update([pattern] if pattern in functions else [])
+        else:
+            found.update(name for name in functions if name.startswith(pattern + "."))
+    return sorted(found)
+
+
+def modules(functions, patterns):
+    """Names of modules, sorted: all, or those that fit a glob."""
+    names = {name.split(".")[0] for name in functions}
+    return sorted(name for name in names
+                  if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def argspecs(functions, pattern):
+    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob."""
+    if "*" in pattern or "." in pattern:
+        names = fnmatch.filter(functions, pattern)
+    else:
+        names = [name for name in functions if name.startswith(pattern + ".")]
+    return {name: argspec(functions[name]) for name in names}
+
+
+def argspec(function):
+    """One of ``argspecs``. Arguments by keyword alone come behind the others, as in Salt."""
+    shape = signatures.spec(function)
+    only = list(shape.kwonly)
+    defaults = list(shape.defaults) + [shape.kwonly[name] for name in only if shape.kwonly[name] is not
+                                       signatures.REQUIRED]
+    return {"args": shape.args + only or None, "defaults": defaults or None,
+            "varargs": True if shape.varargs else None, "kwargs": True if shape.keywords else None}
+
+
+def plain(text):
+    """A docstring without the marks of reStructuredText that only get in the way on a terminal."""
+    if not isinstance(text, str):
+        return text
+    text = re.sub(r" *\.\. code-block:: \S+\n{1,2}", "", text)
+    for mark, word in _WORDS:
+        text = text.replace(mark, word)
+    return text
