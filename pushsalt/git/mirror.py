@@ -212,11 +212,16 @@ class Mirror:
     # --- fetching
 
     def update(
-        self, interval: float = 0.0, progress: Callable[[str], None] | None = None, wanted: str = ""
+        self,
+        interval: float = 0.0,
+        progress: Callable[[str], None] | None = None,
+        wanted: str = "",
+        whole: bool = True,
     ) -> Update:
         """Fetch, unless another controller did so within ``interval`` seconds while this one waited for it.
 
-        ``wanted`` is a commit to have in any case: fetched by its hash where no ref leads to it.
+        ``wanted`` is a commit to have in any case: fetched by its hash where no ref leads to it; with ``whole``, the
+        whole history is fetched where the server gives no single commits.
         Raises UnreachableError when the remote cannot be fetched: the copy is as it was. OSError for the cache.
         """
         before = self.note
@@ -232,7 +237,7 @@ class Mirror:
                 path = self._path(note.number)
                 _remove_leftovers(path)
                 try:
-                    self._fetch(path, progress, wanted)
+                    self._fetch(path, progress, wanted, whole)
                 except StoppedError:
                     raise
                 except UnreachableError:
@@ -295,7 +300,9 @@ class Mirror:
             if path != self._path(number):
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _fetch(self, path: Path, progress: Callable[[str], None] | None, wanted: str) -> None:
+    def _fetch(
+        self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True
+    ) -> None:
         remote = self.remote
         refspecs = list(remote.refspecs)
         if wanted:
@@ -311,7 +318,7 @@ class Mirror:
         except StoppedError:
             raise
         except UnreachableError:
-            if not wanted:
+            if not wanted or not whole:
                 raise
             # A server that gives no hash that is no ref: with the whole history it may be among it.
             self._fetch_once(path, list(remote.refspecs), 0, progress, whole=True)

@@ -93,7 +93,12 @@ class Remotes:
             self._require(mirror)
             found = mirror.commit(ref, remote.ref_types)
             if found is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
-                return mirror, ref.lower(), self._tree(mirror, ref.lower())
+                named = ref in remote.named_refs()
+                try:
+                    return mirror, ref.lower(), self._tree(mirror, ref.lower(), whole=named)
+                except GitError:  # a saltenv that is a commit is one of a single remote
+                    if named:
+                        raise
             if found is None:
                 return None
             name, commit, tree = found
@@ -244,12 +249,12 @@ class Remotes:
             said = f": {reason.message}; {reason.hint}" if reason else ""
             raise GitError(f"{mirror.remote.shown} was never fetched{said}", hint=reason.hint if reason else "")
 
-    def _tree(self, mirror: Mirror, commit: str) -> str:
+    def _tree(self, mirror: Mirror, commit: str, whole: bool = True) -> str:
         """The tree of a commit that no ref has to lead to: fetched by its hash when the copy lacks it."""
         tree = mirror.tree_of(commit) if mirror.note is not None else None
         if tree is None:
             try:
-                mirror.update(0, self._words(mirror), wanted=commit)
+                mirror.update(0, self._words(mirror), wanted=commit, whole=whole)
             except OSError as exc:
                 raise GitError(f"{mirror.remote.shown}: {exc}") from None
             except StoppedError:

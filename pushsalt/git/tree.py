@@ -169,20 +169,28 @@ class CommitTree:
             if entry.mode == TREE:
                 dirs.append(path)
             elif entry.mode == LINK:
-                target = objects.blob(entry.oid, _MAX_LINK)
-                leads = self._resolve(objects, f"{top}/{path}" if top else path)
-                if target is None or leads is None:
+                target = (objects.blob(entry.oid, _MAX_LINK) or b"").decode("utf-8", "surrogateescape")
+                inside = f"{top}/{path}" if top else path
+                if not target or not _stays(inside, target):
                     continue
-                links[path] = target.decode("utf-8", "surrogateescape")
-                (dirs if leads[1].mode == TREE else files).append(path)
+                leads = self._resolve(objects, inside)
+                links[path] = target
+                if leads is not None:
+                    (dirs if leads[1].mode == TREE else files).append(path)
             elif entry.mode != SUBMODULE:
                 files.append(path)
         return Listing(sorted(files), sorted(dirs), (), links)
 
 
+def _stays(path: str, target: str) -> bool:
+    """Whether a link, by its text, leads to somewhere within the tree."""
+    end = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return not end.startswith("/") and end.split("/", 1)[0] != ".."
+
+
 def mounted(listing: Listing, mountpoint: str) -> Listing:
     """A listing as it is seen below a mountpoint."""
-    if not mountpoint:
+    if not mountpoint or not (listing.files or listing.dirs or listing.links):
         return listing
     above = mountpoint
     dirs = {f"{mountpoint}/{path}" for path in listing.dirs}
