@@ -77,7 +77,7 @@ CASES = {
     "unknown-argument": Case(
         "a:\n  test.configurable_test_state:\n    - chnages: true\n", ("chnages", "changes")
     ),
-    "no-function": Case("a:\n  file: []\n", ("state .a.", r"salt/no-function/main\.sls:1")),
+    "no-function": Case("a:\n  file: []\n", ("state .a.", r"salt/no-function/main\.sls:2")),
     "duplicate-key": Case("a:\n  test.nop\nb:\n  test.nop\na:\n  test.nop\n", (r"salt/duplicate-key/main\.sls:5", "a")),
     "duplicate-id": Case(
         "include:\n  - duplicate-id.other\nsame:\n  test.nop\n", ("same", r"duplicate-id/other|duplicate-id\.other"),
