@@ -43,7 +43,7 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
         raise _refuse("Pillar data must be formatted as a dictionary, unless pillar_enc is specified.")
     wanted = None if test is None else test is not False
     minion = minion.derive(test=wanted, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
-    if wanted is None and (minion.grains.get("test") is True or minion.pillar_value("test") is True):
+    if wanted is None and (minion.own_grains.get("test") is True or minion.pillar_value("test") is True):
         return minion.derive(test=True)  # a target can be told to run in test mode, unless the call says otherwise
     return minion
 

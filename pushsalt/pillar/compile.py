@@ -20,7 +20,7 @@ from pushsalt.pillar.merge import PillarMerge
 from pushsalt.pillar.safe import safe_error
 from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
 from pushsalt.redact import SECRET_KEYS, Redactor
-from pushsalt.render.reads import plain
+from pushsalt.render.reads import plain, put
 from thin.utils.dictupdate import copy_containers
 
 if TYPE_CHECKING:
@@ -81,16 +81,16 @@ def compile_pillar(
     merge = PillarMerge.of(opts)
     given = merge(target_pillar, override or {}) if target_pillar else dict(override or {})
     compiler = _Compiler(minion_id, opts, tree, merge, ext_pillars, given)
-    # may note what is read of it (render.reads.Recorded), which is not what happens here: hence dict's own methods
+    # may note what is read of it (render.reads.Recorded), which is not what happens here
     visible = {} if visible is None else visible
     top = MergedTop(tree, opts, saltenv, pillarenv)
     if opts.get("ext_pillar_first"):
-        dict.update(visible, compiler.external(given))
+        put(visible, compiler.external(given))
         matched = top.match(matcher)
         pillar = merge(plain(visible), compiler.render(matched))
     else:
         matched = top.match(matcher)
-        dict.update(visible, compiler.render(matched))
+        put(visible, compiler.render(matched))
         pillar = compiler.external(plain(visible))
     pillar = copy_containers(merge(pillar, given))
     errors = compiler.errors + matched.errors + _decrypt(pillar, opts, decrypt)
@@ -99,7 +99,7 @@ def compile_pillar(
         errors = [safe_error(text, is_secret_key) for text in errors]
     result = PillarResult(pillar, errors, compiler.warnings)
     dict.clear(visible)
-    dict.update(visible, pillar)
+    put(visible, pillar)
     return result
 
 

@@ -33,6 +33,7 @@ from pushsalt.render.reads import (
     current,
     key_of,
     recording,
+    takes_time,
 )
 
 log = logging.getLogger(__name__)
@@ -219,6 +220,8 @@ class _Look(Generic[Result]):
         if around is not None and around.facts is not self._facts:
             around.spoil("renders for another target")
         kept = self._walk()
+        if kept is _NEVER:
+            takes_time()
         if kept is not _OPEN and kept is not _NEVER:
             self._once.count(self._level.name, reused=True)
             self._tell(around)
@@ -243,6 +246,7 @@ class _Look(Generic[Result]):
                 try:
                     key = self._ask(read) if type(read) is Asked else facts.key(read)
                 except NoKeyError:
+                    takes_time()
                     self._node = None
                     return _OPEN
                 passed.append((read, key))
@@ -259,6 +263,7 @@ class _Look(Generic[Result]):
                         once.used(node)
                     self._node = node
                     return result
+            takes_time()
             with once.lock():
                 if node.read is not None or node.result is not _OPEN:
                     continue
@@ -275,6 +280,7 @@ class _Look(Generic[Result]):
         return _OPEN
 
     def _ask(self, asked: Asked) -> Key:
+        takes_time()
         given = answer(self._facts, asked)
         self._answers.append(given)
         if given.raised is not None:

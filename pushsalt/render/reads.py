@@ -203,6 +203,7 @@ class _Thread(threading.local):
     """A target is rendered in one thread at a time; what is noted belongs to the thread that reads."""
 
     top: Recording | None = None
+    hurried = False
 
 
 _thread = _Thread()
@@ -227,6 +228,26 @@ def muted() -> Iterator[None]:
         yield
     finally:
         _thread.top = before
+
+
+class NotKnown(BaseException):
+    """Something would have to be rendered, asked or waited for, and there is no time for that."""
+
+
+@contextmanager
+def only_known() -> Iterator[None]:
+    """What is not known without rendering, asking and waiting raises NotKnown in here: nothing takes long."""
+    _thread.hurried = True
+    try:
+        yield
+    finally:
+        _thread.hurried = False
+
+
+def takes_time() -> None:
+    """Say that something that takes time follows. Raises NotKnown where there is none."""
+    if _thread.hurried:
+        raise NotKnown
 
 
 @contextmanager
@@ -333,10 +354,12 @@ class Recorded(dict[Any, Any]):
     noted: some of Python's own code looks at that directly, so it belongs to the question (see ``once.Once.get``).
     """
 
-    __slots__ = ("_facts", "_kind", "_private")
+    __slots__ = ("_facts", "_kind", "_private", "_same")
 
     def __init__(self, kind: str, facts: Facts, data: Mapping[Any, Any], private: frozenset[str] = frozenset()) -> None:
-        super().__init__(data if type(data) is dict else plain(data))
+        #: a plain dict of the same items, as long as nothing was changed: it can be copied fast
+        self._same: dict[Any, Any] | None = plain(data)
+        super().__init__(self._same)
         self._kind = kind
         self._facts = facts
         self._private = private
@@ -431,6 +454,7 @@ def _changing(name: str) -> Callable[..., Any]:
         if _thread.top is not None:
             self._whole()
             _thread.top.spoil(f"changes {self._kind}")
+        self._same = None
         return original(self, *args, **kwargs)
 
     method.__name__ = name
@@ -447,7 +471,16 @@ SafeRepresenter.add_representer(Recorded, SafeRepresenter.represent_dict)  # use
 
 def plain(mapping: Mapping[Any, Any]) -> dict[Any, Any]:
     """A mapping's items as a dict of its own; of a Recorded one without a note."""
-    return dict(dict.items(mapping)) if isinstance(mapping, dict) else dict(mapping)
+    if isinstance(mapping, Recorded):
+        return dict(dict.items(mapping)) if mapping._same is None else dict(mapping._same)
+    return dict(mapping)
+
+
+def put(mapping: dict[Any, Any], data: Mapping[Any, Any]) -> None:
+    """Update a mapping; a Recorded one without a note: what it holds grows."""
+    if isinstance(mapping, Recorded):
+        mapping._same = None
+    dict.update(mapping, data)
 
 
 def without_recorders(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.config import minion_opts
 from pushsalt.errors import PushsaltError
 from pushsalt.render.once import Once
-from pushsalt.render.reads import MISSING, WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain
+from pushsalt.render.reads import MISSING, WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain, takes_time
 from pushsalt.run.seenfiles import SeenFiles, Snapshot
 from thin.utils.dictupdate import copy_containers
 
@@ -34,14 +34,11 @@ class Settings:
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
         self.number = next(_numbers)
-        self._keys: dict[str, Key] = {}
+        self.keys: dict[str, Key] = {}
 
     def key(self, name: Any) -> Key:
-        try:
-            return self._keys[name]
-        except KeyError:
-            key = self._keys[name] = _key(self.values.get(name, _GONE))
-            return key
+        key = self.keys[name] = _key(self.values.get(name, _GONE))
+        return key
 
     def copy(self) -> dict[str, Any]:
         copied: dict[str, Any] = copy_containers(self.values)
@@ -103,6 +100,7 @@ class Shared:
     def snapshot(self, tree: str) -> Snapshot:
         found = self._snapshots.get(tree)
         if found is None or not found.is_fresh():
+            takes_time()
             found = self._snapshots[tree] = Snapshot(self.files(tree))
         return found
 
@@ -137,12 +135,12 @@ class TargetFacts:
     def key(self, read: Read) -> Key:
         assert isinstance(read, tuple)
         kind = read[0]
-        if kind == "grains":
-            return _looked_up(self._minion.grains, read[1])
-        if kind == "pillar":
-            return self._pillar(read[1])
         if kind == "opts":
             return self._option(read[1])
+        if kind == "grains":
+            return _looked_up(self._minion.own_grains, read[1])
+        if kind == "pillar":
+            return self._pillar(read[1])
         if kind == "match":
             return self._matches(*read[1:])
         try:
@@ -159,6 +157,9 @@ class TargetFacts:
     def _option(self, name: Any) -> Key:
         opts = self._minion.own_opts
         if opts is None:
+            known = self._minion.settings.keys.get(name)
+            if known is not None:
+                return known
             if name == "id":
                 return self._minion.id if len(self._minion.id) < 60 else key_of(self._minion.id)
             if name == "user":
@@ -187,7 +188,7 @@ class TargetFacts:
         minion = self._minion
         own = minion.own_pillar
         pillar: Mapping[Any, Any] = own if own is not None else minion.known_pillar.values
-        return bool(minion.grains), bool(pillar), minion.has_target, minion.offline, minion.saltenv
+        return bool(minion.own_grains), bool(pillar), minion.has_target, minion.offline, minion.saltenv
 
 
 def _looked_up(mapping: dict[Any, Any], name: Any) -> Key:

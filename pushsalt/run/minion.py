@@ -24,7 +24,7 @@ from pushsalt.model import Target
 from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
-from pushsalt.render.reads import NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil
+from pushsalt.render.reads import NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
@@ -75,8 +75,7 @@ class Minion:
             target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
         )
         self.facts = TargetFacts(self)
-        #: what templates read of these, of the options and of the pillar is noted (pushsalt.render.reads)
-        self.grains = Recorded("grains", self.facts, grains)
+        self._given_grains = grains if isinstance(grains, dict) else dict(grains)
         #: whether a template asks: it sees pillar as it is, a command line sees it masked
         self.rendering = rendering
         self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
@@ -86,6 +85,19 @@ class Minion:
         return self.target.id
 
     @cached_property
+    def grains(self) -> dict[str, Any]:
+        """The grains. What templates read of them is noted, as of options and pillar (pushsalt.render.reads)."""
+        return Recorded("grains", self.facts, self._given_grains)
+
+    @property
+    def own_grains(self) -> dict[str, Any]:
+        """The grains as they are now, to be looked at only."""
+        return self.__dict__.get("grains", self._given_grains)  # type: ignore[no-any-return]
+
+    def _grains_now(self) -> dict[str, Any]:
+        return plain(self.grains) if "grains" in self.__dict__ else self._given_grains
+
+    @cached_property
     def opts(self) -> dict[str, Any]:
         """The options by Salt's names; made when somebody needs all of them."""
         return self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
@@ -93,7 +105,7 @@ class Minion:
     @property
     def user(self) -> Any:
         """Who executes on the target."""
-        return self.settings.values["user"] or dict.get(self.grains, "username") or "root"
+        return self.settings.values["user"] or dict.get(self.own_grains, "username") or "root"
 
     def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
         return Recorded("opts", self.facts, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
@@ -185,7 +197,7 @@ class Minion:
             self.project,
             self.target,
             replace(self.options, **changes),
-            self.grains,
+            self._grains_now(),
             self._remote,
             rendering=self.rendering if rendering is None else rendering,
             pillar_override=self._override if pillar is None else pillar,
@@ -219,7 +231,7 @@ class Minion:
     def pillar_value(self, name: str) -> Any:
         """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
         self.check_pillar()
-        return dict.get(self.known_pillar.values if self.own_pillar is None else self.own_pillar, name)
+        return (self.known_pillar.values if self.own_pillar is None else self.own_pillar).get(name)
 
     @property
     def pillar_result(self) -> PillarResult:
@@ -288,6 +300,7 @@ class Minion:
         """What ``render`` gives: rendered now, or before for a target that has the same in all that was read."""
         wanted = self.options.render_cache
         if not (self.project.config.opts["render_cache"] if wanted is None else wanted):
+            takes_time()
             return each_time(level, question, render)
         if current() is None:
             self.facts.begin()
@@ -300,6 +313,7 @@ class Minion:
 
     def decrypt(self, value: Any, renderer: str | None) -> Any:
         """A value of pillar in plain. Raises RenderError."""
+        takes_time()
         context = RenderContext(
             self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts,
             decrypted=self.project.redactor.add,
@@ -400,7 +414,7 @@ class Minion:
             self.project,
             replace(self.target, minion_opts=opts),
             self.options,
-            self.grains,
+            self._grains_now(),
             self._remote,
             rendering=True,
             pillar_override=self._override,
@@ -416,7 +430,7 @@ class Minion:
             self.project,
             self.target,
             self.options,
-            self.grains,
+            self._grains_now(),
             remote,
             rendering=True,
             pillar_override=self._override,
@@ -477,7 +491,7 @@ class Minion:
         pillar = self.own_pillar
         if pillar is None:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
-        subject = Subject(self.id, self.grains, pillar)
+        subject = Subject(self.id, self.own_grains, pillar)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
         except UsageError as exc:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
-from pushsalt.render.reads import Facts, Key, Recording, current, key_of, spoil
+from pushsalt.render.reads import Facts, Key, Recording, current, key_of, spoil, takes_time
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer, FoundFile, SlsFile
@@ -40,6 +40,7 @@ class Snapshot:
         try:
             return self._found[place]
         except KeyError:
+            takes_time()
             found = self._found[place] = self.files.find(path, saltenv)
             return found
 
@@ -66,6 +67,7 @@ class Snapshot:
         place = (saltenv, path)
         known = self._content.get(place)
         if known is None:
+            takes_time()
             found = self.find(saltenv, path)
             data = found.read() if found is not None else b""
             mode = found.mode if found is not None else 0
@@ -76,6 +78,7 @@ class Snapshot:
     def _list(self, question: str, args: tuple[Any, ...]) -> tuple[Any, Key]:
         known = self._listed.get((question, args))
         if known is None:
+            takes_time()
             answer = getattr(self.files, question)(*args)
             known = self._listed[question, args] = (answer, key_of(answer))
         return known

@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import time
+from collections import ChainMap
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -40,6 +41,15 @@ log = logging.getLogger(__name__)
 
 #: Functions that return a pillar that could not be compiled all the same, with ``_errors``.
 _COMPILES_PILLAR: Final = ("pillar.items", "pillar.data", "pillar.ext")
+
+#: Functions that compile states and do nothing else that takes long.
+_COMPILES: Final = frozenset(
+    f"state.{name}"
+    for name in (
+        *("apply", "sls", "highstate", "test"),
+        *("show_low_sls", "show_lowstate", "show_sls", "show_highstate", "show_states", "show_top"),
+    )
+)
 
 Result = TypeVar("Result")
 
@@ -75,7 +85,8 @@ class Runner:
         self._prepared: asyncio.Task[None] | None = None
         self._width = width
         self.connecting = _connect_options(project, job)
-        project.shared.look_again()
+        if "shared" in project.__dict__:  # there was a job before
+            project.shared.look_again()
 
     async def run(self, id: str) -> TargetReturn:
         """The job on one target. What goes wrong is its return too, with the warnings that came before."""
@@ -175,7 +186,8 @@ class _Work:
 
     async def _within_time(self) -> tuple[Any, int]:
         """The value and Salt's retcode, in the job's time."""
-        if self.job.kind == "call" and not callable_from_outside(self._opts(), self.job.fun):
+        opts = ChainMap(dict(self.target.minion_opts), self.project.config.opts)
+        if self.job.kind == "call" and not callable_from_outside(opts, self.job.fun):
             raise FunctionError(
                 "unknown_function",
                 f"'{self.job.fun}' is not available.",
@@ -222,7 +234,7 @@ class _Work:
             return []
         minion = await self._make_minion(dict(self.target.grains), None)
         with self.phase("render"):
-            value = await self.runner.in_thread(partial(minion.call, self.job.fun, self._args(), self.job.kwargs))
+            value = await self._called(minion)
         if isinstance(value, Lowstate):
             raise TargetError(
                 "offline",
@@ -230,6 +242,19 @@ class _Work:
                 "state.show_sls and state.show_low_sls show what would run",
             )
         return value
+
+    async def _called(self, minion: Minion) -> Any:
+        """What the job's function gives; here and now, when it is known from another target, else by a thread."""
+        from pushsalt.render.reads import NotKnown, only_known
+
+        call = partial(minion.call, self.job.fun, self._args(), self.job.kwargs)
+        if self.job.fun in _COMPILES:
+            try:
+                with only_known():
+                    return call()
+            except NotKnown:
+                pass
+        return await self.runner.in_thread(call)
 
     # over a connection -----------------------------------------------------------------------------------------------
 
@@ -280,7 +305,7 @@ class _Work:
             await asyncio.shield(prepared)
         minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         with self.phase("render"):
-            value = await self.runner.in_thread(partial(minion.call, job.fun, self._args(), job.kwargs))
+            value = await self._called(minion)
         if isinstance(value, Lowstate):
             returns = await self._run_states(minion, value)
             if value.done is not None:

@@ -24,6 +24,7 @@ from pushsalt.render.reads import (
     key_of,
     muted,
     plain,
+    put,
     recording,
     spoil,
     without_recorders,
@@ -209,6 +210,17 @@ def test_changes_spoil(change):
 
 def test_a_change_that_is_taken_back_does_no_harm():
     assert not noted(lambda d: d["b"].update(y=1) or d["b"].pop("y"))[1]
+
+
+def test_a_plain_copy_is_up_to_date():
+    mapping = Facts().pillar
+    mapping["z"] = 1
+    assert plain(mapping) == {**DATA, "z": 1} == plain(Recorded("pillar", None, mapping))
+    del mapping["z"]
+    put(mapping, {"y": 2})
+    assert plain(mapping) == {**DATA, "y": 2} == mapping.copy() and type(plain(mapping)) is dict
+    plain(mapping).clear()
+    assert mapping.pop("y") == 2 and plain(mapping) == DATA
 
 
 def test_it_is_the_dict_that_it_stands_for():
