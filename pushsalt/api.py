@@ -142,7 +142,7 @@ class Client:
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
-        runner = Runner(project, job, new_jid(), width)
+        runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
             await project.prepare(stop)
             async for result in fan_out(ids, runner.run, width, self.reporter, stop):

@@ -77,7 +77,9 @@ RUNS_STATES = frozenset(
 class Runner:
     """Runs one job on any number of targets; has what they share: worker threads, jump connections."""
 
-    def __init__(self, project: Project, job: Job, jid: str, width: int) -> None:
+    def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
+        """``alone``: there is one target, and what it logs needs no name before it."""
+        self.alone = alone
         self.project = project
         self.job = job
         self.jid = jid
@@ -396,7 +398,8 @@ class _Work:
             self.reporter.chunk_started(self.target.id, message["tag"])
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())
-            log.log(level if isinstance(level, int) else logging.WARNING, "%s: %s", self.target.id, message.get("text"))
+            text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
+            log.log(level if isinstance(level, int) else logging.WARNING, "%s", text)
         elif kind == "waiting":
             self.reporter.warning(self.target.id, f"waits until another run has ended: {message.get('holder')}")
 

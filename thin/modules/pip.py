@@ -233,7 +233,7 @@ def _required(requirements, saltenv):
     for one in _several(requirements):
         path = __salt__["cp.cache_file"](one, saltenv) if "://" in one else one
         if not path:
-            raise CommandExecutionError("Failed to fetch the requirements file %s" % one)
+            raise CommandExecutionError("pip requirements file '%s' not found" % one)
         words += ["--requirement", path]
     return words
 

@@ -14,7 +14,10 @@ for arguments that have these names)::
 """
 
 from thin.exceptions import SaltInvocationError
+from thin.log import getLogger
 from thin.utils import args as signatures
+
+log = getLogger(__name__)
 
 #: Arguments that a state cannot have by their own names.
 _TAKEN = ("name", "fun", "names", "state", "saltenv")
@@ -42,7 +45,9 @@ def run(**kwargs):
     """
     keys = [key for key in kwargs if key not in ("name", "__reqs__", "sfun")]
     if any("." not in key for key in keys) or (not keys and kwargs):
+        log.debug("Detected legacy module.run syntax: %s", __low__["__id__"])
         return _one(**kwargs)
+    log.debug("Using new style module.run syntax: %s", __low__["__id__"])
     return _several(kwargs)
 
 
