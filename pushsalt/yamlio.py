@@ -20,7 +20,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import yaml
 from yaml import events
@@ -123,6 +123,37 @@ _STR: Final = _TAG + "str"
 _IMPLICIT: Final[dict[str, list[tuple[str, re.Pattern[str]]]]] = yaml.SafeLoader.yaml_implicit_resolvers
 
 
+class _PureLoader(yaml.SafeLoader):
+    """PyYAML's own parser, which takes tabs where libyaml does: within text and between tokens, not as indentation."""
+
+    def scan_plain_spaces(self, indent: Any, start_mark: Any) -> list[str] | None:
+        length = 0
+        while self.peek(length) in " \t":
+            length += 1
+        blanks = self.prefix(length)
+        if "\t" not in blanks:
+            return cast("list[str] | None", super().scan_plain_spaces(indent, start_mark))
+        self.forward(length)
+        if self.peek() in "\r\n\x85\u2028\u2029":
+            return cast("list[str] | None", super().scan_plain_spaces(indent, start_mark))
+        return [blanks]
+
+    def scan_to_next_token(self) -> None:
+        if self.index == 0 and self.peek() == "\ufeff":
+            self.forward()
+        while True:
+            blanks = " \t" if self.flow_level or not self.allow_simple_key else " "
+            while self.peek() in blanks:
+                self.forward()
+            if self.peek() == "#":
+                while self.peek() not in "\0\r\n\x85\u2028\u2029":
+                    self.forward()
+            if not self.scan_line_break():  # type: ignore[no-untyped-call]
+                return
+            if not self.flow_level:
+                self.allow_simple_key = True
+
+
 @dataclass(slots=True)
 class _Pair:
     """A key and its value in a mapping. ``raw`` is the key's text: merging compares that, as Salt does."""
@@ -188,7 +219,7 @@ class YamlBuilder:
         if len(self.text) > MAX_CHARS:
             raise self._error(f"the text is longer than {MAX_CHARS} characters", None, None)
         try:
-            parser: _Parser = yaml.CSafeLoader(self.text) if self.libyaml else yaml.SafeLoader(self.text)
+            parser: _Parser = yaml.CSafeLoader(self.text) if self.libyaml else _PureLoader(self.text)
             try:
                 return self._build(parser.get_event)
             finally:
@@ -210,7 +241,8 @@ class YamlBuilder:
             if kind is events.ScalarEvent:
                 tag = event.tag
                 if tag is None or tag == "!":
-                    tag = _implicit_tag(event.value) if event.implicit[0] else _STR
+                    nothing = tag == "!" and not event.value and not event.style  # which libyaml takes for text
+                    tag = _implicit_tag(event.value) if event.implicit[0] and not nothing else _STR
                 raw = event.value
                 key_position = bool(stack) and stack[-1].pairs is not None and not stack[-1].expect_value
                 if key_position and tag in (_MERGE, _VALUE):
@@ -308,7 +340,7 @@ class YamlBuilder:
                 if not isinstance(item, dict) or len(item) != 1:
                     raise _Problem("expected a list of mappings with one key each", mark)
                 pairs.extend(item.items())
-            return dict(pairs) if name == "omap" else pairs
+            return pairs
         if name != "seq":
             raise _Problem(_unknown_tag(tag), mark)
         return items
@@ -330,7 +362,7 @@ class YamlBuilder:
         name = tag.removeprefix(_TAG)
         if name == "set":
             return set(data)
-        if name not in ("map", "omap"):
+        if name != "map":
             raise _Problem(_unknown_tag(tag), mark)
         self.lines[id(data)] = lines
         return data

@@ -39,7 +39,7 @@ def load(request):
         ("!!binary aGVsbG8", b"hello"),
         ("!!python/unicode x", "x"),
         ("!!set {x, y}", {"x", "y"}),
-        ("!!omap [a: 1, b: 2]", {"a": 1, "b": 2}),
+        ("!!omap [a: 1, b: 2]", [("a", 1), ("b", 2)]),
         ("{2: a, 1.5: b, true: c, null: d, '1': e}", {2: "a", 1.5: "b", True: "c", None: "d", "1": "e"}),
         ("{=: 1}", {"=": 1}),
         ("a: &x {b: 1}\nc: *x\n", {"a": {"b": 1}, "c": {"b": 1}}),
