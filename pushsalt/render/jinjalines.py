@@ -121,9 +121,18 @@ class LineKeepingGenerator(CodeGenerator):
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:
         for child in node.nodes:
             self.newline(child)
-            if frame.buffer is not None:
-                self.writeline(f"{frame.buffer}.append({(child.lineno, self.name)!r})")
+            self._mark(frame, child)
             super().visit_Output(nodes.Output([child], lineno=child.lineno), frame)
+
+    def start_write(self, frame: Frame, node: nodes.Node | None = None) -> None:
+        """Before what a call or filter block writes."""
+        if node is not None:
+            self._mark(frame, node)
+        super().start_write(frame, node)
+
+    def _mark(self, frame: Frame, node: nodes.Node) -> None:
+        if frame.buffer is not None:
+            self.writeline(f"{frame.buffer}.append({(node.lineno, self.name)!r})")
 
 
 def source_line(debug_info: str, lineno: int) -> int:

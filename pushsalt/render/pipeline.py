@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 DEFAULT_RENDERER: Final = "jinja|yaml"
 
+#: Renderers that need a package, which the extra of their name installs.
+EXTRAS: Final = frozenset(("mako", "nacl", "toml"))
+
 #: Renderers that give the same for the same input and the same reads. Others run Python, or remember what came before.
 REPEATABLE: Final = frozenset({"gpg", "jinja", "json", "msgpack", "nacl", "toml", "yaml", "yamlex"})
 _OURS: Final = "pushsalt.render.renderers"
@@ -211,7 +214,8 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     except ModuleNotFoundError as exc:
         package = str(exc.name).split(".")[0]
         problem = f"The renderer {name!r} needs the Python package {package!r}, which is not installed here"
-        raise SourceError(problem, hint=f"pip install 'pushsalt[{name}]'") from None
+        wanted = f"'pushsalt[{name}]'" if name in EXTRAS else package
+        raise SourceError(problem, hint=f"pip install {wanted}") from None
     except ConfigError as exc:
         if "cannot be loaded" in exc.message:
             raise SourceError(exc.message, hint=exc.hint) from None

@@ -137,3 +137,44 @@ def test_sls_that_is_not_utf8(tree):
     found = FileServer(tree.opts).find("web.sls")
     with pytest.raises(RenderError, match=r"^\S+web\.sls:2: Rendering SLS 'base:web' failed: .*web\.sls is not UTF-8"):
         read_source(found, sls="web", saltenv="base")
+
+
+@pytest.mark.parametrize(
+    "lib, sls, line, callers",
+    [
+        ("{% macro m() %}\na: 1\n{{ 'b' }}: c: d\n{% endmacro %}", "{{ m() }}", 3, [1]),
+        ("{% macro m() %}\na: 1\nb: c: d\n{% endmacro %}", "x:\n{{ m()|indent(2) }}", 3, [2]),
+        ("{% macro m() %}\n{{ n() }}\n{% endmacro %}{% macro n() %}\n\nb: c: d\n{% endmacro %}", "{{ m() }}", 5, [1]),
+        ("{% macro m() %}\n{{ caller() }}\nb: c: d\n{% endmacro %}", "{% call m() %}\na: 1\n{% endcall %}", 3, [1]),
+        ("{% macro m() %}\n{% set x %}\nb: c: d\n{% endset %}\n{{ x }}\n{% endmacro %}", "\n{{ m() }}", 3, [2]),
+        ("{% macro m() %}\n{% filter upper %}\nb: c: d\n{% endfilter %}\n{% endmacro %}", "{{ m() }}", 2, [1]),
+    ],
+    ids=["literal", "indented", "macro in macro", "call", "set", "filter"],
+)
+def test_yaml_error_within_a_macro(tree, lib, sls, line, callers):
+    file = tree.write("lib.jinja", lib)
+    web = tree.write("web.sls", "{% from 'lib.jinja' import m %}" + sls)
+    exc = error(tree)
+    assert (exc.where.path, exc.where.line) == (str(file), line)
+    for caller in callers:
+        assert f"  from {web}:{caller}\n" in exc.errors[0]
+
+
+def test_yaml_error_in_what_a_caller_gives_to_a_macro(tree):
+    tree.write("lib.jinja", "{% macro m() %}\na: 1\n{{ caller() }}\n{% endmacro %}")
+    web = tree.write("web.sls", "{% from 'lib.jinja' import m %}\n{% call m() %}\n\nb: c: d\n{% endcall %}")
+    exc = error(tree)
+    assert (exc.where.path, exc.where.line) == (str(web), 4)
+
+
+def test_values_of_macros_are_plain_text(tree):
+    tree.write("lib.jinja", "{% macro m(x) %}v{{ x }}{% endmacro %}")
+    seen = []
+    tree.salt["my.fun"] = lambda *args: seen.extend(args) or "ok"
+    tree.write(
+        "web.sls",
+        "{% from 'lib.jinja' import m %}{% set b %}w{{ 1 }}{% endset %}a: {{ salt['my.fun'](m(1), b) }}\n"
+        "b: {{ [m(2), b]|yaml }}\nc: {{ {m(3): b}|json }}\n",
+    )
+    assert tree.render("web") == {"a": "ok", "b": ["v2", "w1"], "c": {"v3": "w1"}}
+    assert [(type(value), value) for value in seen] == [(str, "v1"), (str, "w1")]

@@ -368,3 +368,23 @@ def test_nacl(minion, tmp_path):
     assert "a: Could not decrypt a NACL value" in failure(minion)
     minion.opts["nacl.config"] = {"sk_file": "/nowhere/key"}
     assert "no NaCl key: /nowhere/key" in failure(minion)
+
+
+def test_mako_templates_are_compiled_once(tree, monkeypatch):
+    pytest.importorskip("mako")
+    from pushsalt.render.renderers import mako
+
+    made = []
+    plain = mako.Template
+    monkeypatch.setattr(mako, "Template", lambda *args, **kwargs: made.append(1) or plain(*args, **kwargs))
+    mako._compiled.cache_clear()
+    tree.write("part.mako", "x: ${port}\n")
+    tree.write("web.sls", "#!mako|yaml\n<%include file='/part.mako'/>\ny: ${sls}\n")
+    tree.write("other.sls", "#!mako|yaml\n<%include file='/part.mako'/>\nz: ${sls}\n")
+    for port in (1, 2):
+        assert tree.render("web", port=port) == {"x": port, "y": "web"}
+    assert len(made) == 2
+    tree.write("part.mako", "x: -${port}\n")
+    assert tree.render("web", port=3) == {"x": -3, "y": "web"}
+    assert len(made) == 3
+    assert tree.render("other", port=4)["z"] == "other"
