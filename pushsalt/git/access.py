@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pushsalt.cache.store import private_dir, write_atomic
+from pushsalt.cache.store import write_atomic
 from pushsalt.git.address import Address
 from pushsalt.git.process import environment
 from pushsalt.model import Secret
@@ -56,8 +56,8 @@ class Access:
 
 
 @contextlib.contextmanager
-def access(address: Address, login: Login, private: Path, ssh: Ssh) -> Iterator[Access]:
-    """``private`` is a folder of ours for the helper script that ssh wants as a file. Raises OSError."""
+def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
+    """Raises OSError when there is no room for the helper script that ssh wants as a file."""
     env: dict[str, str] = {}
     config: dict[str, str] = {"http.followRedirects": "initial"}
     descriptors: list[int] = []
@@ -75,10 +75,11 @@ def access(address: Address, login: Login, private: Path, ssh: Ssh) -> Iterator[
             # compares the key's URL. `store` and `erase` do nothing.
             helper = f"!f() {{ test \"$1\" = get && cat /dev/fd/{reading}; :; }}; f"
             config[f"credential.{address.origin}.helper"] = helper
-    elif address.scheme == "ssh":
-        env |= _ssh(login, private, ssh)
     try:
-        yield Access(environment(env), config, tuple(descriptors))
+        with contextlib.ExitStack() as stack:
+            if address.scheme == "ssh":
+                env |= _ssh(login, ssh, stack)
+            yield Access(environment(env), config, tuple(descriptors))
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -94,7 +95,7 @@ def _pipe(data: bytes) -> int:
     return reading
 
 
-def _ssh(login: Login, private: Path, ssh: Ssh) -> dict[str, str]:
+def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
     """GIT_SSH_COMMAND: the user's ssh with nothing that asks, forwards or runs anything else."""
     words = ["ssh", *_files(ssh)]
     options = {
@@ -118,10 +119,11 @@ def _ssh(login: Login, private: Path, ssh: Ssh) -> dict[str, str]:
         if login.pubkey.endswith("-cert.pub"):
             options["CertificateFile"] = certificate.replace("%", "%%")
     if login.passphrase:
-        private_dir(private)
-        script = private / "askpass"
-        if not script.is_file() or script.read_bytes() != _ASKPASS:
-            write_atomic(script, _ASKPASS, 0o700)
+        import tempfile
+
+        # It is executed: so it does not lie in a cache, which may be shared.
+        script = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pushsalt-git-")), "askpass")
+        write_atomic(script, _ASKPASS, 0o700)
         env |= {
             "SSH_ASKPASS": str(script),
             "SSH_ASKPASS_REQUIRE": "force",

@@ -19,9 +19,11 @@ import logging
 import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from errno import EACCES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -123,12 +125,14 @@ class Mirror:
         return self._note
 
     def _read_note(self) -> Note | None:
+        if not all(map(_is_ours, (self._private.parent, self._private, self.folder, self._notes.path))):
+            return None
         found = self._notes.get(self.key)
         try:
             if found is not None:
                 refs = {str(name): (str(pair[0]), str(pair[1])) for name, pair in found["refs"].items()}
                 note = Note(int(found["number"]), float(found["fetched"]), refs)
-                if self._path(note.number).is_dir():
+                if _is_ours(self._path(note.number)):
                     return note
         except (KeyError, TypeError, ValueError, IndexError):
             log.warning("git: the note on %s is damaged; it will be written anew", self.remote.shown)
@@ -254,8 +258,7 @@ class Mirror:
     def head_branch(self) -> str | None:
         """The branch that the remote itself calls its main one. Raises UnreachableError, OSError."""
         remote = self.remote
-        private_dir(self._private)
-        with access(remote.address, remote.login, self._private, self._ssh) as way:
+        with access(remote.address, remote.login, self._ssh) as way:
             argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
             done = run(argv, env=way.env, silence=self._silence, pass_fds=way.pass_fds, running=self._running)
         self._checked(done, UnreachableError)
@@ -342,7 +345,7 @@ class Mirror:
         elif shallow and (whole or not remote.depth):
             words.append("--unshallow")
         listener = Listener(progress)
-        with access(remote.address, remote.login, self._private, self._ssh) as way:
+        with access(remote.address, remote.login, self._ssh) as way:
             config = dict(way.config)
             if remote.filter:
                 # What was left out is fetched as a whole when it is needed; see `complete`.
@@ -427,7 +430,7 @@ class Mirror:
         note = self.note
         assert note is not None
         remote = self.remote
-        with self._locked(None), access(remote.address, remote.login, self._private, self._ssh) as way:
+        with self._locked(None), access(remote.address, remote.login, self._ssh) as way:
             config = {
                 **way.config,
                 "extensions.partialClone": "origin",
@@ -458,6 +461,8 @@ class Mirror:
     def _locked(self, progress: Callable[[str], None] | None) -> Iterator[None]:
         """Only one fetches at a time. Waits for another controller as long as that is at work."""
         private_dir(self._private)
+        if not _is_ours(self._private.parent):
+            raise PermissionError(EACCES, "others can write to that folder")
         private_dir(self.folder)
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -478,6 +483,17 @@ class Mirror:
         finally:
             self._lock_fds = ()
             os.close(descriptor)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a folder is a real one that nobody else can change or exchange: git does what its configuration says."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()):
+        return False
+    return not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX)
 
 
 def read_refs(path: Path) -> dict[str, tuple[str, str]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pushsalt.cache.store import private_dir, write_atomic
+from pushsalt.cache.templates import folder as templates_folder
 from pushsalt.errors import ConfigError, StateError
 from pushsalt.fileserver import DiskFile
 from pushsalt.git.lockfile import NAME, LockFile
@@ -62,7 +62,8 @@ def lock_path(config: Config) -> Path | None:
 def extract_plugins(files: FileServer, config: Config) -> Path | None:
     """A folder with the plug-ins of the controller that lie in remotes, as ``module_dirs`` has them; None for none.
 
-    It is named by its content and private to the user: nobody else can have put anything there.
+    What lies there is executed: it is in the user's own cache folder, whatever ``--cache-dir`` says, named by its
+    content. Raises ConfigError when it cannot be made.
     """
     found: dict[str, bytes] = {}
     for saltenv in dict.fromkeys(["base", *files.configured_envs()]):
@@ -78,7 +79,10 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
     if not found:
         return None
     name = hashlib.sha256(repr(sorted(found.items())).encode()).hexdigest()[:32]
-    top = config.cache_dir / "git" / "plugins" / name
+    own = templates_folder()
+    if own is None:
+        raise ConfigError("plug-ins of git remotes need a home folder to lie in", hint="set HOME")
+    top = own.with_name("plugins") / name
     try:
         for path, data in found.items():
             place = private_dir((top / path).parent) / Path(path).name
@@ -86,11 +90,6 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
                 write_atomic(place, data)
     except OSError as exc:
         raise ConfigError(
-            f"plug-ins of git remotes cannot be kept in the cache: {exc}", hint="name another folder with --cache-dir"
+            f"plug-ins of git remotes cannot be kept in {top}: {exc}", hint="check who owns that folder"
         ) from None
     return top
-
-
-def shown(remotes: Sequence[Remote]) -> str:
-    """Names for a message."""
-    return ", ".join(remote.shown for remote in remotes) or "none"

@@ -218,7 +218,7 @@ class Remotes:
     def _without_cache(self, remote: Remote, exc: OSError) -> Update | None:
         """The cache cannot be written: work with what it has, else with a copy that lives as long as this command."""
         mirror = self.mirror(remote)
-        log.warning("git: the cache of %s cannot be written: %s", remote.shown, exc.strerror or exc)
+        log.warning("git: the cache of %s cannot be used: %s", remote.shown, exc.strerror or exc)
         if mirror.note is not None:
             self._synced[mirror.key] = None
             return None

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed"),
 ]
 
-BIG = os.urandom(3 * 1024 * 1024)
+BIG = os.urandom(9 * 1024 * 1024)
 FORMULA = {
     "top.sls": "base:\n  '*':\n    - site\n",
     "site/init.sls": """

@@ -182,7 +182,27 @@ def test_a_cache_that_cannot_be_written(repo, serve, tmp_path):
 def test_a_cache_that_is_no_folder(repo, serve, tmp_path, caplog):
     (tmp_path / "cache").write_text("")
     assert serve(repo({"a": "1"})).read("a") == b"1"
-    assert "cannot be written" in caplog.text
+    assert "cannot be used" in caplog.text
+
+
+def test_a_cache_that_others_could_exchange_is_not_used(repo, serve, tmp_path, caplog):
+    one = repo({"a": "1"})
+    serve(one)
+    cache = tmp_path / "cache"
+    mark = tmp_path / "mark"
+    for copy in (cache / "git").glob("*/*.git"):
+        with (copy / "config").open("a") as stream:
+            stream.write(f"[core]\n\tfsmonitor = touch {mark}\n\tsshCommand = touch {mark}\n")
+    for folder in (cache, cache / "git"):
+        mode = folder.stat().st_mode
+        folder.chmod(0o777)
+        caplog.clear()
+        assert serve(one, gitfs_update_interval=1000).read("a") == b"1"
+        assert "cannot be used" in caplog.text and "by others" in caplog.text.replace("others can write", "by others")
+        folder.chmod(mode)
+    assert not mark.exists()
+    cache.chmod(0o1777)  # as /tmp is
+    assert serve(one, gitfs_update_interval=1000).read("a") == b"1"
 
 
 _CONTROLLER = """
