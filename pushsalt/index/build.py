@@ -9,7 +9,9 @@ import os
 import struct
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -83,19 +85,20 @@ class _Type:
         self.table = table
         self.ids: list[str] = []
         self.owners = array("I")
+        self.rows = table.rows() if table is not None else b""
+        #: whether the rows serve as they are, too
+        self.same = True
         if table is not None:
-            self.owners.frombytes(table.rows())
+            self.owners.frombytes(self.rows)
             if sys.byteorder == "big":
                 self.owners.byteswap()
 
-    def read(self) -> dict[str, int]:
-        """id -> number of its manager, of the old entries."""
-        if self.table is None:
-            return {}
-        ids = decode(self.table.text()[1:-1]).split("\0") if self.owners else []
-        if len(ids) != len(self.owners):
+    def names(self) -> list[str]:
+        """The old ids, in order."""
+        names = decode(self.table.text()[1:-1]).split("\0") if self.table is not None and self.owners else []
+        if len(names) != len(self.owners):
             raise Damage("a table has too few names")
-        return dict(zip(ids, self.owners, strict=True))
+        return names
 
 
 class _Merge:
@@ -155,33 +158,36 @@ class _Merge:
         return found
 
     def _change(self, name: str, kind: _Type, changes: dict[str, str | None]) -> None:
-        entries = kind.read()
-        before = len(entries)
-        grown = shrunk = False
-        for id, manager in changes.items():
-            old = entries.get(id)
-            if manager is None:
-                if old is None:
-                    continue
-                del entries[id]
-                shrunk = True
-            else:
-                number = self._number(manager)
-                if number == old:
-                    continue
-                entries[id] = number
-                grown = grown or old is None
-                self.counts[number] += 1
-                self.added.setdefault(number, {}).setdefault(name, []).append(id)
+        ids, owners = kind.names(), kind.owners
+        merged: list[str] = []
+        managed = array("I")
+        at, moved = 0, not ids
+        for id in sorted(changes):
+            place = bisect_left(ids, id, at)
+            merged += ids[at:place]
+            managed += owners[at:place]
+            there = place < len(ids) and ids[place] == id
+            at = place + there
+            old = owners[place] if there else None
+            manager = changes[id]
+            new = None if manager is None else self._number(manager)
+            if new is not None:
+                merged.append(id)
+                managed.append(new)
+            if new == old:
+                continue
+            moved = moved or new is None or old is None
+            kind.same = False
+            if new is not None:
+                self.counts[new] += 1
+                self.added.setdefault(new, {}).setdefault(name, []).append(id)
             if old is not None:
                 self.counts[old] -= 1
                 self.removed.setdefault(old, {}).setdefault(name, set()).add(id)
-        if grown or shrunk or not before:
+        kind.owners = managed + owners[at:]
+        if moved:
             kind.table = None
-            kind.ids = sorted(entries) if grown else list(entries)
-            kind.owners = array("I", map(entries.__getitem__, kind.ids))
-        else:
-            kind.owners = array("I", entries.values())
+            kind.ids = merged + ids[at:]
 
     def _number(self, manager: str) -> int:
         number = self.numbers.get(manager)
@@ -192,6 +198,9 @@ class _Merge:
         return number
 
     def _ids(self, kind: _Type, moved: array[int] | None) -> Place:
+        if kind.same and moved is None and kind.table is not None:
+            table = kind.table
+            return self._place(table.text(), kind.rows, table.index(), table.place.total)
         owners = array("I", map(moved.__getitem__, kind.owners)) if moved is not None else kind.owners
         if sys.byteorder == "big":
             owners = array("I", owners)
@@ -248,24 +257,23 @@ class _Merge:
     # --- tables ------------------------------------------------------------------------------------------------------
 
     def _table(self, names: Sequence[str], rows: bytes, row: int) -> Place:
-        parts = []
-        places, crcs, firsts = [0], [], []
-        for at in range(0, len(names), BLOCK):
-            block = names[at : at + BLOCK]
-            text = encode("\0" + "\0".join(block))
-            parts.append(text)
-            places.append(places[-1] + len(text))
-            crcs.append(crc32(rows[at * row : (at + BLOCK) * row], crc32(b"\0", crc32(text))))
-            firsts.append(f"\0{block[0]}\0")
-        parts.append(b"\0")
-        first = encode("\1".join(firsts))
-        count = len(crcs)
-        index = INDEX.pack(count, len(first)) + struct.pack(f"<{count + 1}Q{count}I", *places, *crcs) + first
-        return self._place(b"".join(parts), rows, index, len(names))
+        join = "\0".join
+        texts = [encode("\0" + join(names[at : at + BLOCK])) for at in range(0, len(names), BLOCK)]
+        size = BLOCK * row
+        blocks = (rows[at : at + size] for at in range(0, len(rows), size))
+        crcs = [crc32(block, crc32(b"\0", crc32(text))) for block, text in zip(blocks, texts, strict=True)]
+        first = encode("\0" + "\0\1\0".join(names[::BLOCK]) + "\0")
+        return self._place(b"".join([*texts, b"\0"]), rows, _index(texts, crcs, first), len(names))
 
     def _place(self, text: bytes, rows: bytes, index: bytes, count: int) -> Place:
-        crcs = crc32(text), crc32(index)
+        crcs = crc32(text), crc32(rows), crc32(index)
         return Place(self.out.add(text), len(text), self.out.add(rows), self.out.add(index), len(index), count, *crcs)
+
+
+def _index(texts: Sequence[bytes], crcs: Sequence[int], first: bytes) -> bytes:
+    count = len(crcs)
+    places = accumulate(map(len, texts), initial=0)
+    return INDEX.pack(count, len(first)) + struct.pack(f"<{count + 1}Q{count}I", *places, *crcs) + first
 
 
 def _by_type(changes: Changes) -> dict[str, dict[str, str | None]]:

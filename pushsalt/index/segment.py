@@ -10,8 +10,8 @@ The views, by type and by manager, hold every entry each. What is damaged in one
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
     header      once more
 
-A table is sorted names with rows of equal size, in blocks of 16, and is described by eight u64: place of the names,
-their length, place of the rows, place of the index, its length, how many names, CRC-32 of the names and of the index::
+A table is sorted names with rows of equal size, in blocks of 16, and is described by nine u64: place of the names,
+their length, place of the rows, place of the index, its length, how many names, CRC-32 of names, of rows and of index::
 
     names       \\0 name \\0 name … \\0        (a block's names are one slice, and so are all)
     rows        one a name
@@ -37,7 +37,7 @@ from pushsalt.index.format import Damage, decode, escape, split
 
 MAGIC: Final = b"psresrc1"
 BLOCK: Final = 16
-TABLE: Final = struct.Struct("<8Q")
+TABLE: Final = struct.Struct("<9Q")
 HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}sQQI")
 POSTING: Final = struct.Struct("<II")
 PLACE: Final = struct.Struct("<3Q")
@@ -57,6 +57,7 @@ class Place(NamedTuple):
     index_length: int
     total: int
     names_crc: int
+    rows_crc: int
     index_crc: int
 
 
@@ -77,9 +78,7 @@ class Table:
         self._cache: dict[int, list[str]] = {}
 
     def _load(self) -> None:
-        data = self._file.read(self.place.index_at, self.place.index_length)
-        if crc32(data) != self.place.index_crc:
-            raise Damage("the index of a table is damaged")
+        data = self.index()
         blocks, length = INDEX.unpack_from(data)
         begin, end = self.place.names, self.place.names + self.place.names_length
         self._places = tuple(begin + at for at in struct.unpack_from(f"<{blocks + 1}Q", data, INDEX.size))
@@ -148,7 +147,7 @@ class Table:
         """All names in order."""
         if not self.place.total:
             return []
-        text = decode(self.text()[1:-1])
+        text = decode(memoryview(self.text())[1:-1])
         return text.split("\0") if "\2" not in text else sorted(split(text))
 
     def text(self) -> bytes:
@@ -159,13 +158,27 @@ class Table:
         return data
 
     def rows(self) -> bytes:
-        """All rows, each block verified."""
-        if not self._firsts and self.place.total:
+        """All rows as they stand in the file."""
+        data = self._file.read(self._rows, self._rows_end - self._rows)
+        if crc32(data) != self.place.rows_crc:
+            raise Damage("the rows of a table are damaged")
+        return data
+
+    def check(self) -> None:
+        """Look at each block and each checksum."""
+        self.text()
+        self.rows()
+        if self.place.total:
             self._load()
-        return b"".join(self._block(number)[1] for number in range(len(self._crcs)))
+        for number in range(len(self._crcs)):
+            self._block(number)
 
     def index(self) -> bytes:
-        return self._file.read(self.place.index_at, self.place.index_length)
+        """The index as it stands in the file."""
+        data = self._file.read(self.place.index_at, self.place.index_length)
+        if crc32(data) != self.place.index_crc:
+            raise Damage("the index of a table is damaged")
+        return data
 
 
 class File:
@@ -292,8 +305,6 @@ class Segment:
     def by_type_triples(self) -> Iterator[Triple]:
         """All entries, from the view by type alone and the table of managers."""
         managers = self.managers.names()
-        self.managers.rows()
-        self.types.rows()
         for type in self.types.names():
             table = self.table(type)
             assert table is not None
@@ -338,15 +349,26 @@ class Segment:
                 continue
             if crc32(data[: -OWNER.size]) != OWNER.unpack(data[-OWNER.size :])[0]:
                 found.append("a header of the segment is damaged")
-        views = []
+        sums = set()
         for name, view in (("type", self.by_type_triples), ("manager", self.by_manager_triples)):
             try:
-                views.append(set(view()))
+                count = total = 0
+                for entry in view():
+                    count += 1
+                    total += hash(entry)
+                sums.add((count, total))
             except (Damage, IndexError) as exc:
                 found.append(f"by {name}: {exc}")
-        if any(len(view) != self.count for view in views) or (len(views) == 2 and views[0] != views[1]):
+        if len(sums) > 1 or any(count != self.count for count, _ in sums):
             found.append("the views by type and by manager disagree")
-        return found
+        try:
+            self.managers.check()
+            self.types.check()
+            for row in TABLE.iter_unpack(self.types.rows()):
+                self.ids(Place(*row)).check()
+        except Damage as exc:
+            found.append(str(exc))
+        return list(dict.fromkeys(found))
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:
