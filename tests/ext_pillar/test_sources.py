@@ -272,6 +272,17 @@ def test_gpg(project, message):
     assert error.startswith("Failed to decrypt pillar key 'a:b': Could not decrypt a PGP message: gpg: ")
 
 
+def test_gpg_as_a_source(project, message):
+    project.write("pillar/tree.sls", dump_yaml({"tree": 1, "deep": [{"k": message("one")}, "x"]}))
+    project.write("own.yaml", "seen: {{ pillar.deep[0].k }}\n")
+    project.write("own.cfg", "own.yaml\n")
+    plain = {**BASE, "deep": [{"k": "one"}, "x"]}
+    assert project.pillar({"gpg": {}}) == plain
+    assert project.pillar({"gpg": {}}, {"stack": str(project.root / "own.cfg")}) == {**plain, "seen": "one"}
+    project.config["gpg_keydir"] = str(project.root)
+    assert "Failed to load ext_pillar gpg: deep:0:k: Could not decrypt" in project.pillar({"gpg": {}})["_errors"][0]
+
+
 def test_pillar_enc_of_state_functions(project, message):
     project.write("salt/a.sls", "{{ pillar['k'] }}: {test.nop: []}\n")
     given = {"pillar": {"k": message("name-of-a-secret")}, "pillar_enc": "gpg"}
