@@ -36,8 +36,8 @@ MOST_ENTRIES: Final = 64
 MOST_PARTS: Final = 8
 #: rows up to which the writer merges at once
 AT_ONCE: Final = 2048
-#: bytes of log from which on it is written anew
-LOG_MOST: Final = 1 << 20
+#: bytes of log from which on it is written anew, if that is also a quarter of the parts
+LOG_LEAST: Final = 1 << 20
 
 
 class GrainIndex:
@@ -138,14 +138,19 @@ class GrainIndex:
 
     def _append(self, write: list[Any]) -> None:
         payload = part.pack(write)
-        self._journal.append(payload)
-        self._take([payload])
+        try:
+            self._journal.append(payload)
+            self._take([payload])
+        except BaseException:
+            self._journal.forget()
+            raise
 
     def _grow(self) -> None:
-        worth = self._worth(list(self._parts))
-        if worth is None:
-            return
-        rows = sum(self._parts[name].rows for name in worth)
+        with self._journal.mutex:
+            worth = self._worth(list(self._parts))
+            if worth is None:
+                return
+            rows = sum(self._parts[name].rows for name in worth)
         if rows > AT_ONCE and self._child.start("grains", self.path):
             return
         self.maintain()
@@ -161,7 +166,10 @@ class GrainIndex:
                     break
                 chosen.append(name)
                 total += living[name]
-        return chosen if chosen or len(self._entries) > MOST_ENTRIES or self._journal.end > LOG_MOST else None
+        return chosen if chosen or len(self._entries) > MOST_ENTRIES or self._long() else None
+
+    def _long(self) -> bool:
+        return self._journal.end > max(LOG_LEAST, sum(one.size for one in self._parts.values()) // 4)
 
     def _rewrite(self, choose: Callable[[list[str]], list[str] | None], *, wait: bool) -> None:
         journal = self._journal
@@ -175,7 +183,10 @@ class GrainIndex:
                 parts = dict(self._parts)
                 dead = {name: bytes(self._dead.get(name, bytes(one.rows))) for name, one in parts.items()}
                 entries = dict(self._entries)
-            if names is None or (not entries and len(names) < 2 and not any(map(any, map(dead.__getitem__, names)))):
+                long = self._long()
+            if names is None:
+                return
+            if not (entries or long or len(names) > 1 or any(any(dead[name]) for name in names)):
                 return
             sources, gone = [parts[name] for name in names], [dead[name] for name in names]
             try:

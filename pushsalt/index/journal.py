@@ -127,7 +127,8 @@ class Journal:
             return False
         elif size == self.end and not self._watching:
             self.settled = size
-        return not (self._watching and self._replaced())
+        # Bytes that are no write may be a writer at work, or the last word of one who made a new log.
+        return not ((self._watching or size != self.end) and self._replaced())
 
     def _accept(self, frames: format.Scan, size: int) -> None:
         self.end += frames.end
@@ -302,12 +303,12 @@ class Journal:
         with self.locked():
             mark = self._mark()
             generation = max(self.generation, mark[0] if mark else 0) + 1
-            if self.fd >= 0 and not self._forked and os.lseek(self.fd, 0, os.SEEK_END) >= self.end:
-                with contextlib.suppress(OSError):
-                    self.append(HINT)
+            with contextlib.suppress(OSError):  # who has the old one open looks at the path when its length changes
+                fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | _FLAGS)
+                os.write(fd, b"\0")
+                os.close(fd)
             self._install(segments, generation)
-            self._watching = True
-            self.settled = UNSETTLED
+            self.forget()
 
     def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
         meta = format.join([self.kind, str(generation), *segments])
@@ -412,6 +413,11 @@ class Journal:
         hint = f"remove the folder {self.folder} or refresh the cache: it is filled anew from what the targets say"
         return IndexCorrupt(f"the index {self.folder} is damaged: {text}", hint=hint)
 
+    def forget(self) -> None:
+        """Have the log read from its beginning: what is in memory may not be what it says."""
+        with self.mutex:
+            self._close_log()
+
     def _close_log(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
@@ -484,7 +490,8 @@ def write_segment(path: Path, parts: Sequence[bytes]) -> None:
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(fd)
+        with contextlib.suppress(OSError):  # not every file system can
+            os.fsync(fd)
     finally:
         os.close(fd)
 

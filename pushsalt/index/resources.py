@@ -185,6 +185,9 @@ class ResourceIndex:
             journal.append(payload)
             self._changes[type, id] = manager
             self._ungrouped.append((((type, id), manager),))
+        except BaseException:
+            journal.forget()
+            raise
         finally:
             journal.release()
         if journal.end > LOG_LEAST:
@@ -207,6 +210,9 @@ class ResourceIndex:
             journal.append(payload)
             self._changes.update(items)
             self._ungrouped.append(items)
+        except BaseException:
+            journal.forget()
+            raise
         finally:
             journal.release()
         if journal.end > LOG_LEAST:
@@ -222,6 +228,9 @@ class ResourceIndex:
             journal.append(encode("D" + join((type, id))))
             self._changes[type, id] = None
             self._ungrouped.append((((type, id), None),))
+        except BaseException:
+            journal.forget()
+            raise
         finally:
             journal.release()
         if journal.end > LOG_LEAST:

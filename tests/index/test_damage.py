@@ -210,6 +210,51 @@ def test_a_write_whose_first_copy_is_whole(tmp_path):
         assert index.verify() == []
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_everybody_notices_a_reset(tmp_path, kind):
+    """Also who had it open before it was damaged."""
+    kind, make, ask = KINDS[kind]
+    make(tmp_path)
+    with kind(tmp_path) as reader, kind(tmp_path) as writer:
+        before = ask(reader)
+        assert ask(writer) == before
+        data = bytearray((tmp_path / "log").read_bytes())
+        data[16:] = bytes(len(data) - 16)
+        (tmp_path / "log").write_bytes(data)  # the same file, as damage is
+        with kind(tmp_path) as third:
+            with pytest.raises(IndexCorrupt):
+                ask(third)
+            third.reset()
+            assert not any(ask(third)[0])
+        assert ask(reader) != before
+        assert not any(ask(reader)[0])
+        if kind is ResourceIndex:
+            writer.put("a", "new", "m1")
+            assert reader.items() == [("a", "new", "m1")]
+        else:
+            writer.put_many([("new", {"os": "x"})])
+            assert reader.match("os:x") == ["new"]
+        assert reader.verify() == []
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """A write that cannot be made leaves nothing behind."""
+
+    def refuse(*args):
+        raise OSError(28, "No space left on device")
+
+    with ResourceIndex(tmp_path) as index:
+        index.put("ssh", "a", "m")
+        monkeypatch.setattr(journal.os, "pwrite", refuse)
+        with pytest.raises(OSError, match="No space"):
+            index.put("ssh", "b", "m")
+        monkeypatch.undo()
+        assert index.by_type("ssh") == ["a"]
+        index.put("ssh", "c", "m")
+        assert index.by_type("ssh") == ["a", "c"]
+        assert index.verify() == []
+
+
 def test_what_else_may_lie_there(tmp_path):
     """A log of another kind is not read, and links are not followed."""
     grains_folder(tmp_path / "grains")
