@@ -274,14 +274,13 @@ class Mirror:
         with self._locked(None):
             self._fetch_once(self._path(note.number), [f"+{commit}:refs/pushsalt/{commit}"], depth, None, prune=False)
 
-    def rebuild(self, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
-        """Make the copy anew, because an object of it is damaged. Raises UnreachableError, OSError."""
+    def rebuild(self, number: int, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
+        """Make the copy of that number anew, because an object of it is damaged. Raises UnreachableError, OSError."""
         with self._locked(progress):
             found = self._read_note()
-            if found is not None and self._note is not None and found.number != self._note.number:
-                self._forget(found)  # another controller was faster
+            if found is not None and found.number != number:
+                self._forget(found)  # another thread or controller was faster
                 return
-            self._note = found
             log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
             self._make_anew(progress, wanted)
 

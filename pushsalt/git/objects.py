@@ -83,10 +83,8 @@ class Objects:
             kind, data = self._read(oid, limit)
             if kind != "blob":
                 raise DamagedError(f"{self.git_dir}: object {oid} is no file")
-            if data is not None:
-                self._measures.setdefault(oid, Measure(len(data), hashlib.sha256(data).hexdigest()))
-                if len(data) <= LARGE:
-                    self._keep(oid, data)
+            if data is not None and len(data) <= LARGE:
+                self._keep(oid, data)
             return data
 
     def measure(self, oid: str) -> Measure:
@@ -162,9 +160,7 @@ class Objects:
                 raise
 
     def _ask(self, oid: str, limit: int) -> tuple[str, bytes | None]:
-        process = self._process
-        if process is None or process.poll() is not None:
-            process = self._start()
+        process = self._process or self._start()
         assert process.stdin and process.stdout
         process.stdin.write(f"{oid}\n".encode())
         process.stdin.flush()
@@ -174,6 +170,16 @@ class Objects:
                 self.close()
             raise DamagedError(f"{self.git_dir}: object {oid} is missing")
         kind, size = header[1].decode(), int(header[2])
+        if size <= limit and size < _PIECE:  # nearly all of them, in one go
+            data = process.stdout.read(size + 1)
+            if len(data) != size + 1:
+                raise ValueError("the answer ends early")
+            data = data[:-1]
+            if _hash(kind, size, len(oid), data).hexdigest() != oid:
+                raise DamagedError(f"{self.git_dir}: object {oid} is damaged")
+            if kind == "blob":
+                self._measures[oid] = Measure(size, hashlib.sha256(data).hexdigest())
+            return kind, data
         checks = _Checks(kind, size, len(oid))
         pieces: list[bytes] | None = [] if size <= limit else None
         left = size
@@ -208,12 +214,19 @@ class Objects:
             self._kept -= len(self._blobs.popitem(last=False)[1])
 
 
+def _hash(kind: str, size: int, hex_digits: int, data: bytes = b"") -> hashlib._Hash:
+    """The hash that names an object, over its head and what there is of its content."""
+    make = hashlib.sha1 if hex_digits == 40 else hashlib.sha256
+    found = make(b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
+    found.update(data)
+    return found
+
+
 class _Checks:
     """The hashes of an object, as its bytes come."""
 
     def __init__(self, kind: str, size: int, hex_digits: int) -> None:
-        self._own = hashlib.new("sha1" if hex_digits == 40 else "sha256", usedforsecurity=False)
-        self._own.update(f"{kind} {size}\0".encode())
+        self._own = _hash(kind, size, hex_digits)
         self._sha256 = hashlib.sha256() if kind == "blob" else None
         self.update: Callable[[bytes], None] = self._both if self._sha256 else self._own.update
 

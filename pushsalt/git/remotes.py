@@ -125,11 +125,11 @@ class Remotes:
         """Why a remote could not be fetched by this command."""
         return self._synced.get(self.mirror(remote).key)
 
-    def repaired(self, mirror: Mirror, commit: str) -> None:
-        """An object of a copy was found damaged: make it anew. Raises GitError when that cannot be."""
+    def repaired(self, mirror: Mirror, commit: str, number: int) -> None:
+        """An object of a copy, then of that number, was found damaged: make it anew. Raises GitError."""
         with self._turn(mirror):
             try:
-                mirror.rebuild(self._words(mirror), commit)
+                mirror.rebuild(number, self._words(mirror), commit)
             except OSError as exc:
                 raise GitError(f"{mirror.remote.shown}: the copy in the cache cannot be repaired: {exc}") from None
             except GitError as exc:

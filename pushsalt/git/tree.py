@@ -110,10 +110,11 @@ class CommitTree:
                 if not self._complete:
                     self._mirror.complete(self.oid)
                     self._complete = True
+        note = self._mirror.note
         try:
             return work(self._mirror.objects)
         except DamagedError:
-            self._remotes.repaired(self._mirror, self.commit)
+            self._remotes.repaired(self._mirror, self.commit, note.number if note else 0)
             try:
                 return work(self._mirror.objects)
             except DamagedError as exc:

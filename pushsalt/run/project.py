@@ -112,8 +112,8 @@ class Project:
     async def prepare(self, stop: asyncio.Event) -> None:
         """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
         self._loop = asyncio.get_running_loop()
-        if self.config.locked:
-            _ = self.remotes  # says what is wrong with the lock file
+        if self.config.locked or _has_git_pillar(self.config.opts):
+            _ = self.remotes  # says what is wrong with them; one for all threads
         if not self._uses_gitfs or "files" in self.__dict__:
             return
         opening = asyncio.create_task(asyncio.to_thread(self._open_files))
@@ -212,6 +212,10 @@ class Project:
     @property
     def cache_dir(self) -> Path:
         return self.config.cache_dir
+
+
+def _has_git_pillar(opts: Mapping[str, Any]) -> bool:
+    return any(isinstance(source, dict) and "git" in source for source in opts.get("ext_pillar") or ())
 
 
 class _Remembered:

@@ -112,6 +112,19 @@ def test_a_damaged_copy_is_repaired(repo, serve, copies, damage, interval):
     assert interval or not list((copies()[0] / "objects" / "pack").glob("tmp_*"))
 
 
+def test_a_damaged_copy_is_repaired_once_for_many_threads(repo, serve, copies, caplog):
+    from concurrent.futures import ThreadPoolExecutor
+
+    one = repo({f"d{number}/f": str(number) for number in range(40)})
+    serve(one)
+    damage_pack(copies()[0])
+    server = serve(one, gitfs_update_interval=1000)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: server.read(f"d{number}/f"), range(40)))
+    assert found == [str(number).encode() for number in range(40)]
+    assert [record.getMessage().split(";")[1] for record in caplog.records] == [" it is made anew"]
+
+
 def test_a_damaged_copy_of_a_remote_that_is_gone_is_said(repo, serve, copies):
     one = repo({"a": "1"})
     serve(one).read("a")
