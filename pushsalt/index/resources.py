@@ -29,6 +29,8 @@ _T = TypeVar("_T")
 #: bytes of log from which on it is worth to be merged into a segment: at least so many, and such a part of the segment
 LOG_LEAST: Final = 256 * 1024
 LOG_PART: Final = 8
+#: writes in the log from which on the same holds: a process that opens the index reads them all, some 3 µs each
+LOG_WRITES: Final = 8192
 #: bytes of segment and log up to which a merge is so short that the writer does it at once
 AT_ONCE: Final = 512 * 1024
 #: look-ups that are remembered, until a segment comes
@@ -249,7 +251,7 @@ class ResourceIndex:
 
     def _long(self) -> bool:
         segment = self._segment.size if self._segment is not None else 0
-        return self._journal.end >= max(LOG_LEAST, segment // LOG_PART)
+        return self._journal.end >= max(LOG_LEAST, segment // LOG_PART) or self._journal.number >= LOG_WRITES
 
     def _grow(self) -> None:
         """Merge when the log has become long: at once if that takes no time, else in a process of its own."""
