@@ -420,12 +420,12 @@ class ControllerFunctions(object):
         if module not in self._known:
             found = set()
             for name in self._index.get(module, ()):
-                found |= marked(self._runtime.source("thin.modules." + name))
+                found |= marked(self._runtime.source("thin.modules." + name), ours=True)
             self._known[module] = found  # only when it is whole: the controller's threads share this
         return self._known[module]
 
 
-def marked(source, word="__controller__"):
+def marked(source, word="__controller__", ours=False):
     """Public names of the functions that a module's source marks with ``__controller__``, or another word."""
     if word not in source:
         return set()
@@ -434,7 +434,7 @@ def marked(source, word="__controller__"):
     from thin.utils import pysource
 
     literals, functions = {}, set()
-    for node in pysource.parse(source).body:
+    for node in (pysource.outline if ours else pysource.parse)(source).body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             functions.add(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):

@@ -95,8 +95,14 @@ class Folder(object):
     def virtual_index(self, kind):
         if kind not in self._indexes:
             prefix = "%s.%s" % (self.package, kind)
-            self._indexes[kind] = index((name.rpartition(".")[2], self.source(name)) for name in self.names(prefix))
+            self._indexes[kind] = index((name.rpartition(".")[2], self._says(name)) for name in self.names(prefix))
         return self._indexes[kind]
+
+    def _says(self, name):
+        """The text of a module that may name itself otherwise than its file, else nothing: most do not, of hundreds."""
+        with open(self._path(name), "rb") as handle:
+            data = handle.read()
+        return data.decode("utf-8") if b"__virtualname__" in data or b"__virtual_aliases__" in data else ""
 
 
 def index(sources):
@@ -111,7 +117,8 @@ def index(sources):
     aliases = re.compile(r"^__virtual_aliases__\s*(?::[^=\n]+)?=\s*[(\[]([^)\]]*)[)\]]", re.MULTILINE)
     found = {}
     for stem, text in sources:
-        match, more = literal.search(text), aliases.search(text)
+        match = literal.search(text)
+        more = aliases.search(text) if "__virtual_aliases__" in text else None
         virtual = [match.group(1) if match else stem] + (re.findall(r"[\"'](\w+)[\"']", more.group(1)) if more else [])
         for name in virtual:
             found.setdefault(name, []).append(stem)

@@ -59,16 +59,16 @@ def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:
 def _functions(module: str) -> dict[str, ArgSpec]:
     found: dict[str, ArgSpec] = {}
     for name in runtime.virtual_index("states").get(module, ()):
-        found.update(_defined(runtime.source(f"thin.states.{name}")))
+        found.update(_defined(runtime.source(f"thin.states.{name}"), ours=True))
     return found
 
 
 @cache
-def _defined(source: str) -> dict[str, ArgSpec]:
+def _defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
     """The functions that a file defines; none when it is no Python, which is for the target to say."""
     found: dict[str, ArgSpec] = {}
     try:
-        tree = pysource.parse(source)
+        tree = pysource.outline(source) if ours else pysource.parse(source)
     except (SyntaxError, ValueError):
         return found
     aliases = _aliases(tree)

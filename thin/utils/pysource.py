@@ -15,3 +15,25 @@ def parse(source):
 
     with _TURN:
         return ast.parse(source)
+
+
+def outline(source):
+    """The ``ast`` of a source without what is in its functions, in a fraction of the time. Raises as ``parse`` does.
+
+    For sources in the usual layout; any other is parsed as a whole.
+    """
+    lines, header, body = [], False, False
+    for line in source.splitlines():
+        if header or line.startswith("def "):
+            header, body = True, True
+            if line.rstrip().endswith(":"):
+                line, header = line.rstrip() + " pass", False
+        elif body and (not line or line[0] in " \t#"):
+            continue
+        else:
+            body = False
+        lines.append(line)
+    try:
+        return parse("\n".join(lines))
+    except (SyntaxError, ValueError):
+        return parse(source)
