@@ -97,7 +97,7 @@ _BOTH: Final = _of(
     ("pillar_cache", "bool", False, "Keep compiled pillar between runs."),
     ("pillar_cache_backend", "text", "disk", "Where compiled pillar is kept."),
     ("pillar_cache_ttl", "int", 3600, "Seconds for which it is kept."),
-    ("decrypt_pillar", "list", [], "Pillar keys to decrypt, each with an optional renderer."),
+    ("decrypt_pillar", "any", [], "Pillar keys to decrypt, each with an optional renderer."),
     ("decrypt_pillar_default", "text", "gpg", "Renderer of keys that name none."),
     ("decrypt_pillar_delimiter", "text", ":", "Separates nested keys in decrypt_pillar."),
     ("decrypt_pillar_renderers", "list", ["gpg"], "Renderers that decrypt_pillar may use."),

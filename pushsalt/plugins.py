@@ -16,8 +16,9 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -103,6 +104,39 @@ def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[st
     )
 
 
+_VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
+
+
+def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
+    """Users' files that may be this plug-in: by their ``__virtualname__``, else by the file's name."""
+    for folder in folders if name.isidentifier() and not name.startswith("_") else ():
+        if folder.is_dir():
+            for path in sorted(folder.glob("*.py")):
+                virtual = _VIRTUAL_NAME.search(path.read_text("utf-8", "replace"))
+                if (virtual.group(1) if virtual else path.stem) == name:
+                    yield path
+
+
+def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping[str, Any]) -> ModuleType | None:
+    """As ``load``, with users' files as Salt's loader has them: one whose ``__virtual__`` says no is passed over.
+
+    None when there is none of that name. Raises ConfigError when one cannot be loaded.
+    """
+    for path in own_files(name, folders):
+        module = _from_file(kind, path, dunders)
+        try:
+            said = module.__virtual__() if hasattr(module, "__virtual__") else True
+        except Exception as exc:  # a user's file may raise anything
+            where = Position(str(path), _line_of(exc, path))
+            text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
+            raise ConfigError(text, hint="correct the file", where=where) from exc
+        if isinstance(said, tuple):
+            said = said[0]
+        if said is True or said == name:
+            return module
+    return load(kind, name) if name in names(kind) else None
+
+
 @cache
 def _own(kind: str) -> frozenset[str]:
     package = importlib.import_module(KINDS[kind].package)
@@ -174,6 +208,10 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
             hint="correct the file, or take it out of the plug-ins' folder",
             where=Position(str(path), _line_of(exc, path)),
         ) from exc
+    for dunder, value in (dunders or {}).items():  # whatever the file itself says of them; its __opts__ are defaults
+        own = module.__dict__.get(dunder)
+        both = dunder == "__opts__" and own is not value and isinstance(own, Mapping)
+        module.__dict__[dunder] = {**own, **value} if both and own is not None else value
     if dunders is None:
         sys.modules.setdefault(module.__name__, module)  # what pickle and dataclasses look up
         _files[key] = module

@@ -69,13 +69,14 @@ def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None
     """
     from pushsalt import plugins
 
-    if name not in plugins.names("ext_pillar", folders):
-        return None
     names: dict[str, Any] = {}
     if outside is not None:
         names = outside.context.dunders(str(outside.opts.get("saltenv") or "base"), "")
         names.update(__opts__=outside.opts, __salt__=SourceFunctions(outside))
-    function: ExtPillar = plugins.load("ext_pillar", name, folders, names).ext_pillar
+    module = plugins.load_virtual("ext_pillar", name, folders, names)
+    if module is None:
+        return None
+    function: ExtPillar = module.ext_pillar
     if outside is not None and "outside" in inspect.signature(function).parameters:
         function = partial(function, outside=outside)
     return function

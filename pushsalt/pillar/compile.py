@@ -315,6 +315,8 @@ def _decrypt(
     option = opts.get("decrypt_pillar")
     if not option or decrypt is None:
         return []
+    if isinstance(option, str):
+        return ["decrypt_pillar config option is malformed"]
     entries: list[tuple[Any, Any]] = []
     for item in option if isinstance(option, list) else [option]:
         if not isinstance(item, dict | str):

@@ -14,7 +14,7 @@ their globals, and may have a ``__virtual__``. One that has a parameter ``outsid
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -52,11 +52,10 @@ def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside
 def _call(name: str, folders: Sequence[Path], outside: Outside) -> Any:
     globals_ = outside.context.dunders(str(outside.opts.get("saltenv") or "base"), "")
     globals_.update(__opts__=outside.opts, __salt__=SourceFunctions(outside))
-    module = plugins.load("tops", name, folders, globals_)
-    virtual: Callable[[], Any] | None = getattr(module, "__virtual__", None)
-    if virtual is not None and virtual() is False:
+    module = plugins.load_virtual("tops", name, folders, globals_)
+    if module is None and any(plugins.own_files(name, folders)):  # it says itself that it is not for here
         return None
-    function: Top = module.top
+    function: Top = (module or plugins.load("tops", name, folders)).top
     kwargs: dict[str, Any] = {"opts": outside.opts, "grains": outside.context.grains}
     if "outside" in inspect.signature(function).parameters:
         kwargs["outside"] = outside

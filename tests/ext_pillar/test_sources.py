@@ -302,3 +302,48 @@ def test_what_was_encrypted_is_hidden_in_output(project, message):
     project.write("pillar/tree.sls", "#!yaml|gpg\n" + dump_yaml({"harmless_name": message("but-a-secret-value")}))
     project.call("pillar.items")
     assert project.redactor.text("x but-a-secret-value") == "x **********"
+
+
+NAMED = """
+__virtualname__ = "named"
+__opts__ = {"own_default": 1, "id": "not this"}
+
+
+def __virtual__():
+    return __virtualname__
+
+
+def ext_pillar(minion_id, pillar, *args, **kwargs):
+    seen = [__opts__["own_default"], __opts__["id"], __grains__["os"], sorted(__pillar__)]
+    return {"named": [*seen, list(args), kwargs]}
+"""
+
+
+@pytest.mark.parametrize(
+    "source, data",
+    [
+        ({"named": "x"}, {"named": [1, "web1", "Debian", ["own", "tree"], ["x"], {}]}),
+        ({"named": {"a": 1}}, {"named": [1, "web1", "Debian", ["own", "tree"], [], {"a": 1}]}),
+        ({"own": "x"}, {}),  # it has another name
+        ({"unwilling": "x"}, {}),
+        ({"file_tree": "x"}, {"replaced": "x"}),
+        ({"cmd_yaml": "echo a: 1"}, {"a": 1}),  # the user's own says no: ours
+        ({"broken": 1}, "__virtual__ of the plug-in fails: KeyError: 'x'"),
+    ],
+)
+def test_own_sources_as_salts_loader_has_them(project, source, data):
+    project.write("salt/_pillar/own.py", NAMED)
+    project.write("salt/_pillar/unwilling.py", "def __virtual__():\n    return (False, 'why')\n")
+    project.write("salt/_pillar/file_tree.py", "def ext_pillar(id, pillar, arg):\n    return {'replaced': arg}\n")
+    project.write("salt/_pillar/cmd_yaml.py", "def __virtual__():\n    return False\n")
+    project.write("salt/_pillar/broken.py", "def __virtual__():\n    return {}['x']\n")
+    got = project.pillar(source)
+    if isinstance(data, str):
+        assert data in got["_errors"][0] and "broken.py:2" in got["_errors"][0]
+    else:
+        assert got == {**BASE, **data}
+
+
+def test_decrypt_pillar_as_a_mapping(project):
+    project.config["decrypt_pillar"] = {"tree": "nacl"}
+    assert "'nacl' is not a valid decryption renderer" in project.call()["_errors"][0]
