@@ -159,9 +159,16 @@ def _become(fds, cwd, identity, umask, background):
         os.setsid()
     if umask is not None:
         os.umask(umask)
+    try:
+        os.chdir(cwd)  # who runs the program need not be able to go there
+    except OSError:
+        if identity is None:
+            raise
+        identity.assume()  # nor root, where the network says so
+        os.chdir(cwd)
+        return
     if identity is not None:
         identity.assume()
-    os.chdir(cwd)
 
 
 def _exec(paths, argv, env):

@@ -1,4 +1,4 @@
-"""Signatures by RSA, ECDSA and EdDSA keys, checked by openssl(1). Salt: ``salt/modules/asymmetric.py``."""
+"""Signatures by RSA, ECDSA and EdDSA keys, made and checked by openssl(1). Salt: ``salt/modules/asymmetric.py``."""
 
 import os
 
@@ -9,12 +9,63 @@ from thin.utils import osutil
 
 log = getLogger(__name__)
 
-#: What is added to ``openssl dgst`` for RSA: PSS, with whatever length of salt the signature was made with.
+#: where a private key that is given as text lies for the moment: it touches no disk
+_MEMORY = "/dev/shm"
+
+#: What is added to ``openssl dgst`` for RSA: PSS, with the longest salt, or whatever the signature was made with.
 _PSS = ["-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:-2"]
 
 
 def __virtual__():
     return True if process.which("openssl") else (False, "the program openssl is not there")
+
+
+def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=None, path=None):
+    """
+    Sign a text or a file: the signature in base64, with ``raw`` its bytes
+
+    privkey
+        PEM text, path or URL of the private key
+    passphrase
+        The key's, if it is encrypted
+    digest
+        What to hash with (RSA and ECDSA), sha256 by default
+    path
+        A file to write the signature to, as bytes unless ``raw`` is False; the return says so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' asymmetric.sign /root/key.pem filename=/root/file
+    """
+    import base64
+
+    if text is None and not filename:
+        raise SaltInvocationError("Either `text` or `filename` is required")
+    if text is None and not os.path.exists(filename):
+        raise CommandExecutionError("Path '%s' does not exist" % filename)
+    folder = osutil.mkdtemp(_MEMORY if os.path.isdir(_MEMORY) else None)
+    try:
+        if text is not None:
+            filename = _write(folder, "data", text if isinstance(text, bytes) else text.encode("utf-8"))
+        argv = _signing(privkey, passphrase, os.path.abspath(filename), _digest(digest), folder)
+        done = process.run(["openssl"] + argv, cwd=folder, stdin=_secret(passphrase))
+        if done.retcode:
+            raise CommandExecutionError("Could not sign: %s" % _said(done))
+        with open(os.path.join(folder, "signature"), "rb") as handle:
+            signature = handle.read()
+    finally:
+        osutil.rmtree(folder, ignore_errors=True)
+    if not (bool(path) if raw is None else raw):
+        signature = base64.b64encode(signature)
+        if not path:
+            return signature.decode("ascii")
+    if path:
+        with open(path, "wb") as handle:
+            handle.write(signature)
+        return "Signature written to '%s'" % path
+    return signature
 
 
 def verify(text=None, filename=None, pubkey=None, signature=None, digest=None, signed_by_any=None, signed_by_all=None,
@@ -53,13 +104,39 @@ def verify(text=None, filename=None, pubkey=None, signature=None, digest=None, s
         signatures = [path for path in signatures if path]
         if not signatures:
             raise CommandExecutionError("Unable to locate any of the provided signatures")
-        digest = str(digest or "sha256").lower().replace("-", "")
-        if not digest.isalnum():
-            raise SaltInvocationError("Invalid digest: %s" % digest)
+        digest = _digest(digest)
         some, every = _listed(signed_by_any), _listed(signed_by_all)
         return _verdict(os.path.abspath(filename), signatures, pubkey, some, every, digest, folder)
     finally:
         osutil.rmtree(folder, ignore_errors=True)
+
+
+def _digest(name):
+    digest = str(name or "sha256").lower().replace("-", "")
+    if not digest.isalnum():
+        raise SaltInvocationError("Invalid digest: %s" % digest)
+    return digest
+
+
+def _secret(passphrase):
+    return ((passphrase or "") + "\n").encode("utf-8")
+
+
+def _signing(privkey, passphrase, filename, digest, folder):
+    """The words of openssl that sign with this key."""
+    given = _fetch(privkey)
+    path = given if isinstance(given, str) and os.path.isfile(given) else _write(folder, "key.pem", _bytes(given))
+    look = ["openssl", "pkey", "-in", path, "-noout", "-text_pub", "-passin", "stdin"]
+    done = process.run(look, cwd=folder, stdin=_secret(passphrase))
+    if done.retcode:
+        raise CommandExecutionError("Could not load the private key: %s" % _said(done))
+    kind = _kind(done.stdout)
+    if kind == "ed":
+        words = ["pkeyutl", "-sign", "-inkey", path, "-rawin", "-in", filename]
+    else:
+        words = ["dgst", "-" + digest, "-sign", path] + (_PSS if kind == "rsa" else [])
+    out = ["-passin", "stdin", "-out", os.path.join(folder, "signature")]
+    return words + out + ([] if kind == "ed" else [filename])
 
 
 def _listed(value):
@@ -132,12 +209,16 @@ def _key(source, folder):
     """(path of the PEM file, "rsa", "ec" or "ed") of a public key. Raises CommandExecutionError."""
     path = _write(folder, "key.pem", _bytes(source))
     done = process.run(["openssl", "pkey", "-pubin", "-in", path, "-noout", "-text_pub"])
-    text = done.stdout.decode("utf-8", "replace")
     if done.retcode:
         raise CommandExecutionError("Could not load the public key: %s" % _said(done))
+    return path, _kind(done.stdout)
+
+
+def _kind(shown):
+    text = shown.decode("utf-8", "replace")
     if text.upper().startswith("ED"):
-        return path, "ed"
-    return path, "rsa" if "Modulus:" in text else "ec"
+        return "ed"
+    return "rsa" if "Modulus:" in text else "ec"
 
 
 def _signed(filename, signature, key, digest, folder):

@@ -473,3 +473,23 @@ def false_():
         pushsalt run '*' test.false
     """
     return False
+
+
+def deprecation_warning():
+    """
+    Return True, after two warnings that something is deprecated
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.deprecation_warning
+    """
+    import os
+
+    from thin.log import getLogger
+
+    if os.environ.get("PYTHONWARNINGS") != "ignore":
+        for how in ("version", "date very far into the future"):
+            getLogger(__name__).warning("DeprecationWarning: This is a test deprecation warning by %s.", how)
+    return True

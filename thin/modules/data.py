@@ -1,0 +1,104 @@
+"""A small store of this target's own, kept between runs. Salt: modules/data.py"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.utils.files.arguments import cachedir
+
+
+def load():
+    """All that is stored, {} for nothing or what cannot be read."""
+    from thin.wire import msgpack
+
+    try:
+        with open(_path(), "rb") as stream:
+            found = msgpack.unpackb(stream.read(), raw=False, strict_map_key=False)
+    except (OSError, ValueError, msgpack.exceptions.UnpackException):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+items = load
+
+
+def dump(new_data):
+    """Store this in the place of all that there is; False for what is no dictionary, or the text of one."""
+    if not isinstance(new_data, dict):
+        import ast
+
+        try:
+            new_data = ast.literal_eval(new_data)
+        except (SyntaxError, ValueError):
+            return False
+    return isinstance(new_data, dict) and _write(new_data)
+
+
+def clear():
+    """Forget all that is stored."""
+    try:
+        os.unlink(_path())
+    except OSError:
+        pass
+    return True
+
+
+def update(key, value):
+    """Store a value under a key."""
+    return _write(dict(load(), **{key: value}))
+
+
+def cas(key, value, old_value):
+    """Store a value if the key has the old one; whether it had."""
+    store = load()
+    if key not in store or store[key] != old_value:
+        return False
+    return _write(dict(store, **{key: value}))
+
+
+def pop(key, default=None):
+    """Take a value out of the store and return it."""
+    store = load()
+    if key not in store:
+        return default
+    value = store.pop(key)
+    _write(store)
+    return value
+
+
+def get(key, default=None):
+    """The value of a key, or of a list of keys: those that are there, or all when there is a default."""
+    store = load()
+    if isinstance(key, str):
+        return store.get(key, default)
+    return [store.get(one, default) for one in key if default is not None or one in store]
+
+
+def keys():
+    """What there is, by name."""
+    return list(load())
+
+
+def values():
+    """What there is, without names."""
+    return list(load().values())
+
+
+def has_key(key):
+    """Whether there is such a key."""
+    return key in load()
+
+
+def _path():
+    return os.path.join(cachedir(__opts__), "datastore")
+
+
+def _write(store):
+    from thin.utils.files import atomic
+    from thin.wire import msgpack
+
+    try:
+        atomic.makedirs(_path(), mode="0700")
+        atomic.write(_path(), [msgpack.packb(store, use_bin_type=True)], mode=0o600)
+    except (OSError, TypeError) as exc:
+        raise CommandExecutionError("Cannot store in %s: %s" % (_path(), exc))
+    return True
