@@ -19,8 +19,10 @@ _READS = (
     re.compile(r"""\bpillar\[['"]([\w.:-]+)['"]\]"""),
     re.compile(r"""\bpillar\.(?!get\b|items\b|keys\b|raw\b)(\w+)"""),
 )
+_OWN_KEY = re.compile(r"""(?:pillar|config)\.get['"\]\s]*\]?\s*\(\s*(?:tplroot|topdir)\b|["']C@["']?|\bC@""")
+_COMMENTS = re.compile(r"\{#[\s\S]*?#\}|^[ \t]*#(?!!).*$", re.MULTILINE)
 _INCLUDE = re.compile(r"^\s+-\s+([\w.-]+)\s*$", re.MULTILINE)
-_NOT_STATES = ("test/", "tests/", "docs/", ".", "bin/")
+_NOT_STATES = ("test/", "tests/", "docs/", ".", "bin/", "_")
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,18 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
     for path in _template_paths(listing):
         text = source.text(path)
         if path.endswith(".sls"):
-            states[path.removesuffix(".sls").removesuffix("/init").replace("/", ".")] = _comment(text)
+            sls = path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
+            comment = _comment(text)
+            states[sls] = comment if comment.lower() not in (sls, sls.split(".")[-1]) else ""
             included |= set(_includes(text))
+        code = _COMMENTS.sub("", text)
         for pattern in _READS:
-            for key in pattern.findall(text):
+            for key in pattern.findall(code):
                 pillar.setdefault(key, [])
                 if path not in pillar[key]:
                     pillar[key].append(path)
+        if _OWN_KEY.search(code) and path not in pillar.get(path.split("/")[0], ()):  # the formula's own name, however it is spelt there
+            pillar.setdefault(path.split("/")[0], []).append(path)
     own = {sls.split(".")[0] for sls in states}
     listed = metadata.get("dependencies") or metadata.get("requires") or []
     dependencies = [str(item) for item in listed] if isinstance(listed, list) else re.split(r"[,\s]+", str(listed))
@@ -85,8 +92,8 @@ def _metadata(text: str) -> dict[str, Any]:
 
 
 def _version(source: Source, metadata: dict[str, Any]) -> str:
-    """VERSION, else the tag at that commit, else FORMULA's."""
-    found = source.text("VERSION").strip().split("\n")[0] or source.tag or str(metadata.get("version") or "")
+    """The tag at that commit, else what FORMULA says, which releases keep up to date, else VERSION."""
+    found = source.tag or str(metadata.get("version") or "") or source.text("VERSION").strip().split("\n")[0]
     return found.removeprefix("v") if re.match(r"v[0-9]", found) else found
 
 
@@ -99,8 +106,8 @@ def _template_paths(listing: Listing) -> Iterable[str]:
 def _comment(text: str) -> str:
     for line in text.splitlines():
         line = line.strip()
-        words = line.strip("#{}- ").strip()
-        if line.startswith(("#", "{#")) and words and not re.match(r"!|-\*-|vim:|coding", words):
+        words = line.strip("#- ").strip()
+        if line.startswith("#") and words and not re.search(r"^#!|-\*-|\bvim:|\bcoding[:=]", line):
             return words
         if line and not line.startswith(("#", "{")):
             break
