@@ -39,7 +39,7 @@ def evaluate(slot, functions):
         return slot
     result = functions[name](*args, **kwargs)
     call, _, suffix = parts[2].partition("~")
-    path = call[call.rindex(")") + 1:]
+    path = call[call.rfind(")") + 1:] if ")" in call else ""  # there may be a ~ inside of the brackets
     if "." in path:
         result = data.traverse_dict_and_list(result, path.split(".", 1)[1].strip(), None, ".")
     if suffix:
@@ -55,39 +55,68 @@ def evaluate(slot, functions):
 def parse(text):
     """``(name, args, kwargs)`` of a call written as ``module.function(arg, key=value)``; Nones when it is none.
 
-    Every value is text, without its quotes; brackets nest.
+    Every value is text, without its quotes; brackets nest. Raises ValueError for a quote that has no end.
     """
+    tokens = _tokens(text)
+    name, part = "", None
+    for part in tokens:
+        if part == "(":
+            break
+        name += part
+    if part != "(" or not name:
+        return None, None, None
+    word, args, kwargs, open_brackets, key = [], [], {}, [], None
+    for part in tokens:
+        if part in _CLOSING:
+            open_brackets.append(part)
+            word.append(part)
+        elif part in (",", ")") and not open_brackets:
+            if key:
+                kwargs[key] = "".join(word)
+            elif word:
+                args.append("".join(word))
+            if part == ")":
+                return name, args, kwargs
+            key, word = None, []
+        elif part in _CLOSING.values():
+            if not open_brackets or _CLOSING[open_brackets.pop()] != part:
+                break
+            word.append(part)
+        elif part == "=" and not open_brackets:
+            key, word = "".join(word), []
+        else:
+            word.append(part)
+    return None, None, None
+
+
+def _tokens(text):
+    """Yield words and, each by itself, all other signs. As in Salt a sign that is quoted alone is that sign still."""
     from thin.utils import words
 
-    tokens = words.tokens(text, special="()[]{},=", escapes="\"'", comment="#")
-    name, word, args, kwargs, open_brackets, key = "", [], [], {}, [], None
-    try:
-        for part in tokens:
-            if part == "(":
-                break
-            name += part
-        else:
-            return None, None, None
-        for part in tokens:
-            if part in _CLOSING:
-                open_brackets.append(part)
-                word.append(part)
-            elif part in (",", ")") and not open_brackets:
-                if key:
-                    kwargs[key] = "".join(word)
-                elif word:
-                    args.append("".join(word))
-                if part == ")":
-                    return (name, args, kwargs) if name else (None, None, None)
-                key, word = None, []
-            elif part in _CLOSING.values():
-                if not open_brackets or _CLOSING[open_brackets.pop()] != part:
-                    break
-                word.append(part)
-            elif part == "=" and not open_brackets:
-                key, word = "".join(word), []
-            else:
-                word.append(part)
-    except ValueError:  # an open quote
-        pass
-    return None, None, None
+    word, at = None, 0
+    while at < len(text):
+        char = text[at]
+        if char in " \t\r\n#":
+            at = text.find("\n", at) + 1 or len(text) if char == "#" else at + 1
+        elif char in "'\"":
+            inside, at = words.quoted(text, at + 1, char, escapes=True)
+            word = (word or "") + inside
+            continue
+        elif char == "\\":
+            if at + 1 == len(text):
+                raise ValueError("No escaped character")
+            word = (word or "") + text[at + 1]
+            at += 2
+            continue
+        elif char == "_" or (char.isalnum() and (ord(char) < 128 or 192 <= ord(char) < 256)):
+            word = (word or "") + char
+            at += 1
+            continue
+        elif word is None:
+            yield char
+            at += 1
+        if word is not None:
+            yield word
+        word = None
+    if word is not None:
+        yield word

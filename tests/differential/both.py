@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 from pathlib import Path
@@ -71,7 +72,11 @@ class Both:
         )
         kwargs = {"exclude": tree.exclude} if tree.exclude else {}
         options = JobOptions(test=tree.test)
-        ret = client.run(Selection("it"), "state.apply", [",".join(tree.sls)], kwargs, options)["it"].ret
+        logging.disable(logging.CRITICAL)  # what states that fail say would bury what is different
+        try:
+            ret = client.run(Selection("it"), "state.apply", [",".join(tree.sls)], kwargs, options)["it"].ret
+        finally:
+            logging.disable(logging.NOTSET)
         ret = json.loads(json.dumps(ret, default=str))
         if isinstance(ret, dict) and "error" in ret:
             return {"raised": f"{ret['error'].get('exception', ret['error']['kind'])}: {ret['error']['message']}"}

@@ -13,27 +13,14 @@ def quote(word):
 
 def split(text):
     """The words of a command line, without quotes. Raises ValueError for a quote or escape that has no end."""
-    return list(tokens(text))
-
-
-def tokens(text, special="", escapes='"', comment=""):
-    """Yield the words of a text, and each of the ``special`` characters outside of quotes as one by itself.
-
-    Within the quotes named in ``escapes`` a backslash escapes that quote and itself. ``comment`` begins one, to the
-    end of the line. Raises ValueError, after the words before it, for a quote or escape that has no end.
-    """
-    word, at, end = None, 0, len(text)
+    found, word, at, end = [], None, 0, len(text)
     while at < end:
         char = text[at]
         at += 1
-        if char in _SPACE or char in comment or char in special:
+        if char in _SPACE:
             if word is not None:
-                yield word
+                found.append(word)
                 word = None
-            if char in comment:
-                at = text.find("\n", at) + 1 or end
-            elif char not in _SPACE:
-                yield char
             continue
         word = word or ""
         if char == "\\":
@@ -42,16 +29,18 @@ def tokens(text, special="", escapes='"', comment=""):
             word += text[at]
             at += 1
         elif char in "'\"":
-            inside, at = _quoted(text, at, char, char in escapes)
+            inside, at = quoted(text, at, char, char == '"')
             word += inside
         else:
             word += char
-    if word is not None:
-        yield word
+    return found if word is None else found + [word]
 
 
-def _quoted(text, at, quote, escapes):
-    """(what stands between the quotes, where it goes on) of a text whose opening quote is before ``at``."""
+def quoted(text, at, quote, escapes):
+    """(what stands between the quotes, where it goes on) of a text whose opening quote is before ``at``.
+
+    With ``escapes`` a backslash escapes the quote and itself.
+    """
     inside = ""
     while at < len(text):
         char = text[at]

@@ -1,5 +1,7 @@
 """A state module that looks at ``onlyif`` and its kin itself, and at ``check_cmd`` where it takes it."""
 
+import json
+
 
 def mod_run_check(*args, **kwargs):
     return True
@@ -10,7 +12,7 @@ def mod_run_check_cmd(cmd, filename, **check_cmd_opts):
 
 
 def own(name, onlyif=None, unless=None, creates=None, check_cmd=None, **kwargs):
-    comment = f"onlyif {onlyif}, unless {unless}, creates {creates}, check_cmd {check_cmd}"
+    comment = json.dumps([onlyif, unless, creates, check_cmd])
     return {"name": name, "changes": {"own": name}, "result": None if __opts__["test"] else True, "comment": comment}
 
 

@@ -1,5 +1,7 @@
 """A state module of a user's own, with all the hooks that Salt knows; what each of them did is in the returns."""
 
+import json
+
 
 def mod_init(low):
     seen = __context__.setdefault("probe.init", [])
@@ -37,6 +39,11 @@ def listed(name, items=None, **kwargs):
     ret["changes"] = {"items": list(items or [])}
     ret["result"] = None if __opts__["test"] else True
     return ret
+
+
+def echo(name, value=None, **kwargs):
+    """Say what was given, as the function sees it."""
+    return _ret(name, json.dumps([value, kwargs.get("more")], sort_keys=True, default=str))
 
 
 def inited(name, **kwargs):
