@@ -56,20 +56,21 @@ class Caller(object):
         began, start = time.time(), time.perf_counter()
         log.info("Running state [%s] at time %s", low.get("name"), clock(began))
         errors = self._verify(low)
-        check, said = bool(low.get("__prereq__")), None
+        check, said, whole = bool(low.get("__prereq__")), None, True
         if errors:
             ret = {"result": False, "name": low.get("name"), "changes": {},
                    "comment": "".join("%s\n" % error for error in errors)}
         else:
-            ret = self._guarded(low)
-            said = ret.get("comment") if isinstance(ret, dict) else None
-            ret = unified(ret)
+            given = self._guarded(low)
+            said = given.get("comment") if isinstance(given, dict) else None
+            ret = unified(given)
+            whole = ret is given
         if check:
             low["__prereq__"] = False
             return ret
         ret["__sls__"] = low.get("__sls__")
         ret["__run_num__"] = self.number()
-        if low.get("no_log"):
+        if low.get("no_log") and whole:  # else the words are ours
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
             said = masked(said)
         _log_return(ret)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from thin import slots
 from thin.modules import hashutil
 from thin.utils import matching, osutil, unified, words
 from thin.utils.files import copying, edit
@@ -111,18 +112,19 @@ def test_quote(text: str) -> None:
     assert words.split(words.quote(text)) == [text]
 
 
-@pytest.mark.parametrize(
-    "text, want",
-    [
-        ("f(a, b=c d)", ["f", "(", "a", ",", "b", "=", "c", "d", ")"]),
-        ("f('a, b')", ["f", "(", "a, b", ")"]),
-        (r"'it\'s'", ["it's"]),
-        ("a # b\nc", ["a", "c"]),
-        ("''", [""]),
-    ],
-)
-def test_tokens(text: str, want: list[str]) -> None:
-    assert list(words.tokens(text, "(),=", "\"'", "#")) == want
+def salts_tokens(text: str) -> list[str]:
+    """What Salt's parser of slots reads: posix shlex, with escapes in both kinds of quotes."""
+    reader = shlex.shlex(text, posix=True)
+    reader.escapedquotes = "\"'"
+    return list(reader)
+
+
+@given(st.text("ab_9(){}[],=.'\"\\ #\n\tä×~", max_size=15))
+@example("f('a, b', c=[d, {e}])")
+@example("'('")
+@example("''")
+def test_words_of_slots(text: str) -> None:
+    assert outcome(lambda text: list(slots._tokens(text)), text) == outcome(salts_tokens, text)
 
 
 def test_rmtree_leaves_what_links_lead_to(tmp_path: Path) -> None:
