@@ -26,11 +26,12 @@ def problem_lines(texts: Sequence[str], indent: int = 0) -> Iterator[Line]:
 
 
 def _lines(text: str, indent: int) -> Iterator[Line]:
-    reason = True  # all up to the first place or excerpt
+    reason, behind_empty = True, True  # the reason is all up to the first place or excerpt
     for spans in block(text, indent=indent):
         piece = spans[-1].text
         source = _SOURCE.match(piece)
-        reason = reason and source is None and not _DETAIL.match(piece)
+        reason = (reason or behind_empty) and source is None and not _DETAIL.match(piece)
+        behind_empty = not piece
         if source is not None:
             mark, number, code = source.groups()
             style = "title" if mark.strip() else "dim"

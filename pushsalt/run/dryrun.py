@@ -34,6 +34,7 @@ at: at atrm
 cmd: run_bg
 cp: get_dir get_file get_template get_url recv
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
+data: cas clear dump pop update
 debconf: set set_file set_template
 disk: format resize2fs tune wipe
 file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
@@ -151,11 +152,13 @@ def guarded(
 
 
 def _caller() -> str:
-    """``file:line`` of the template that is being rendered in this thread."""
+    """``file:line`` of the template that is being rendered in this thread: Jinja, or Python of the tree."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         template = frame.f_globals.get("__jinja_template__")
         if template is not None:
             return f"{template.filename}:{template.get_corresponding_lineno(frame.f_lineno)}"
+        if frame.f_code.co_filename.endswith(".sls"):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""

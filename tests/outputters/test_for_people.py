@@ -227,3 +227,5 @@ def test_the_lines_of_an_error_stand_out():
     assert styles["  in web"] == styles["  from t"] == [""]
     assert styles["> "] == ["bad_title", "dim", "title"]
     assert styles["hint:"] == ["title", ""]
+    more = [row for row in problem_lines([text + "\n\nMore\n  in web.sls:3"]) if row]
+    assert [(row[0].text, row[0].style) for row in more[-2:]] == [("More", "bad"), ("  in web.sls:3", "")]

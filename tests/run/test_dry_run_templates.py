@@ -32,7 +32,7 @@ READ_ALL_THE_SAME = {
     *("saltutil.refresh_beacons", "saltutil.refresh_grains", "saltutil.refresh_modules", "saltutil.refresh_pillar"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
     *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),
-    *("archive.guess_format", "defaults.update", "system.has_settable_hwclock"),
+    *("archive.guess_format", "defaults.update", "system.has_settable_hwclock", "data.load"),
     *("environ.setenv", "environ.setval"),  # of the runtime's own process
     *("pillar.copy", "archive.extract_tar"),  # imported, not offered
     *("debconf.get_selections", "pkg.get_selections", "virtualenv.get_distribution_path"),
@@ -173,6 +173,13 @@ def test_commands_run_and_are_said_once(tree, caplog):
         assert comments(tree.apply(sls, test=False)) == "a0x a1x a2x"
     assert "dry run" not in caplog.text
     assert REFUSED in tree.apply(sls, test_template_refuse=["cmd.run"]).ret[0]
+
+
+def test_commands_of_python_are_said_with_their_line(tree, caplog):
+    sls = "#!py\ndef run():\n    return {__salt__['cmd.run']('echo -n x'): {'test.nop': []}}\n"
+    with caplog.at_level(logging.WARNING):
+        assert comments(tree.apply(sls)) == "x"
+    assert f"{tree.folder}/salt/web.sls:3: cmd.run runs a command, in a dry run too" in caplog.text
 
 
 def test_it_can_be_let_through(tree, caplog):
