@@ -63,6 +63,8 @@ class Project:
             self.reporter.warning(None, text)
         for target in found.targets.values():
             self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
+            self.redactor.add_pillar(target.pillar)
+            self.redactor.add_pillar(target.minion_opts)
         return found
 
     def _render_roster(self, text: str, path: str) -> Any:
