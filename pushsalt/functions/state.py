@@ -168,7 +168,7 @@ def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run SLS text. Salt: state.template_str."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<string>"), kwargs)
+    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<template-str>"), kwargs)
 
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
