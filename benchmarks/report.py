@@ -83,6 +83,8 @@ TITLES = {
     "states": "50 unchanged files on {} booted machines",
     "memory": "Memory of the controller, 100 targets at once",
     "concurrency": "100 loopback targets by connections at a time",
+    "compile": "Compiling the {} formula (render + low), in process",
+    "fleet": "Compiling the {} formula for a fleet, in process",
 }
 
 

@@ -24,6 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     try:
         from pushsalt import log
 
+        collect_rarely()
         terminal = stdio.Terminal(log.install(), stdout)
         code = _run(words, terminal)
     except KeyboardInterrupt:  # outside of a job: nothing is under way
@@ -34,6 +35,13 @@ def main(argv: list[str] | None = None) -> None:
 
         os._exit(code)
     sys.exit(code)
+
+
+def collect_rarely() -> None:
+    """Look for garbage less often than Python does: a fleet's data are mostly kept, and looking takes half the time."""
+    import gc
+
+    gc.set_threshold(50_000, 20, 100)
 
 
 def _run(words: list[str], terminal: Terminal) -> int:

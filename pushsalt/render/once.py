@@ -19,7 +19,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from pushsalt.render.reads import (
     Answer,
@@ -70,7 +70,7 @@ class Level(Generic[Result]):
 class _Node:
     """``read`` is what comes next, when that is known; else ``finder`` is who finds it out, if anybody does."""
 
-    __slots__ = ("branches", "finder", "parent", "read", "result", "size", "value")
+    __slots__ = ("branches", "finder", "jumps", "parent", "read", "result", "size", "value")
 
     def __init__(self, parent: _Node | None, value: Key) -> None:
         self.parent = parent
@@ -80,6 +80,15 @@ class _Node:
         self.result: Any = _OPEN
         self.size = 0
         self.finder: _Finder | None = None
+        self.jumps: dict[Hashable, _Jump] | None = None
+
+
+class _Jump(NamedTuple):
+    """Where reads lead that many targets have in common, taken in one step. Holds in one age of the trees."""
+
+    age: int
+    passed: list[tuple[Read, Key]]
+    to: _Node
 
 
 class _Finder:
@@ -106,6 +115,8 @@ class Once:
 
     def __init__(self, max_size: int = MAX_SIZE) -> None:
         self.counts: dict[str, Counts] = {}
+        #: how often something was taken out of the trees
+        self.age = 0
         self._max_size = max_size
         self._size = 0
         self._nodes = 0
@@ -155,12 +166,14 @@ class Once:
         while self._size > self._max_size and len(self._ends) > 1:
             self._drop(next(iter(self._ends)))
         if self._nodes > MAX_NODES:  # ways that never came to an end
+            self.age += 1
             self._roots.clear()
             self._ends.clear()
             self._size = self._nodes = 0
 
     def _drop(self, node: _Node) -> None:
         del self._ends[node]
+        self.age += 1
         self._size -= node.size
         node.result, node.size = _OPEN, 0
         current: _Node | None = node
@@ -240,8 +253,24 @@ class _Look(Generic[Result]):
     def _walk(self) -> Any:
         """What lies at the end of the way; _OPEN where it is not known."""
         node, once, facts, passed = self._node, self._once, self._facts, self._passed
+        common, age = facts.common(), once.age
+        began: tuple[_Node, int] | None = None  # where reads in common begin: the node, and how many were before
         while node is not None:
             read = node.read
+            shared = common is not None and type(read) is tuple and facts.is_common(read)
+            if shared and began is None:
+                jump = node.jumps.get(common) if node.jumps is not None else None
+                if jump is not None and jump.age == once.age:
+                    passed += jump.passed
+                    node = jump.to
+                    continue
+                began = (node, len(passed))
+            elif not shared and began is not None:
+                start, before = began
+                began = None
+                if start.jumps is None or len(start.jumps) > 8:
+                    start.jumps = {}
+                start.jumps[common] = _Jump(age, passed[before:], node)
             if read is not None:
                 try:
                     key = self._ask(read) if type(read) is Asked else facts.key(read)
@@ -371,6 +400,7 @@ class _Look(Generic[Result]):
     def _differs(self, node: _Node) -> None:
         """Two renderings went different ways without having read anything different: neither is used again."""
         log.debug("%s reads now this, now that: it is rendered each time", self._level.name)
+        self._once.age += 1
         node.read = None
         self._once.end(node, _NEVER, 100)
 

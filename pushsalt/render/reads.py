@@ -92,6 +92,14 @@ class Facts(Protocol):
         """Call a function for this target; nothing of it is noted. Raises what the function raises."""
         ...
 
+    def common(self) -> Hashable:
+        """What stands for all that this target has in common with others now; None when it has nothing."""
+        ...
+
+    def is_common(self, read: Read) -> bool:
+        """Whether ``common`` stands for this read too: those who have the same there have the same key."""
+        ...
+
 
 class Asked:
     """A function that was called: its name, its arguments, and how many calls alike came before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -123,7 +123,7 @@ class TargetFacts:
 
     def snapshot(self, tree: str) -> Snapshot:
         """What this thread sees of the files until it begins something else."""
-        trees: dict[str, Snapshot] = self._seen.trees
+        trees: dict[str, Snapshot] = self._seen.__dict__.setdefault("trees", {})
         found = trees.get(tree)
         if found is None:
             found = trees[tree] = self._shared.snapshot(tree)
@@ -147,6 +147,18 @@ class TargetFacts:
             return self.snapshot(read[1]).key(kind, *read[2:])
         except (PushsaltError, OSError):  # it cannot be read: the rendering says so
             raise NoKeyError("a file") from None
+
+    def common(self) -> Hashable:
+        """The settings and what is seen of the files, unless templates may have changed the options."""
+        if self._minion.own_opts is not None:
+            return None
+        return self._minion.settings.number, self.snapshot("states").number, self.snapshot("pillar").number
+
+    def is_common(self, read: Read) -> bool:
+        assert isinstance(read, tuple)
+        if read[0] == "opts":
+            return read[1] is not WHOLE and read[1] not in ("id", "user")
+        return read[0] in ("find", "read", "list")
 
     def _pillar(self, name: Any) -> Key:
         own = self._minion.own_pillar

@@ -302,7 +302,7 @@ class Minion:
         if not (self.project.config.opts["render_cache"] if wanted is None else wanted):
             takes_time()
             return each_time(level, question, render)
-        if current() is None:
+        if not noting(self.facts):
             self.facts.begin()
         try:
             asked = (key_of(question), *self.facts.question())
@@ -477,6 +477,8 @@ class Minion:
         """
         if tgt_type == "data":  # of a minion's data store, which a target does not have
             return False
+        if expr == "*" and tgt_type in ("glob", "compound"):
+            return True
         top = current()
         with muted():
             found = self.is_matched(expr, tgt_type)

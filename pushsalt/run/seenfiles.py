@@ -6,6 +6,7 @@ While nothing is recorded (a plan is made, a target asks for a file) the disk is
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 FRESH: Final = 1.0
 #: Larger files are read again each time.
 _KEPT: Final = 1024 * 1024
+_numbers: Final = itertools.count()
 
 
 class Snapshot:
@@ -27,6 +29,7 @@ class Snapshot:
 
     def __init__(self, files: FileServer) -> None:
         self.files = files
+        self.number = next(_numbers)
         self.made = time.monotonic()
         self._found: dict[tuple[str, str], FoundFile | None] = {}
         self._content: dict[tuple[str, str], tuple[bytes | None, Key]] = {}

@@ -25,6 +25,9 @@ class Facts:
         name = read[1]
         return key_of(dict.get(self.pillar, name, "nothing") if isinstance(name, str) else plain(self.pillar))
 
+    def common(self):
+        return None
+
     def ask(self, name, args, kwargs):
         self.asked += 1
         return self.answer(*args)

@@ -50,6 +50,10 @@ READS = [
     "{{ salt['pillar.get']('q', {'x': 0}, merge=True) | json }}",
     "{{ salt['pillar.items']() | json }}",
     "{{ salt['pillar.keys']('q') | json if pillar.q is mapping else '' }}",
+    "{{ salt['pillar.items'](pillar={'p': 9}) | json }}",
+    "{{ salt['pillar.get']('p', 'none', pillarenv='base') }}",
+    "{{ salt['state.show_sls']('plain') | json }}",
+    "{{ salt['state.show_low_sls']('plain', pillar={'p': grains.get('b', 1)}) | json }}",
     "{{ opts.id }}",
     "{{ opts.get('mine') }}",
     "{{ opts['test'] }}",
@@ -179,7 +183,9 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     top = {draw(st.sampled_from(TOPS)): ["a"], "t2": ["c"]}
     files["salt/top.sls"] = json.dumps({"base": top})
     files["pillar/top.sls"] = json.dumps({"base": {"*": ["one"], draw(st.sampled_from(TOPS[:3])): ["two"]}})
-    read = draw(st.sampled_from([text for text in READS if "mapped" not in text and "data.yaml" not in text]))
+    files["salt/plain.sls"] = "plain: {test.nop: [{a: {{ grains.a | json }}}, {p: {{ pillar.get('p') | json }}}]}"
+    elsewhere = ("mapped", "data.yaml", "pillar.items", "pillarenv", "plain")
+    read = draw(st.sampled_from([text for text in READS if not any(word in text for word in elsewhere)]))
     files["pillar/one.sls"] = f"p: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}"
     files["pillar/two.sls"] = draw(
         st.sampled_from(["q: {x: {{ grains.get('a', 0) | json }}}", "include: [one]", "r: 1"])

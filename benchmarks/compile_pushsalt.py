@@ -1,0 +1,76 @@
+"""The part of ``compile.py`` that runs in a fresh process: pushsalt's compiling, timed."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.cli.__main__ import collect_rarely
+from pushsalt.run.single import _load_compiler as load_compiler
+
+
+def main(asked: dict[str, Any]) -> None:
+    work, sls = Path(asked["work"]), asked["sls"].split(",")
+    grains = json.loads(Path(asked["grains"]).read_text())
+    count = asked.get("fleet") or 2
+    client = _client(work, asked["roots"], [_host(f"t{at}", grains, asked, at) for at in range(count)])
+
+    def low(target: str, **options: Any) -> Any:
+        returns = client.run(Selection(target), "state.show_low_sls", [sls], options=JobOptions(**options))
+        assert all(result.exit_code == 0 for result in returns.values()), next(iter(returns.values())).ret
+        return next(iter(returns.values())).ret
+
+    if asked.get("fleet"):
+        print(json.dumps({"fleet": [timed(lambda: low("*"))]}))
+        return
+    said = {
+        "first": [timed(lambda: low("t0"))],
+        "later": [timed(lambda: low("t0")) for _ in range(asked["rounds"])],
+        "different": [timed(lambda: low("t1"))],
+        "off": [timed(lambda: low("t0", render_cache=False)) for _ in range(asked["rounds"])],
+        "low": low("t0"),
+    }
+    print(json.dumps(said))
+
+
+def timed(work: Callable[[], object]) -> dict[str, float]:
+    began, cpu = time.perf_counter(), time.process_time()
+    work()
+    cost = {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu}
+    return {**cost, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def _host(id: str, grains: dict[str, Any], asked: dict[str, Any], number: int) -> tuple[str, dict[str, Any]]:
+    """A target; every second one of two, and each of a fleet that is all different, differs in what formulas read."""
+    host = {"transport": "offline", "grains": {**grains, "id": id}}
+    if asked.get("different") or (number and not asked.get("fleet")):
+        pillar = (Path(asked["work"]) / "pillar" / "formula.sls").read_text()
+        keys = [line.partition(":")[0] for line in pillar.splitlines() if line[:1].isalpha() and ":" in line]
+        host["grains"] |= {"osrelease": f"{number}", "kernelrelease": f"{number}", "oscodename": f"name{number}"}
+        host["pillar"] = {key: {"benchmark": number} for key in keys}
+    return id, host
+
+
+def _client(work: Path, roots: str, hosts: list[tuple[str, dict[str, Any]]]) -> Client:
+    """With everything read that has nothing to do with compiling."""
+    inventory, config = work / "inventory.json", work / "pushsalt.yaml"
+    inventory.write_text(json.dumps({"hosts": dict(hosts)}))
+    folders = {"file_roots": {"base": [roots]}, "pillar_roots": {"base": [str(work / "pillar")]}}
+    config.write_text(json.dumps(folders))
+    client = Client(Settings(inventories=[inventory], config=config, cache_dir=work / "cache"))
+    client.target(Selection("*"))
+    load_compiler()
+    collect_rarely()
+    return client
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
