@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 INVENTORY: Final = "inventory.yaml"
 MAX_BYTES: Final = 16 * 1024 * 1024
+
+_URL_PASSWORD: Final = re.compile(r"(?i)\b((?:https?|ftps?|socks5h?)://)[^/\s]*@")
 
 #: option of salt-ssh -> setting of a host
 _TARGET_OPTIONS: Final = {
@@ -176,11 +179,13 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
         match value:
             case Mapping():
                 known = {key: item for key, item in value.items() if not _secret_like(str(key), opts["secret_keys"])}
-                return {key: shown(item) for key, item in known.items()}
+                return {shown(key): shown(item) for key, item in known.items()}
             case list() | tuple() | set() | frozenset():
                 return [shown(item) for item in value]
             case Path():
                 return str(value)
+            case str() if "@" in value:  # a URL may have a password
+                return _URL_PASSWORD.sub(r"\1", value)
         return value
 
     return {**shown(opts), "secret_keys": list(opts["secret_keys"])}

@@ -71,8 +71,9 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
                 pillar.setdefault(key, [])
                 if path not in pillar[key]:
                     pillar[key].append(path)
-        if _OWN_KEY.search(code) and path not in pillar.get(path.split("/")[0], ()):  # the formula's own name, however it is spelt there
-            pillar.setdefault(path.split("/")[0], []).append(path)
+        own_files = pillar.get(path.split("/")[0], [])
+        if _OWN_KEY.search(code) and path not in own_files:  # the formula's own name, however it is spelt there
+            pillar[path.split("/")[0]] = [*own_files, path]
     own = {sls.split(".")[0] for sls in states}
     listed = metadata.get("dependencies") or metadata.get("requires") or []
     dependencies = [str(item) for item in listed] if isinstance(listed, list) else re.split(r"[,\s]+", str(listed))

@@ -245,7 +245,7 @@ class Mirror:
                 except StoppedError:
                     raise
                 except UnreachableError:
-                    if self._is_sound(path, note):
+                    if wanted or self._is_sound(path, note):
                         raise
                     log.warning("git: the copy of %s in the cache is damaged; it is made anew", self.remote.shown)
                     note, rebuilt = None, True
@@ -369,6 +369,7 @@ class Mirror:
             return
         words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
         said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
+        said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # a server's words
         if self.remote.address.password:
             said = said.replace(self.remote.address.password, "**********")
         hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")

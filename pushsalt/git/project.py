@@ -11,6 +11,7 @@ from pushsalt.cache.store import private_dir, write_atomic
 from pushsalt.cache.templates import folder as templates_folder
 from pushsalt.errors import ConfigError, StateError
 from pushsalt.fileserver import DiskFile
+from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import NAME, LockFile
 from pushsalt.git.remotes import Remotes, Say
 from pushsalt.git.settings import Remote, gitfs_remotes, pillar_entries, pillar_remotes
@@ -29,11 +30,18 @@ _PLUGINS: Final = ("renderers", "serializers", "pillar", "tops", "output")
 def open_remotes(config: Config, redactor: Redactor, say: Say | None = None) -> Remotes:
     """Raises ConfigError for options or a lock file that cannot hold."""
     opts = config.opts
+    lock = LockFile(lock_path(config), config.locked)
     for remote in configured(config):
         redactor.add_secrets(remote.address.password, remote.login.passphrase)
+        moving = [ref for ref in remote.named_refs() if not is_sha(ref)]
+        if config.locked and moving and lock.refs(remote.address.url) is None:
+            raise ConfigError(
+                f"--locked: {lock.path} does not have {remote.address.shown}",
+                hint="run `pushsalt formula update`, and commit the lock file",
+            )
     return Remotes(
         config.cache_dir,
-        LockFile(lock_path(config), config.locked),
+        lock,
         say=say,
         silence=float(opts.get("git_timeout") or 60),
         accept_new_host_keys=bool(opts.get("accept_new_host_keys")),

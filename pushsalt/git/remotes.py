@@ -62,7 +62,8 @@ class Remotes:
 
         A remote that cannot be fetched is said loudly; the copy that is there is used, and its age told.
         """
-        by_key = {self.mirror(remote).key: remote for remote in remotes}
+        # Of those that share a copy, the one that wants it freshest.
+        by_key = {self.mirror(each).key: each for each in sorted(remotes, key=lambda each: -each.update_interval)}
         wanted = [remote for key, remote in by_key.items() if force or key not in self._synced]
         due = [remote for remote in wanted if force or self._is_due(remote)]
         found: dict[Remote, Update] = {}

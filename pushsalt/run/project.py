@@ -38,6 +38,7 @@ class Project:
         #: warnings that were logged, by whichever target was the first
         self.said: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._prepared = False
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
         for text in config.warnings:
             reporter.warning(None, text)
@@ -114,9 +115,17 @@ class Project:
     async def prepare(self, stop: asyncio.Event) -> None:
         """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
         self._loop = asyncio.get_running_loop()
-        if self.config.locked or _has_git_pillar(self.config.opts):
+        opts = self.config.opts
+        if self._prepared and "remotes" in self.__dict__:  # a further run sees what the remotes have by then
+            self.__dict__.pop("files", None)
+            self.__dict__.pop("remotes").close()
+            self._custom.clear()
+        elif opts.get("gitfs_remotes") and not self._uses_gitfs:
+            log.warning("gitfs_remotes is set, but fileserver_backend does not have git: they are not used")
+        self._prepared = True
+        if self.config.locked or _has_git_pillar(opts):
             _ = self.remotes  # says what is wrong with them; one for all threads
-        if not self._uses_gitfs or "files" in self.__dict__:
+        if not self._uses_gitfs:
             return
         opening = asyncio.create_task(asyncio.to_thread(self._open_files))
         stopping = asyncio.create_task(stop.wait())
@@ -136,7 +145,7 @@ class Project:
         from pushsalt.git.project import extract_plugins
 
         places = extract_plugins(self.files, self.config)
-        if places is not None:
+        if places is not None and str(places) not in self.config.opts["module_dirs"]:
             self.config.opts["module_dirs"] = [*self.config.opts["module_dirs"], str(places)]
 
     def _remote_progress(self, name: str, words: str) -> None:
