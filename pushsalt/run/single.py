@@ -83,7 +83,7 @@ class Runner:
         self.project = project
         self.job = job
         self.jid = jid
-        self._pool: ThreadPoolExecutor | None = None
+        self._pools: dict[str, ThreadPoolExecutor] = {}
         self._prepared: asyncio.Task[None] | None = None
         self._width = width
         self.connecting = _connect_options(project, job)
@@ -102,9 +102,18 @@ class Runner:
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Rendering and compiling happen here, so that no target waits for another's templates."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix="pushsalt")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+        return await self._in_pool("pushsalt", function)
+
+    async def answer_in_thread(self, function: Callable[[], Result]) -> Result:
+        """What a target asks is answered here: all other threads may be waiting for targets that ask."""
+        return await self._in_pool("pushsalt-answers", function)
+
+    async def _in_pool(self, name: str, function: Callable[[], Result]) -> Result:
+        pool = self._pools.get(name)
+        if pool is None:
+            pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix=name)
+            self._pools[name] = pool
+        return await asyncio.get_running_loop().run_in_executor(pool, function)
 
     def prepare(self) -> asyncio.Task[None]:
         """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
@@ -115,8 +124,8 @@ class Runner:
     async def close(self) -> None:
         if self._prepared is not None:
             self._prepared.cancel()
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _load_compiler() -> None:
@@ -414,7 +423,7 @@ class _Work:
         from pushsalt.run.answers import Answers
 
         if self._answers is None:
-            self._answers = Answers(self._asked_minion, self.runner.in_thread)
+            self._answers = Answers(self._asked_minion, self.runner.answer_in_thread)
         return self._answers
 
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -358,3 +358,18 @@ def test_a_fleet_is_rendered_once(world: World) -> None:
     world.write("salt/data.yaml", "x: 7")  # between two jobs of one process
     assert '"name": "x"' in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)
     assert "b7" in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)
+
+
+def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
+    """Each is asked by itself, at the same time as the others, and they share what is the same."""
+    hosts = {f"h{at}": {"transport": "local", "grains": {"half": at % 2}} for at in range(6)}
+    (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
+    world.write("salt/b.sls", "b: {test.nop: [{six: {{ salt['cmd.run']('echo $((2*3))') }}}]}")
+    world.write("salt/a.sls", "include: [b]\na{{ salt['cmd.run']('echo ' ~ grains.half) }}: test.nop")
+    client = Client(Settings([world.folder / "inventory.yaml"], world.folder / "pushsalt.yaml", cache_dir=world.folder))
+    returns = client.run(Selection("*"), "state.show_lowstate")
+    for at in range(6):
+        assert [chunk["__id__"] for chunk in returns[f"h{at}"].ret] == ["b", f"a{at % 2}"], returns[f"h{at}"].ret
+        assert returns[f"h{at}"].ret[0]["six"] == 6
+    again = client.run(Selection("*"), "state.show_lowstate")
+    assert {id: result.ret for id, result in again.items()} == {id: result.ret for id, result in returns.items()}
