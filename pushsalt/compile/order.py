@@ -166,12 +166,14 @@ def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
     edges: list[str] = []
     where: list[Place] = []
     members: list[str] = []
-    for required, requiring, requisite in graph.find_cycle():
+    cycle = graph.find_cycle()
+    for left, (required, requiring, requisite) in enumerate(cycle, -len(cycle)):
         first, last = graph.nodes[required].chunk, graph.nodes[requiring].chunk
         if requisite == "require" and requisite not in last:
             requisite = "prereq"  # its edge from the prerequired chunk's side
         edges.append(f"({_label(last)}, '{requisite}', {_label(first)})")
-        where[:0] = _edge_places(first, last, requisite, sources)
+        if left >= -MAX_MEMBERS:  # finding places takes a while
+            where[:0] = _edge_places(first, last, requisite, sources)
         members.insert(0, str(last["__id__"]))
     if len(members) > MAX_MEMBERS:
         members[MAX_MEMBERS // 2 : -MAX_MEMBERS // 2] = ["..."]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
 
-from pushsalt.render.source import Origin, OutputMap, line_within
+from pushsalt.render.source import Origin, OutputMap, line_around, literal_line
 
 #: Texts of macros that are remembered for one rendering; what is more has the line of the call.
 MAX_MADE: Final = 20_000
@@ -83,36 +84,42 @@ class Sources:
         """Where the character at ``offset`` of a piece of the output was written."""
         if not isinstance(piece, Written):
             return None
-        return self._through(self.origin(piece.name, source_line(piece.debug_info, piece.lineno)), piece, offset, 0)
+        return self._through(self.origin(piece.name, source_line(piece.debug_info, piece.lineno)), piece, offset)
 
-    def _through(self, origin: Origin, piece: str, offset: int, depth: int) -> Origin:
+    def _through(self, origin: Origin, piece: str, offset: int, made: bool = True) -> Origin:
         """As ``origin``, which wrote ``piece``, or within the macro that made it; that has its callers in ``via``."""
-        found = self._made_at(piece, offset) if depth < MAX_DEPTH else None
-        if found is not None:
-            mark, inner, at = found
-            via = (replace(origin, via=()), *origin.via)
-            return self._through(replace(self.origin(mark[1], mark[0]), via=via), inner, at, depth + 1)
-        return line_within(origin, piece, offset)
-
-    def _made_at(self, piece: str, offset: int) -> tuple[Mark, str, int] | None:
-        """The part of a macro's text that has this character of ``piece``, its mark, and the offset in it."""
-        items = self._made.get(piece)
-        if items is None:  # it may have gone through a filter such as indent: a line of its own tells enough
-            begin = piece.rfind("\n", 0, offset) + 1
-            line = piece[begin:].split("\n", 1)[0].strip()
+        made = made and len(origin.via) < MAX_DEPTH
+        items = self._made.get(piece) if made else None
+        if items is None:
+            literal = literal_line(origin, piece, offset)
+            if literal is not None or not made:
+                return literal or origin
+            # it may have gone through a filter such as indent: a line of its own tells enough
+            line = line_around(piece, offset)
             within = [text for text in self._made if line in text] if len(line) > 2 else []
             if len(within) != 1:
-                return None
+                return origin
             items, offset = self._made[within[0]], within[0].index(line)
-        mark: Mark | None = None
-        for item in items:
-            if not isinstance(item, str):
-                mark = item
-            elif offset < len(item):
-                return (mark, item, offset) if mark is not None else None
-            else:
-                offset -= len(item)
-        return None
+        found = _part_at(items, offset)
+        if found is None:
+            return origin
+        mark, inner, at = found
+        via = (replace(origin, via=()), *origin.via)
+        # the text of a macro that has only one piece is that piece: once is enough
+        return self._through(replace(self.origin(mark[1], mark[0]), via=via), inner, at, made=inner != piece)
+
+
+def _part_at(items: Sequence[str | Mark], offset: int) -> tuple[Mark, str, int] | None:
+    """The piece that has the character at ``offset``, the mark before it, and the offset in it."""
+    mark: Mark | None = None
+    for item in items:
+        if not isinstance(item, str):
+            mark = item
+        elif offset < len(item):
+            return (mark, item, offset) if mark is not None else None
+        else:
+            offset -= len(item)
+    return None
 
 
 class LineKeepingGenerator(CodeGenerator):
@@ -135,6 +142,7 @@ class LineKeepingGenerator(CodeGenerator):
             self.writeline(f"{frame.buffer}.append({(node.lineno, self.name)!r})")
 
 
+@lru_cache(maxsize=4096)
 def source_line(debug_info: str, lineno: int) -> int:
     """The template's line for a line of its compiled code. ``debug_info`` is Jinja's: ``1=12&3=14``."""
     line = 1

@@ -9,7 +9,7 @@ from typing import Final
 from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError, TargetError
 from pushsalt.excerpt import excerpt
 from pushsalt.render.context import FoundFile
-from pushsalt.render.source import Origin, StageText
+from pushsalt.render.source import Origin, StageText, source_lines
 
 MAX_CALLERS: Final = 10
 
@@ -55,12 +55,12 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
 
 def refused(data: object, problem: str, line: int | None, column: int | None = 1) -> SourceError:
     """A problem in a text that a renderer was given, at the place in the source that this was rendered from."""
-    lines = str(data).splitlines()
+    lines = source_lines(str(data))
     given = lines[line - 1] if line is not None and line <= len(lines) else ""
     place = origin_of(data, line, column)
     if place is None:
         return SourceError(problem, rendered=given)
-    source = place.text.splitlines()
+    source = source_lines(place.text)
     same = place.line <= len(source) and source[place.line - 1] == given
     return SourceError(problem, [place, *place.via], rendered="" if same else f"line {line}: {given}")
 

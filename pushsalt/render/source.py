@@ -6,7 +6,7 @@ import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -155,9 +155,26 @@ def line_within(origin: Origin, piece: str, offset: int) -> Origin:
 
     Literal text has the lines of its source; the value of an expression is all on the expression's line.
     """
-    inside = piece.count("\n", 0, offset)
-    source = origin.text.splitlines()
-    line = origin.line + inside
-    if inside and line <= len(source) and piece.splitlines()[inside].strip() in source[line - 1]:
-        return replace(origin, line=line)
-    return origin
+    return literal_line(origin, piece, offset) or origin
+
+
+def literal_line(origin: Origin, piece: str, offset: int) -> Origin | None:
+    """As ``line_within``, when the character stands in the source as it is; else None."""
+    line = origin.line + piece.count("\n", 0, offset)
+    source = source_lines(origin.text)
+    written = line_around(piece, offset)
+    if line > len(source) or not written or written not in source[line - 1]:
+        return None
+    return origin if line == origin.line else replace(origin, line=line)
+
+
+def line_around(text: str, offset: int) -> str:
+    """The line of a text that has this character, without the white space around it."""
+    end = text.find("\n", offset)
+    return text[text.rfind("\n", 0, offset) + 1 : end if end >= 0 else None].strip()
+
+
+@lru_cache(maxsize=64)
+def source_lines(text: str) -> list[str]:
+    """The lines of a source; asked for again and again while its errors are explained."""
+    return text.splitlines()

@@ -6,7 +6,7 @@ import pytest
 
 from pushsalt.errors import RenderError
 from pushsalt.fileserver import FileServer
-from pushsalt.render import read_source
+from pushsalt.render import compile_source, read_source
 
 MAP = "{% macro port(n) %}\n{{ n }}\n{{ nothing }}\n{% endmacro %}\n"
 
@@ -178,3 +178,32 @@ def test_values_of_macros_are_plain_text(tree):
     )
     assert tree.render("web") == {"a": "ok", "b": ["v2", "w1"], "c": {"v3": "w1"}}
     assert [(type(value), value) for value in seen] == [(str, "v1"), (str, "w1")]
+
+
+def test_a_literal_line_is_not_taken_for_that_of_a_macro(tree):
+    tree.write("lib.jinja", "{% macro m() %}\nb: c: d\n{% endmacro %}")
+    web = tree.write("web.sls", "{% from 'lib.jinja' import m %}{% set x = m() %}\na: 1\n\nb: c: d\n")
+    exc = error(tree)
+    assert (exc.where.path, exc.where.line) == (str(web), 4)
+
+
+def test_many_errors_of_a_long_sls_take_no_long_time(tree):
+    from pushsalt.compile import RenderedSls, StateCompiler
+
+    states = "".join(f"s{i}:\n  test.nop:\n    - require:\n      - test: gone{i}\n" for i in range(1500))
+    web = tree.write("web.sls", "{% set x = 1 %}\n" + states)
+    source = compile_source(web.read_text(), path=str(web), sls="web", saltenv="base", context=tree.context)
+
+    class Rendered:
+        def envs(self):
+            return ["base"]
+
+        def list_states(self, saltenv):
+            return ["web"]
+
+        def render_sls(self, sls, saltenv):
+            return RenderedSls(source.data, str(web), lines=source.lines, origin=source.lines.origin)
+
+    result = StateCompiler(Rendered(), tree.opts, matcher=lambda *_: True, check=False).sls(["web"])
+    assert [place.line for problem in result.problems for place in problem.where] == list(range(5, 6002, 4))
+    assert f"{web}:6001" in result.errors[-1].explanation
