@@ -376,7 +376,16 @@ class Loaders(object):
         self.pack.update(__salt__=self.modules, __states__=self.states, __utils__=self.utils)
 
     def refresh(self):
-        """Load all anew (``reload_modules``). The loaders stay the same objects: modules hold on to them."""
+        """Load all anew (``reload_modules``). The loaders stay the same objects: modules hold on to them.
+
+        What was installed for them meanwhile is found too.
+        """
+        for finder in sys.path_importer_cache.values():
+            if hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+        site = sys.modules.get("site")  # its folders are known, but the first package may only now have made one
+        if site is not None:
+            sys.path.extend(folder for folder in site.getsitepackages() if folder not in sys.path)
         for loader in (self.modules, self.states, self.utils):
             loader.clear()
 
