@@ -262,3 +262,37 @@ def test_the_users_ssh_config_holds(bed, at_home, serve, tmp_path):
     (tmp_path / "home" / ".ssh" / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
     user = target.host()["user"]
     assert serve(f"{user}@forge:{tmp_path}/over.git").read("a") == b"ssh"
+
+
+def test_a_server_that_only_has_files(sites, serve):
+    """The dumb protocol: no depth, no filter, so all of it is fetched."""
+    import functools
+    import http.server
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    one = Repo.__new__(Repo)
+    one.path = sites / "r.git"
+    one.git("update-server-info")
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(sites))
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/r.git"
+        try:
+            assert serve(url).read("a") == b"1"
+            assert serve({url: [{"filter": "blob:none"}]}).read("a") == b"1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("allowed", ["true", "false"])
+def test_partial_clones_over_http(http, sites, serve, allowed):
+    Repo(sites / "p.git", {"a": "1", "d/b": "2"}).git("config", "uploadpack.allowFilter", allowed)
+    login = [{"user": "me"}, {"password": SECRET}, {"insecure_auth": True}, {"filter": "blob:none"}]
+    server = serve({f"{http.url}/p.git": login})
+    assert (server.read("d/b"), server.read("a")) == (b"2", b"1")
