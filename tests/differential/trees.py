@@ -93,7 +93,7 @@ COMMON: dict[str, list[Any]] = {
     "mod_watch_only": ["__slot__:salt:test.echo(x)"],
     "comment": ["__slot__:salt:test.echo(slotted)", "__slot__:salt:test.arg(x, y=z).kwargs.y ~ /more"],
 }  # fmt: skip
-_UNKNOWN = ("unknown_argument", "mod_watch_only", "comment")
+_UNKNOWN = ("aggregate", "unknown_argument", "mod_watch_only", "comment")
 _EXACT = ("test.configurable_test_state", "test.check_pillar")
 
 

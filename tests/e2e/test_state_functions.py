@@ -165,3 +165,20 @@ def test_one_id_runs_with_what_it_waits_for(project: Project, id_: str, ran: str
     )
     done = project.json("run", "it", "state.sls_id", id_, "ids")
     assert " ".join(state["__id__"] for state in values(done.data["it"])) == ran
+
+
+@pytest.mark.parametrize("option", [True, False])
+def test_states_that_do_not_wait_for_each_other_are_aggregated(tmp_path: Path, option: bool) -> None:
+    project = Project(tmp_path, {"it": {"transport": "local"}}, **({"state_aggregate": ["probe"]} if option else {}))
+    probe = (Path(__file__).parents[1] / "differential" / "states" / "probe.py").read_text()
+    asked = "" if option else ", aggregate: true"
+    project.files({
+        "salt/_states/probe.py": probe,
+        "salt/many.sls": f"one: {{probe.listed: [items: [a]{asked}]}}\n"
+        f"two: {{probe.listed: [items: [b]{asked}]}}\n"
+        f"three: {{probe.listed: [items: [c], require: [probe: two]{asked}]}}\n"
+        f"four: {{probe.listed: [items: [d]{asked}]}}\n",
+    })  # fmt: skip
+    rets = {ret["__id__"]: ret["changes"]["items"] for ret in values(project.json("apply", "it", "many").data["it"])}
+    assert rets == {"one": ["a", "b", "d"], "two": ["b"], "four": ["d"], "three": ["c"]}
+    assert list(rets)[-1] == "three"
