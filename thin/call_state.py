@@ -5,6 +5,7 @@ import time
 from thin import beside, guards, slots
 from thin.log import getLogger
 from thin.requisites import REQUISITES, REQUISITES_IN
+from thin.returns import clock, failed, masked, unified
 from thin.utils import args as signatures
 
 log = getLogger(__name__)
@@ -13,8 +14,7 @@ log = getLogger(__name__)
 INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
     "fun", "state", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless", "creates", "retry", "order",
     "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
-    "saltenv", "umask", "use", "use_in", "__env__", "__sls__", "__id__",
-    "__sls_included_from__",
+    "saltenv", "umask", "use", "use_in", "__env__", "__sls__", "__id__", "__sls_included_from__",
     "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
     "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__",
 ))
@@ -23,8 +23,6 @@ INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
 FOR_SOME = INTERNAL | frozenset(("aggregate", "__agg__"))
 
 RETRY = {"until": (bool, True), "attempts": (int, 2), "interval": (int, 30), "splay": (int, 0)}
-
-MASK = "**********"
 
 
 class Caller(object):
@@ -287,67 +285,6 @@ class Injected(object):
         self._space.update(self._before)
 
 
-def clock(seconds):
-    """The local time of day with microseconds: ``HH:MM:SS.ffffff``."""
-    return "%s.%06d" % (time.strftime("%H:%M:%S", time.localtime(seconds)), seconds % 1 * 1000000)
-
-
-def not_run(low, result, comment, number):
-    """The return of a state that was not called."""
-    return {
-        "changes": {}, "result": result, "duration": 0.0, "start_time": clock(time.time()), "comment": comment,
-        "__state_ran__": False, "__run_num__": number, "__sls__": low.get("__sls__"), "__id__": low.get("__id__"),
-        "name": low.get("name"),
-    }
-
-
-def failed(low, exc):
-    """The return of a state that raised: Salt's sentence, with the traceback, which is what module authors look for."""
-    import traceback
-
-    text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
-    log.debug("An exception occurred in this state: %s", exc)
-    return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
-            "comment": "An exception occurred in this state: %s" % text}
-
-
-def unified(ret):
-    """A state's answer as a well-formed return: what is malformed becomes a failure that says so."""
-    problem = malformed(ret)
-    for part in (ret.get("sub_state_run") or () if not problem else ()):
-        problem = problem or malformed(part, ("changes", "result", "low"))
-    if problem:
-        return {"result": False, "name": "later", "changes": {},
-                "comment": "An exception occurred in this state: %s" % problem}
-    for part in [ret] + list(ret.get("sub_state_run") or ()):
-        if isinstance(part.get("comment"), (list, tuple)):
-            part["comment"] = "\n".join(_text(line) for line in part["comment"])
-        if part.get("result") is not None:
-            part["result"] = bool(part["result"])
-    return ret
-
-
-def malformed(ret, keys=("name", "result", "changes", "comment")):
-    """What is wrong with the shape of a state's answer, in Salt's words; None when nothing is."""
-    if not isinstance(ret, dict):
-        return "Malformed state return. Data must be a dictionary type."
-    if not isinstance(ret.get("changes"), dict):
-        return "'Changes' should be a dictionary."
-    missing = [key for key in keys if key not in ret]
-    if missing:
-        return "The following keys were not present in the state return: %s." % ", ".join(missing)
-    return None
-
-
-def masked(value):
-    """The value with every scalar hidden, for ``no_log``: shapes and keys stay."""
-    if isinstance(value, dict):
-        return {key: masked(value[key]) for key in value}
-    if isinstance(value, (list, tuple)):
-        return [masked(item) for item in value]
-    return value if value is None or value == "" or (isinstance(value, bool) and not value) else MASK
-
-
 def retry_rules(given):
     """until, attempts, interval (seconds), splay (seconds) of a ``retry``, defaults in place of what is no good."""
     rules = {name: default for name, (_, default) in RETRY.items()}
@@ -380,10 +317,6 @@ def _would_retry(rules):
 
 def _attempt(attempt, result, comment):
     return 'Attempt %d: Returned a result of "%s", with the following comment: "%s"' % (attempt, result, comment)
-
-
-def _text(line):
-    return line.decode("utf-8", "replace") if isinstance(line, bytes) else str(line)
 
 
 def _log_return(ret):

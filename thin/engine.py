@@ -7,9 +7,10 @@ what it waits for is decided in ``thin.requisites``. Salt: ``State.call_chunks``
 
 import time
 
-from thin.call_state import Caller, clock, not_run
+from thin.call_state import Caller
 from thin.log import getLogger
 from thin.requisites import REQUISITES, Graph, status, tag_of
+from thin.returns import clock, not_run
 
 log = getLogger(__name__)
 
