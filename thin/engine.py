@@ -10,7 +10,7 @@ import time
 from thin.call_state import Caller
 from thin.log import getLogger
 from thin.requisites import REQUISITES, Graph, status, tag_of
-from thin.returns import clock, not_run
+from thin.returns import clock, failed, not_run
 
 log = getLogger(__name__)
 
@@ -126,9 +126,14 @@ class Engine(object):
 
     def _chunk(self, low, depth=0):
         """Run the chunk if its requisites allow it. True: it has to wait for one at work in parallel."""
-        low = self._aggregated(low)
-        self._initialise(low)
         tag = tag_of(low)
+        try:
+            low = self._aggregated(low)
+            self._initialise(low)
+        except Exception as exc:  # a hook of a user's own module: it fails this state, not the run
+            self._record(low, tag, dict(not_run(low, False, "", self._caller.number()), **failed(low, exc)))
+            self._report(low, tag)
+            return False
         wanted = self.graph.dependencies(low)
         if not low.get("parallel"):
             self._wait_for_jobs([tag_of(chunk) for _, chunk in wanted])

@@ -137,6 +137,14 @@ def test_mod_init_is_called_until_it_is_content(make_loaders: Callable[..., Any]
     assert [ret["comment"] for ret in run.values()] == ["init first", both, both]
 
 
+def test_a_hook_that_raises_fails_its_state_alone(make_loaders: Callable[..., Any]) -> None:
+    broken = {"thin.states.broken": "def mod_init(low):\n    raise ValueError('boom')\n\ndef done(name):\n    pass\n"}
+    run = engine.Engine(make_loaders({**ODD, **broken})).run([chunk("broken.done", "a"), chunk("odd.ok", "b")])
+    first, second = run.values()
+    assert (first["result"], first["__state_ran__"]) == (False, False) and "ValueError: boom" in first["comment"]
+    assert (second["result"], second["__run_num__"]) == (True, 1)
+
+
 def test_aggregate_gets_the_chunks_that_do_not_wait_for_each_other(run: Callable[..., Any]) -> None:
     chunks = [
         chunk("hooked.joined", "a"), chunk("hooked.joined", "b"),
