@@ -1,10 +1,9 @@
 """Keys and signatures of GnuPG, by gpg(1). Salt: ``salt/modules/gpg.py``."""
 
-import os
-
 from thin import process
-from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
+from thin.utils import gnupg, osutil
 
 log = getLogger(__name__)
 
@@ -42,11 +41,12 @@ def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, 
     # In batch mode gpg ends at the first bad signature; all of them count here.
     argv += ["--no-batch"] if signers else []
     argv += ["--verify", "--"]
+    gpg = gnupg.Gpg(user, gnupghome, keyring)
     if text:
-        done = _gpg(argv + ["-"], user, gnupghome, keyring, text.encode("utf-8"))
+        done = gpg.run(argv + ["-"], text.encode("utf-8"))
     else:
-        done = _gpg(argv + ([signature] if signature else []) + [filename], user, gnupghome, keyring)
-    found = signatures(_text(done.stdout))
+        done = gpg.run(argv + ([signature] if signature else []) + [filename])
+    found = signatures(gnupg.text(done.stdout))
     if signers:
         return _by(found, _listed(signed_by_any), _listed(signed_by_all))
     valid = [one for one in found if one["trust_level"] is not None]
@@ -105,9 +105,12 @@ _STATUS = {
 }
 
 
-def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None):
+def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None, select=None):
     """
-    Import keys from a text or a file: ``{"res": bool, "message": text}``
+    Import keys from a text or a file: ``{"res": bool, "message": text, "fingerprints": [...]}``
+
+    select
+        Ids or fingerprints of those that are wanted, of several
 
     CLI Example:
 
@@ -117,25 +120,57 @@ def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None
     """
     if not text and not filename:
         raise SaltInvocationError("filename or text must be passed.")
-    if filename and not os.path.isfile(filename):
-        raise SaltInvocationError("filename does not exist.")
-    done = _gpg(["--import", "--"] + ([filename] if filename else []), user, gnupghome, keyring,
-                text.encode("utf-8") if text else None)
-    counts = [line.split(" ")[2:] for line in _text(done.stdout).split("\n") if line.startswith("[GNUPG:] IMPORT_RES ")]
-    if not counts:
-        return {"res": False, "message": "Unable to import key."}
+    if text and filename:
+        raise SaltInvocationError("filename and text are mutually exclusive.")
+    if filename:
+        try:
+            with open(filename, "rb") as stream:  # the user may not be able to read it
+                data = stream.read()
+        except OSError:
+            raise SaltInvocationError("filename does not exist.")
+    else:
+        data = text.encode("utf-8")
+    if select:
+        ret, data = _selected(data, _listed(select))
+        if data is None:
+            return ret
+    return _import(gnupg.Gpg(user, gnupghome, keyring), data)
+
+
+def _import(gpg, data):
+    done = gpg.run(["--import"], data)
+    fingerprints = [words[1] for words in gnupg.status(done, "IMPORT_OK") if len(words) > 1]
+    ret = {"res": True, "message": "", "fingerprints": list(dict.fromkeys(fingerprints))}
+    counts = gnupg.status(done, "IMPORT_RES")
     # count, no user id, imported, imported RSA, unchanged …
-    imported, unchanged = int(counts[-1][2]), int(counts[-1][4])
-    if imported:
-        return {"res": True, "message": "Successfully imported key(s)."}
-    if unchanged:
-        return {"res": True, "message": "Key(s) already exist in keychain."}
-    return {"res": False, "message": "Unable to import key."}
+    if counts and int(counts[-1][2]):
+        return dict(ret, message="Successfully imported key(s).")
+    if counts and int(counts[-1][4]):
+        return dict(ret, message="Key(s) already exist in keychain.")
+    if counts and int(counts[-1][0]):
+        return dict(ret, message="Key(s) updated in keychain.")
+    return dict(ret, res=False, message="Unable to import key.")
+
+
+def _selected(data, wanted):
+    """(return, None) when none of the wanted keys is there, else (None, the data of those)."""
+    folder = osutil.mkdtemp()
+    try:
+        gpg = gnupg.Gpg(gnupghome=folder)
+        ret = _import(gpg, data)
+        if not ret["res"]:
+            return ret, None
+        chosen = gpg.run(["--export", "--"] + wanted, status="2").stdout
+    finally:
+        osutil.rmtree(folder, ignore_errors=True)
+    if chosen:
+        return None, chosen
+    return {"res": True, "message": "After filtering, no keys to import were left.", "fingerprints": []}, None
 
 
 def list_keys(user=None, gnupghome=None, keyring=None):
     """
-    The public keys: a list of ``{"keyid", "fingerprint", "uids", "created", "expires", "keyLength", ...}``
+    The public keys: a list of ``{"keyid", "fingerprint", "uids", "created", "expires", "keyLength", "subkeys", ...}``
 
     CLI Example:
 
@@ -177,62 +212,5 @@ def get_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=Non
     return False
 
 
-_LETTERS = {"e": "Expired", "q": "Unknown", "n": "Not Trusted", "f": "Fully Trusted", "m": "Marginally Trusted",
-            "u": "Ultimately Trusted", "r": "Revoked", "d": "Disabled", "-": "Unknown"}
-
-
 def _keys(what, user, gnupghome, keyring):
-    done = _gpg(["--with-colons", "--fixed-list-mode", "--with-fingerprint", what], user, gnupghome, keyring)
-    found = []
-    for line in _text(done.stdout).split("\n"):
-        fields = line.split(":")
-        if fields[0] in ("pub", "sec"):
-            found.append({"keyid": fields[4], "fingerprint": "", "uids": [], "keyLength": fields[2]})
-            found[-1].update(_days(fields))
-            if fields[8]:
-                found[-1]["ownerTrust"] = _LETTERS.get(fields[8], "Unknown")
-            if fields[1]:
-                found[-1]["trust"] = _LETTERS.get(fields[1], "Unknown")
-        elif fields[0] == "fpr" and found and not found[-1]["fingerprint"]:
-            found[-1]["fingerprint"] = fields[9]
-        elif fields[0] == "uid" and found:
-            found[-1]["uids"].append(fields[9].replace("\\x3a", ":"))
-    return found
-
-
-def _days(fields):
-    import time
-
-    return {name: time.strftime("%Y-%m-%d", time.gmtime(int(fields[at])))
-            for name, at in (("created", 5), ("expires", 6)) if fields[at].isdigit()}
-
-
-def _gpg(argv, user, gnupghome, keyring, stdin=None):
-    """The Result of gpg, its status lines on stdout. Raises CommandExecutionError when there is no such user."""
-    if keyring and not isinstance(keyring, str):
-        raise SaltInvocationError("Please pass keyring as a string. Multiple keyrings are not allowed")
-    options = ["--status-fd", "1", "--no-tty", "--batch"]
-    identity = None
-    if user == "salt":
-        gnupghome = gnupghome or "/etc/salt/gpgkeys"
-    elif user:
-        try:
-            identity = process.Identity(user)
-        except KeyError:
-            raise SaltInvocationError("User %s does not exist" % user)
-        gnupghome = gnupghome or os.path.join(os.path.expanduser("~" + user), ".gnupg")
-    if gnupghome:
-        options += ["--homedir", gnupghome]
-        if not os.path.isdir(gnupghome):
-            __salt__["file.mkdir"](gnupghome, user=user, mode="0700")
-    if keyring:
-        options += ["--no-default-keyring", "--keyring", keyring]
-    env = dict(os.environ, LC_ALL="C")
-    try:
-        return process.run(["gpg"] + options + argv, env=env, stdin=stdin or b"", identity=identity)
-    except OSError as exc:
-        raise CommandExecutionError("gpg cannot be run: %s" % exc.strerror)
-
-
-def _text(data):
-    return data.decode("utf-8", "replace")
+    return gnupg.Gpg(user, gnupghome, keyring).keys([what])
