@@ -43,6 +43,9 @@ def get(key, default=_NOT_SET, merge=False, merge_nested_lists=None, delimiter=D
     return found
 
 
+fetch = get
+
+
 def _merged(key, default, delimiter, merge_nested_lists):
     """The pillar over its default, or None when the two do not fit together."""
     if not isinstance(default, (dict, list)):

@@ -333,3 +333,55 @@ def refresh_beacons(*args, **kwargs):
         pushsalt run '*' saltutil.refresh_beacons
     """
     return True
+
+
+def sync_resources(*args, **kwargs):
+    """
+    Return the names of the users' own resources
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_resources
+    """
+    return _ask("resources")
+
+
+def sync_wrapper(*args, **kwargs):
+    """
+    Return the names of the users' own wrapper
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.sync_wrapper
+    """
+    return _ask("wrapper")
+
+
+def refresh_matchers(*args, **kwargs):
+    """
+    Return True: matchers are loaded for each run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_matchers
+    """
+    return True
+
+
+def refresh_resources(*args, **kwargs):
+    """
+    Return True: resources are told of whenever their manager is reached
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.refresh_resources
+    """
+    return True
