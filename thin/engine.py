@@ -81,9 +81,10 @@ class Engine(object):
                 self._run_all([low for low in unique.values() if tag_of(low) not in self.running])
         except Failhard:
             pass
+        self._wait_for_jobs()  # what they change is listened to as well
         if only is None:
             self._listen()
-        self._wait_for_jobs()
+            self._wait_for_jobs()
         for tag in disabled:
             self.running.setdefault(tag, disabled[tag])
         return self.running

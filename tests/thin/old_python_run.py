@@ -12,7 +12,7 @@ sys.path.insert(0, root)
 sys.dont_write_bytecode = True
 sys.modules["msgpack"] = None  # a target has the vendored one only
 
-from thin import engine, loader, log, runtime  # noqa: E402
+from thin import engine, loader, log, requisites, runtime  # noqa: E402
 
 log.sink = lambda level, text: None
 
@@ -36,7 +36,7 @@ for case in sorted(os.listdir(cases)):
         with open(os.path.join(cases, case)) as handle:
             data = json.load(handle)
         run = engine.Engine(loaders(dict(data["opts"], test=data["test"])))
-        got = run.run(data["low"])
+        got = run.run(data["low"], [requisites.tag_of(low) for low in sorted(data["low"], key=lambda low: low["order"])])
         for tag in data["ret"]:
             want = data["ret"][tag]
             assert (got[tag]["result"], got[tag]["changes"]) == (want["result"], want["changes"]), (case, tag)
