@@ -25,13 +25,13 @@ INVENTORY = Inventory({id: Target(id) for id in IDS})
         ("pcre", "b1", ""),
         ("list", "db1,web1,nope", "web1 db1"),
         ("list", ["db1", "Mail"], "db1 Mail"),
-        ("list", "db1, web1", "web1 db1"),
         ("list", "web*", ""),
         ("compound", "web* and not web1", "web2 web[1]"),
         ("compound", "web1 or db1 and db2", "web1"),
         ("compound", "( web1 or db1 ) and E@.*1", "web1 db1"),
-        ("compound", "(web1 or db1) and not (L@db1,db2)", "web1"),
-        ("compound", "not not web1", "web1"),
+        ("compound", "( web1 or db1 ) and not ( L@db1,db2 )", "web1"),
+        ("compound", "web* not web1", "web2 web[1]"),
+        ("compound", "web1 or not ( )", "web1 web2 db1 db2 Mail web[1]"),
         ("compound", "E@(web|db)1", "web1 db1"),
         ("compound", "not web* and not E@(db)(1|2) or Mail", "Mail"),
         ("compound", ["web*", "and", "L@web1"], "web1"),
@@ -51,13 +51,15 @@ def test_select(tgt_type, expr, ids):
     "tgt_type, expr, words",
     [
         ("pcre", "web(", "no regular expression"),
-        ("compound", "", "ends too early"),
+        ("compound", "", "is empty"),
+        ("compound", "not not web1", "has 'and' where a target is expected"),
+        ("compound", "web* ( db1 )", "has a '\\(' right behind a target"),
+        ("compound", "R@x", "there is no R@"),
         ("compound", "web* and", "ends too early"),
-        ("compound", "and web*", "has 'and' where a target is expected"),
+        ("compound", "and web*", "begins with 'and'"),
         ("compound", "web* db*", "does not go on with 'db\\*'"),
         ("compound", "( web*", "without '\\)'"),
         ("compound", "web* )", "does not go on"),
-        ("compound", "Q@x", "there is no Q@"),
         ("compound", 5, "is text"),
         ("compound", "( " * 5000 + "a" + " )" * 5000, "levels of parentheses"),
         ("grain", "os", "has no ':'"),
@@ -133,6 +135,8 @@ class Known:
         ("compound", "G@os:Debian or I@app:name:shopping", "web1 db1"),
         ("compound", "* and not P@os:D.* and S@198.51.100.0/24", "db1"),
         ("compound", "G|@systemd|version|252", "web1"),
+        ("compound", "G@nonsense or db1", "db1"),
+        ("compound", "not S@192.0.2.0/99 and web1", "web1"),
     ],
 )
 def test_select_by_what_is_cached(tgt_type, expr, ids):
@@ -152,7 +156,7 @@ words = st.recursive(
     st.sampled_from(["web*", "L@db1,web1", "E@.*2"]),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(lambda t: f"( {t[0]} {t[1]} {t[2]} )"),
-        inner.map(lambda text: f"not {text}"),
+        inner.map(lambda text: f"not ( {text} )"),
     ),
     max_leaves=8,
 )
@@ -172,11 +176,12 @@ GROUPS = {
     "dbs": "L@db1,db2",
     "both": "N@one or N@dbs",
     "words": ["web1", "or", "N@dbs"],
-    "ids": ["web1", "E@b2"],
+    "ids": ["web1", "db2"],
     "only": ["web2"],
     "twice": "N@both or N@one",
     "a": "N@b",
-    "b": "web2 or N@a",
+    "b": "web2 N@a",
+    "loose": "web1 or db1",
     "wrong": {"a": 1},
     "broken": "web1 and",
 }
@@ -188,7 +193,7 @@ GROUPS = {
         ("one", "web1"),
         ("both", "web1 db1 db2"),
         ("words", "web1 db1 db2"),
-        ("ids", "web1"),
+        ("ids", "web1 db2"),
         ("only", "web2"),
         ("twice", "web1 db1 db2"),
         ("none", ""),
@@ -204,6 +209,7 @@ def test_nodegroups(expr, ids, caplog):
 
 def test_nodegroups_in_expressions():
     assert select("web* and not N@one", "compound", INVENTORY, nodegroups=GROUPS) == ["web2", "web[1]"]
+    assert select("web2 and N@loose", "compound", INVENTORY, nodegroups=GROUPS) == ["db1"]  # words, no parentheses
     assert select("both", "nodegroup", INVENTORY, nodegroups=GROUPS) == ["web1", "db1", "db2"]
     with pytest.raises(NoTargetError):
         select("none", "nodegroup", INVENTORY, nodegroups=GROUPS)

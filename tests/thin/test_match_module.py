@@ -76,7 +76,9 @@ def test_merges_and_choices(match):
     assert match("filter_by", {"os:Debian": 1}, tgt_type="grain") == 1
 
 
-@pytest.mark.parametrize("words", ["(" * 60 + "x" + ")" * 60, "( x", "x )", "and x", "x or or y", "not", ""])
+@pytest.mark.parametrize(
+    "words", ["( " * 60 + "x" + " )" * 60, "x ( y )", "( x", "x )", "and x", "x or or y", "not", ""]
+)
 def test_what_cannot_be_understood(words):
     with pytest.raises(ValueError):
         compound.evaluate(words, lambda word: True)

@@ -40,8 +40,7 @@ def list_(tgt, minion_id=None):
 
         pushsalt run '*' match.list 'web1,web2'
     """
-    names = tgt if isinstance(tgt, (list, tuple)) else [name.strip() for name in str(tgt).split(",")]
-    return _id(minion_id) in names
+    return _id(minion_id) in (tgt if isinstance(tgt, (list, tuple)) else str(tgt).split(","))
 
 
 def pcre(tgt, minion_id=None):
@@ -265,8 +264,17 @@ _TYPES = {
     "grain": ("G", grain, False, True), "grain_pcre": ("P", grain_pcre, False, True),
     "pillar": ("I", pillar, False, True), "pillar_pcre": ("J", pillar_pcre, False, True),
     "pillar_exact": ("", pillar_exact, False, True), "data": ("", data, False, False),
+    "resource": ("T", lambda tgt, minion_id=None: _manages(tgt), True, False),
+    "managing_minion": ("M", lambda tgt, minion_id=None: _id(minion_id) == tgt, True, False),
     "nodegroup": ("N", lambda tgt, minion_id=None: nodegroup(tgt, None, minion_id), True, False),
 }
+
+
+def _manages(tgt):
+    """Whether the target manages a resource of this type, or the one called ``type:id``."""
+    kind, colon, name = tgt.partition(":")
+    managed = (__opts__.get("resources") or {}).get(kind) or ()
+    return name in managed if colon else bool(managed)
 
 
 def _matches(tgt_type, tgt, minion_id, delimiter=None):
@@ -278,12 +286,12 @@ def _matches(tgt_type, tgt, minion_id, delimiter=None):
 
 def _word(word, minion_id):
     """Whether one word of a compound expression matches: ``G@os:Debian``, ``G|@os|Debian``, or a glob."""
-    import re
+    from thin.utils import compound as compounds
 
-    found = re.match(r"([A-Z])([^@\w]?)@(.+)\Z", word, re.DOTALL)
+    found = compounds.prefix(word)
     if not found:
         return glob(word, minion_id)
-    letter, delimiter, tgt = found.groups()
+    letter, delimiter, tgt = found
     for tgt_type, (known, _, _, _) in _TYPES.items():
         if known == letter:
             return _matches(tgt_type, tgt, minion_id, delimiter)

@@ -1,7 +1,102 @@
-"""Compound target expressions, parsed and not eval'd: words joined by ``and``, ``or``, ``not`` and parentheses."""
+"""Compound target expressions, parsed and not eval'd. Salt: ``salt.matchers.compound_match``, ``salt.utils.minions``.
+
+Words are separated by spaces, parentheses too. ``not`` binds closest, then ``and``, then ``or``; a ``not`` behind a
+target stands for ``and not``. Everything else is what Python makes of the words once each target is a truth value:
+what it could not read or would raise is ValueError here, and in Salt matches nothing.
+
+A tree is ``("word", text)``, ``("not", tree)``, ``("and", [tree, ...])``, ``("or", [tree, ...])``, ``("nothing",)`` for
+``( )``, or ``("call", tree)`` for a parenthesis right behind a target: wrong only if it comes to be looked at.
+"""
 
 MAX_DEPTH = 50
-_OPERATORS = ("and", "or", "not", "(", ")")
+OPERATORS = ("and", "or", "not", "(", ")")
+_LETTERS = "GPIJLNSERTM"
+_DELIMITED = "GPIJ"
+
+
+def prefix(word):
+    """``(letter, delimiter, rest)`` of a word such as ``G@os:Debian`` or ``I;@a;b``; None for a glob."""
+    if word[:1] not in _LETTERS or len(word) < 3:
+        return None
+    if word[0] in _DELIMITED and word[2] == "@" and len(word) > 3 and word[1] != "\n":
+        return word[0], word[1], word[3:]
+    return (word[0], "", word[2:]) if word[1] == "@" else None
+
+
+def words_of(expression):
+    """The words of an expression, which is text or a list of them."""
+    return expression.split() if isinstance(expression, str) else [str(word) for word in expression]
+
+
+def parse(words):
+    """The tree of an expression's words. Raises ValueError, with the reason, for one that cannot be understood."""
+    tokens = []
+    for word in words:
+        if word not in OPERATORS:
+            tokens.append(("word", word))
+            continue
+        before = tokens[-1] if tokens else None
+        if before is None and word not in ("(", "not"):
+            raise ValueError("begins with %r" % word)
+        if before == "(" and word in ("and", "or"):
+            raise ValueError("has %r right behind a '('" % word)
+        if word == "not" and before is not None and before not in ("and", "or", "("):
+            tokens.append("and")
+        tokens.append(word)
+    if not tokens:
+        raise ValueError("is empty")
+    tokens.reverse()
+    tree = _joined(tokens, "or", 0)
+    if tokens:
+        raise ValueError("does not go on with %r" % _shown(tokens[-1]))
+    return tree
+
+
+def _joined(rest, word, depth):
+    def part():
+        return _joined(rest, "and", depth) if word == "or" else _negated(rest, depth)
+
+    parts = [part()]
+    while rest and rest[-1] == word:
+        rest.pop()
+        parts.append(part())
+    return parts[0] if len(parts) == 1 else (word, parts)
+
+
+def _negated(rest, depth):
+    if not rest:
+        raise ValueError("ends too early")
+    word = rest.pop()
+    if word == "not":
+        return ("not", _negated(rest, depth))
+    if word == "(":
+        tree = _inner(rest, depth)
+    elif isinstance(word, tuple):
+        tree = word
+    else:
+        raise ValueError("has %r where a target is expected" % word)
+    while rest and rest[-1] == "(":
+        rest.pop()
+        _inner(rest, depth)
+        tree = ("call", tree)
+    return tree
+
+
+def _inner(rest, depth):
+    """What is between parentheses; the first of them is gone already."""
+    if depth == MAX_DEPTH:
+        raise ValueError("has more than %d levels of parentheses" % MAX_DEPTH)
+    if rest and rest[-1] == ")":
+        rest.pop()
+        return ("nothing",)
+    tree = _joined(rest, "or", depth + 1)
+    if not rest or rest.pop() != ")":
+        raise ValueError("has a '(' without ')'")
+    return tree
+
+
+def _shown(word):
+    return word[1] if isinstance(word, tuple) else word
 
 
 def evaluate(expression, meets):
@@ -9,58 +104,71 @@ def evaluate(expression, meets):
 
     Every word is asked for, as in Salt. Raises ValueError, with the reason, for one that cannot be understood.
     """
-    words = _words(expression.split() if isinstance(expression, str) else [str(word) for word in expression])
-    found, rest = _any([word if word in _OPERATORS else bool(meets(word)) for word in words], 0)
-    if rest:
-        raise ValueError("it does not go on with %r" % (rest[0],))
+    words = words_of(expression)
+    tree = parse(words)
+    return holds(tree, {word: bool(meets(word)) for word in words if word not in OPERATORS})
+
+
+def holds(tree, known):
+    """Whether a tree holds; ``known`` is ``{word: truth}``. Raises ValueError where Python would raise TypeError."""
+    kind = tree[0]
+    if kind == "word":
+        return known[tree[1]]
+    if kind == "not":
+        return not holds(tree[1], known)
+    if kind in ("and", "or"):
+        return (all if kind == "and" else any)(holds(part, known) for part in tree[1])
+    if kind == "call":
+        holds(tree[1], known)
+        raise ValueError("has a '(' right behind a target")
+    return False
+
+
+def expand(words, nodegroups, missing=None):
+    """The words with each ``N@name`` replaced by the words of that group, those within it too.
+
+    A list of words without operators is a list of ids, or the alternatives of a regular expression if one looks like
+    that. Words of a group that has no groups in it stay without parentheses, as in Salt. A group that does not exist,
+    or is a part of itself, is replaced by nothing; ``missing(name, reason)`` is told. Salt: nodegroup_comp.
+    """
+    found = []
+    for word in words:
+        if word not in OPERATORS and prefix(word) and word[0] == "N":
+            found.extend(_group(word[2:], nodegroups, [], missing or _silent))
+        else:
+            found.append(word)
     return found
 
 
-def _words(raw):
-    """Words with the parentheses that are glued to them cut off; those inside of a regular expression stay."""
-    words = []
-    for word in raw:
-        while word.startswith("(") and len(word) > 1:
-            words.append("(")
-            word = word[1:]
-        closing = 0
-        while len(word) > 1 and word.endswith(")") and word.count(")") > word.count("("):
-            word, closing = word[:-1], closing + 1
-        words.append(word)
-        words.extend([")"] * closing)
-    return words
+def _silent(name, reason):
+    pass
 
 
-def _any(rest, depth):
-    found, rest = _all(rest, depth)
-    while rest[:1] == ["or"]:
-        other, rest = _all(rest[1:], depth)
-        found = found or other
-    return found, rest
+def _group(name, nodegroups, above, missing):
+    if name in above:
+        missing(name, "is a part of itself")
+        return []
+    given = nodegroups.get(name)
+    if not isinstance(given, (str, list, tuple)):
+        missing(name, "does not exist" if name not in nodegroups else "is no expression")
+        return []
+    words = words_of(given)
+    groups = [word for word in words if len(word) >= 3 and word.startswith("N@")]
+    if groups or above:
+        if len(above) > MAX_DEPTH:
+            missing(name, "is too deep")
+            return []
+        inner = []
+        for word in words:
+            inner.extend(_group(word[2:], nodegroups, above + [name], missing) if word in groups else [word])
+        listed = _as_list(words) if above else None
+        return listed or (["("] + inner + [")"] if inner else [])
+    return _as_list(words) or words
 
 
-def _all(rest, depth):
-    found, rest = _one(rest, depth)
-    while rest[:1] == ["and"]:
-        other, rest = _one(rest[1:], depth)
-        found = found and other
-    return found, rest
-
-
-def _one(rest, depth):
-    negated = False
-    while rest[:1] == ["not"]:
-        negated, rest = not negated, rest[1:]
-    if not rest:
-        raise ValueError("it ends too early")
-    if rest[0] == "(":
-        if depth == MAX_DEPTH:
-            raise ValueError("it has more than %d levels of parentheses" % MAX_DEPTH)
-        found, rest = _any(rest[1:], depth + 1)
-        if rest[:1] != [")"]:
-            raise ValueError("it has a '(' without ')'")
-    elif rest[0] in _OPERATORS:
-        raise ValueError("it has %r where a target is expected" % (rest[0],))
-    else:
-        found = rest[0]
-    return found != negated, rest[1:]
+def _as_list(words):
+    """One word for a list of ids or alternatives; None for what is an expression already."""
+    if any(word in OPERATORS or "*" in word or (word[1:2] == "@" and "A" <= word[0] <= "Z") for word in words):
+        return None
+    regex = any(letter in word for word in words for letter in "([{\\?}])")
+    return [("E@" if regex else "L@") + ",".join(words)]

@@ -16,8 +16,10 @@ def split(expr: Any) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _split(expr: str) -> frozenset[str]:
-    return frozenset(stripped for item in expr.split(",") if (stripped := item.strip()))
+    return frozenset(expr.split(","))
 
 
 def match(expr: Any, value: Any) -> bool:
-    return value in split(expr)
+    if isinstance(expr, str) and "," in value:  # an id that looks like several
+        return f",{value}," in f",{expr},"
+    return bool(value) and value in split(expr)

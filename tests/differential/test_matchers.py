@@ -1,0 +1,225 @@
+"""Target expressions: what matches is what matches for real Salt, for random expressions over random targets.
+
+`EXAMPLES` targets are tried, each with so many expressions (`ASKED`).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.errors import UsageError
+from pushsalt.targeting import Subject, matches
+
+ASKED = 25
+DRIVER = Path(__file__).with_name("match_driver.py")
+WORDS = ["os", "a", "b", "web", "Web1", "10", "1", "true", "x:y", "deep", "*", "a*", "ver.1", "None", "ä", "d;e", "[a]"]
+IDS = ["web1", "web2", "db1", "db-2.example", "it", "web[1]", "a,b", "M"]
+ADDRESSES = ["127.0.0.1", "10.3.1.7", "10.3.2.9", "192.0.2.7", "2001:db8::7", "::1", "fe80::1"]
+NETWORKS = [*ADDRESSES, "10.3.0.0/16", "10.3.1.0/24", "10.3.1.5/24", "0.0.0.0/0", "2001:db8::/32", "::/0",
+            "2001:DB8:0::7", "10.3.1.7/32", "nonsense", "10.3.1", "1"]  # fmt: skip
+
+
+class RealMatchers:
+    """Salt's matchers in a process that stays."""
+
+    def __init__(self, python: Path, folder: Path) -> None:
+        kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+        self._log = open(folder / "stderr", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
+        self._process = subprocess.Popen(
+            [python, "-W", "ignore", DRIVER, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+            cwd=folder, env={**kept, "HOME": str(folder), "LANG": "C.UTF-8"}, encoding="utf-8",
+        )  # fmt: skip
+
+    def ask(self, target: dict[str, Any], expressions: list[tuple[str, Any, str | None]]) -> list[Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps({**target, "ask": expressions}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._log.seek(0)
+            raise AssertionError(f"Salt's process has ended:\n{self._log.read()[-4000:]}")
+        answers: list[Any] = json.loads(line)
+        return answers
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(20)
+        self._process.stdout.close()
+        self._log.close()
+
+
+@pytest.fixture(scope="module")
+def real(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMatchers]:
+    found = RealMatchers(salt_python, tmp_path_factory.mktemp("matchers"))
+    yield found
+    found.close()
+
+
+class Made:
+    """Random targets and expressions, the same ones for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.keys: list[list[str]] = []
+
+    def target(self) -> dict[str, Any]:
+        pick = self.random
+        grains = self._mapping(3)
+        for family in ("ipv4", "ipv6"):
+            if pick.random() < 0.8:
+                of = [address for address in ADDRESSES if (":" in address) == (family == "ipv6")]
+                grains[family] = pick.sample(of, pick.randint(0, 3))
+        return {
+            "id": pick.choice(IDS),
+            "grains": grains,
+            "pillar": self._mapping(3),
+            "resources": {
+                kind: pick.sample(IDS, pick.randint(0, 3)) for kind in pick.sample(["ssh", "machine", "x"], 2)
+            },
+            "nodegroups": self._groups(),
+        }
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        return {self.random.choice(WORDS): self._value(depth - 1) for _ in range(self.random.randint(1, 4))}
+
+    def _value(self, depth: int) -> Any:
+        pick = self.random
+        kind = pick.random()
+        if depth and kind < 0.35:
+            return self._mapping(depth)
+        if depth and kind < 0.55:
+            return [self._value(depth - 1) for _ in range(pick.randint(0, 3))]
+        return pick.choice([*WORDS, 1, 10, 1.5, True, False, None, "", "a b", "A", [], {}])
+
+    def _path(self, data: Any) -> list[str]:
+        """A way into the data, and at its end some pattern."""
+        pick, found = self.random, []
+        while isinstance(data, dict | list) and data and pick.random() < 0.9:
+            if isinstance(data, list):
+                at = pick.randrange(len(data))
+                if pick.random() < 0.4:
+                    found.append(str(at))
+                data = data[at]
+            else:
+                key = pick.choice(list(data))
+                found.append("*" if pick.random() < 0.12 else key)
+                data = data[key]
+        if pick.random() < 0.7 and not isinstance(data, dict | list):
+            found.append(str(data))
+        elif pick.random() < 0.8:
+            found.append(pick.choice([*WORDS, ".*", "(a|b)", "[", "?", "web.*", "^a", "a$", "[0-9]+", "\\d+", "(?i)A"]))
+        return found or [pick.choice(WORDS)]
+
+    def _nested(self, data: Any, delimiter: str) -> str:
+        return delimiter.join(self._path(data)).replace(" ", "_")
+
+    def word(self, target: dict[str, Any]) -> str:
+        pick = self.random
+        letter = pick.choice([*"GPIJ" * 3, *"LESNTM", "", "", "odd"])
+        if letter in "GPIJ" and letter:
+            delimiter = pick.choice(["", "", "", ";", "|", ":", "@", "%", "x", ".", "a"])
+            where = target["grains" if letter in "GP" else "pillar"]
+            return f"{letter}{delimiter}@{self._nested(where, delimiter or ':')}"
+        if letter == "odd":
+            return pick.choice(["G@", "X@a", "L;@it", "E@", "@it", "N@", "web1)", "(it", "G@nothing", "T@", "M@", "Q"])
+        body = {
+            "L": ",".join(pick.sample(IDS, pick.randint(1, 3))),
+            "E": pick.choice(["web.*", ".*1", "(web|db)1", "it$", "[a-z]+$", "^(?!web)", "M"]),
+            "S": pick.choice(NETWORKS),
+            "N": pick.choice(["one", "two", "three", "four", "five", "none"]),
+            "T": pick.choice(["ssh", "machine", "x", "y", "ssh:web1", "machine:it", "x:", "ssh:web1:2", ":"]),
+            "M": pick.choice([*IDS, "*"]),
+            "": pick.choice([*IDS, "*", "web*", "?t", "[wd]*", "not*", "web[[]1]"]),
+        }[letter]
+        return f"{letter}@{body}" if letter else body
+
+    def expression(self, target: dict[str, Any], depth: int = 3) -> str:
+        pick = self.random
+        kind = pick.random()
+        if depth == 0 or kind < 0.3:
+            return self.word(target)
+        if kind < 0.45:
+            return f"not {self.expression(target, depth - 1)}"
+        if kind < 0.6:
+            return f"( {self.expression(target, depth - 1)} )"
+        if kind < 0.66:  # anything goes
+            loose = [*["and", "or", "not", "(", ")"] * 2, *(self.word(target) for _ in range(4))]
+            return " ".join(pick.choice(loose) for _ in range(pick.randint(1, 7)))
+        joint = pick.choice(["and", "or", "and not", "or not", "not"])
+        return f"{self.expression(target, depth - 1)} {joint} {self.expression(target, depth - 1)}"
+
+    def _groups(self) -> dict[str, Any]:
+        pick = self.random
+        nothing: dict[str, Any] = {"id": "", "grains": {"a": "b"}, "pillar": {"a": "b"}}
+        return {
+            "one": pick.choice(["web*", "it or web1", "L@it,db1 and not web1", "", ["it", "web1"]]),
+            "two": pick.choice([["web1", "db1"], ["web(1|2)", "it"], ["web*", "or", "it"], ["G@os:a", "it"], [], [10]]),
+            "three": pick.choice(["N@one", "N@one or N@two", "not N@two", "( N@one ) and web1", ["N@two", "N@one"]]),
+            "four": pick.choice(["N@three and N@one", "N@five or it", {"a": 1}, "N@four or it", 7]),
+            "five": pick.choice(["N@four", "it", "N@none or it", self.expression(nothing, 1)]),
+        }
+
+    def question(self, target: dict[str, Any]) -> tuple[str, Any, str | None]:
+        pick = self.random
+        kind = pick.random()
+        if kind < 0.7:
+            text = self.expression(target)
+            return "compound", text.split() if pick.random() < 0.1 else text, None
+        delimiter = pick.choice([None, ":", ";", "|", "ab"])
+        plain = {
+            "grain": "grains", "grain_pcre": "grains", "pillar": "pillar", "pillar_pcre": "pillar",
+            "pillar_exact": "pillar",
+        }  # fmt: skip
+        if kind < 0.9:
+            tgt_type = pick.choice(list(plain))
+            return tgt_type, self._nested(target[plain[tgt_type]], delimiter or ":"), delimiter
+        return pick.choice([
+            ("ipcidr", pick.choice(NETWORKS), None),
+            ("glob", pick.choice(["*", "web*", *IDS]), None),
+            ("pcre", pick.choice([".*", "web", "it$"]), None),
+            ("list", pick.choice(["it,web1", "it, web1", "a,b", ["it", "db1"], "web1"]), None),
+            ("nodegroup", pick.choice(["one", "two", "three", "four", "five", "none"]), None),
+        ])  # fmt: skip
+
+
+def ours(target: dict[str, Any], question: tuple[str, Any, str | None]) -> bool | str:
+    tgt_type, expression, delimiter = question
+    subject = Subject(target["id"], target["grains"], target["pillar"], resources=target["resources"])
+    try:
+        return matches(expression, tgt_type, subject, delimiter=delimiter or ":", nodegroups=target["nodegroups"])
+    except UsageError:
+        return False
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.usefixtures("quiet")
+def test_random_expressions(real: RealMatchers, examples: int) -> None:
+    wrong = []
+    first = int(os.environ.get("SEED") or 0) * 1_000_000
+    for seed in range(first, first + max(1, examples * 2 // 3)):
+        made = Made(seed)
+        target = made.target()
+        questions = [made.question(target) for _ in range(ASKED)]
+        for question, theirs in zip(questions, real.ask(target, questions), strict=True):
+            if isinstance(theirs, str):  # Salt itself broke; any answer with an end to it will do
+                ours(target, question)
+            elif ours(target, question) != theirs:
+                wrong.append(f"{seed} {question} of {target}: Salt says {theirs}")
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:5])
