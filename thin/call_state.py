@@ -193,10 +193,7 @@ class Caller(object):
             self.loaders.set_grains(self._collect_grains())
             again = True
         if low.get("reload_pillar"):
-            from thin import link
-
-            self.loaders.pillar.clear()
-            self.loaders.pillar.update(link.pillar())
+            log.warning("reload_pillar of %s: the pillar of a run is compiled once, before it", low.get("__id__"))
             again = True
         if low.get("force_reload_modules") or (ret["changes"] and (again or low.get("reload_modules"))):
             self.loaders.refresh()

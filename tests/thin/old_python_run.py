@@ -36,7 +36,8 @@ for case in sorted(os.listdir(cases)):
         with open(os.path.join(cases, case)) as handle:
             data = json.load(handle)
         run = engine.Engine(loaders(dict(data["opts"], test=data["test"])))
-        got = run.run(data["low"], [requisites.tag_of(low) for low in sorted(data["low"], key=lambda low: low["order"])])
+        written = sorted(data["low"], key=lambda low: low["order"])
+        got = run.run(data["low"], [requisites.tag_of(low) for low in written])
         for tag in data["ret"]:
             want = data["ret"][tag]
             assert (got[tag]["result"], got[tag]["changes"]) == (want["result"], want["changes"]), (case, tag)
