@@ -61,6 +61,12 @@ class ResourceIndex:
 
     def get(self, type: str, id: str) -> str | None:
         """The manager of a resource, or None when there is no such resource."""
+        try:
+            return self._get(type, id)
+        except Damage as exc:
+            return self._after(exc, lambda: self._get(type, id))
+
+    def _get(self, type: str, id: str) -> str | None:
         journal = self._journal
         if journal.fd < 0 or os.lseek(journal.fd, 0, os.SEEK_END) != journal.settled:
             self._refresh()
@@ -72,11 +78,7 @@ class ResourceIndex:
             return seen[key]
         if segment is None:
             return None
-        try:
-            manager = segment.get(type, id)
-        except Damage as exc:
-            self._mend(segment, exc)
-            return self.get(type, id)
+        manager = segment.get(type, id)
         if len(seen) >= SEEN_MOST:
             seen.clear()
         seen[key] = manager
@@ -108,9 +110,17 @@ class ResourceIndex:
             try:
                 return function()
             except Damage as exc:
-                assert self._segment is not None
-                self._mend(self._segment, exc)
+                return self._after(exc, function)
+
+    def _after(self, damage: Damage, function: Callable[[], _T]) -> _T:
+        """The answer once the segment is mended."""
+        with self._journal.mutex:
+            if self._segment is not None:
+                self._mend(self._segment, damage)
+            try:
                 return function()
+            except Damage as exc:  # what was written a moment ago: this is no disk to work with
+                raise self._journal.corrupt(str(exc)) from None
 
     def _by_type(self, type: str) -> list[str]:
         ids = self._segment.by_type(type) if self._segment is not None else []

@@ -26,8 +26,9 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -64,34 +65,35 @@ class Place(NamedTuple):
 class Table:
     """Sorted names, each with a row. All methods raise Damage."""
 
-    __slots__ = ("_cache", "_crcs", "_file", "_firsts", "_places", "_row", "_rows", "_rows_end", "place")
+    __slots__ = ("_cache", "_crcs", "_file", "_firsts", "_names", "_places", "_row", "_rows", "_rows_end", "place")
 
     def __init__(self, file: File, place: Place, row: int) -> None:
         self.place = place
         self._file = file
         self._row = row
+        self._names = place.names
         self._rows = place.rows
         self._rows_end = place.rows + place.total * row
         self._firsts: list[bytes] = []
-        self._places: tuple[int, ...] = ()
-        self._crcs: tuple[int, ...] = ()
+        self._places: Sequence[int] = ()
+        self._crcs: Sequence[int] = ()
         self._cache: dict[int, list[str]] = {}
 
     def _load(self) -> None:
         data = self.index()
         blocks, length = INDEX.unpack_from(data)
-        begin, end = self.place.names, self.place.names + self.place.names_length
-        self._places = tuple(begin + at for at in struct.unpack_from(f"<{blocks + 1}Q", data, INDEX.size))
-        if self._places[-1] >= end or max(end, self._rows_end) > self._file.size:
+        self._places = _numbers("Q", data, INDEX.size, blocks + 1)
+        self._crcs = _numbers("I", data, INDEX.size + 8 * blocks + 8, blocks)
+        if max(self._names + self._places[blocks], self._rows_end - 1) >= self._file.size:
             raise Damage("the segment is cut off")
-        self._crcs = struct.unpack_from(f"<{blocks}I", data, INDEX.size + 8 * blocks + 8)
         self._firsts = data[len(data) - length :].split(b"\1")
 
     def _block(self, number: int) -> tuple[bytes, bytes]:
         """Names with a NUL on either side of each, and rows."""
         at = self._rows + number * BLOCK * self._row
         end = min(at + BLOCK * self._row, self._rows_end)
-        names = self._file.read(self._places[number], self._places[number + 1] + 1 - self._places[number])
+        begin = self._places[number]
+        names = self._file.read(self._names + begin, self._places[number + 1] + 1 - begin)
         rows = self._file.read(at, end - at)
         if crc32(rows, crc32(names)) != self._crcs[number]:
             raise Damage("a block of a table is damaged")
@@ -113,7 +115,7 @@ class Table:
         end = begin + row * BLOCK
         if os.lseek(file.fd, 0, 2) < file.size:
             raise Damage("the segment is cut off")
-        names = file.map[self._places[number] : self._places[number + 1] + 1]
+        names = file.map[self._names + self._places[number] : self._names + self._places[number + 1] + 1]
         rows = file.map[begin : end if end < self._rows_end else self._rows_end]
         if crc32(rows, crc32(names)) != self._crcs[number]:
             raise Damage("a block of a table is damaged")
@@ -369,6 +371,14 @@ class Segment:
         except Damage as exc:
             found.append(str(exc))
         return list(dict.fromkeys(found))
+
+
+def _numbers(kind: str, data: bytes, at: int, count: int) -> Sequence[int]:
+    """Numbers as they stand there, none of them unpacked before it is asked for."""
+    if sys.byteorder == "big":
+        return struct.unpack_from(f"<{count}{kind}", data, at)
+    view = memoryview(data)[at : at + count * struct.calcsize(f"={kind}")]
+    return view.cast("Q") if kind == "Q" else view.cast("I")
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:
