@@ -102,8 +102,8 @@ TOPS = ["*", "t1", "G@a:1", "I@p:1", "not G@b:*", "t[12]"]
 
 
 @st.composite
-def templates(draw: st.DrawFn, place: str) -> str:
-    reads = draw(st.lists(st.sampled_from(READS), max_size=3, unique=True))
+def templates(draw: st.DrawFn, place: str, pool: list[str]) -> str:
+    reads = draw(st.lists(st.sampled_from(pool), max_size=3, unique=True))
     if place.endswith(".jinja"):  # they do not import each other without end
         reads = [read for read in reads if "import mapped" not in read]
         return "{% set mapped %}" + "".join(reads) + "{% endset %}"
@@ -178,7 +178,8 @@ FUNCTIONS = ["state.show_low_sls", "state.sls", "state.show_lowstate", "state.sh
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
-    files = {f"salt/{place}": draw(templates(place)) for place in PLACES}
+    pool = draw(st.lists(st.sampled_from(READS), min_size=1, max_size=4, unique=True))  # few, so that they matter
+    files = {f"salt/{place}": draw(templates(place, pool)) for place in PLACES}
     files["salt/data.yaml"] = "x: 1"
     top = {draw(st.sampled_from(TOPS)): ["a"], "t2": ["c"]}
     files["salt/top.sls"] = json.dumps({"base": top})
@@ -190,13 +191,15 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     files["pillar/two.sls"] = draw(
         st.sampled_from(["q: {x: {{ grains.get('a', 0) | json }}}", "include: [one]", "r: 1"])
     )
-    ids = st.sampled_from(["t1", "t2", "t3"])
+    ids = st.sampled_from(["t1", "t2"])
     step = st.one_of(
         st.tuples(st.just("grains"), ids, DATA),
         st.tuples(st.just("pillar"), ids, PILLAR),
         st.tuples(st.just("opts"), ids, st.fixed_dictionaries({"mine": VALUES})),
         st.tuples(st.just("answers"), ids, st.sampled_from(["", "yes", "no"])),
-        st.sampled_from(PLACES).flatmap(lambda place: st.tuples(st.just("file"), st.just(place), templates(place))),
+        st.sampled_from(PLACES).flatmap(
+            lambda place: st.tuples(st.just("file"), st.just(place), templates(place, pool))
+        ),
         st.tuples(st.just("file"), st.just("data.yaml"), st.sampled_from(["x: 1", "x: 2", "{a: 1, b: 2}"])),
     )
     return files, draw(
@@ -204,7 +207,71 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+def same_as_fresh(here: World, id: str, function: str, test: bool = False) -> None:
+    fresh = here.outcome(here.minion(id, render_cache=False, test=test), function)
+    said, here.asked[:] = list(here.asked), []
+    assert here.outcome(here.minion(id, test=test), function) == fresh
+    # nothing is asked of a target twice, or left out
+    assert here.asked == said
+    here.asked.clear()
+
+
+TREE = {
+    "salt/top.sls": "base: {'*': [a]}",
+    "salt/a.sls": "include: [b]\na: {test.nop: [{name: {{ grains.a }}}, {like: {{ salt['pillar.get']('p:x') }}}]}",
+    "salt/b.sls": "{% import_yaml 'data.yaml' as data %}\nb: {test.nop: [{name: b{{ data.x }}}]}",
+    "salt/data.yaml": "x: 1",
+    "salt/template": "{{ grains.a }}",
+    "pillar/top.sls": "base: {'*': [one]}",
+    "pillar/one.sls": "p: {x: {{ grains.get('d', 0) }}}\nname: {{ opts.id }}",
+}
+
+#: What may change, one after the other and each time against what was rendered before.
+CHANGES = [
+    *(("grains", {"a": value, "b": 1, "c": 2, "d": {"x": value}}) for value in (1, True, 1.0, "1", 0, None, [1])),
+    ("grains", {"b": 1, "a": 1, "c": 2, "d": {"x": 1}}),
+    ("grains", {"a": 1, "b": 1, "c": 2, "d": {"x": 1}, "e": 3}),
+    ("grains", {"a": 1, "c": 2, "d": {"x": 1, "y": 2}}),
+    ("grains", {}),
+    ("grains", {"a": 1, "b": 1, "c": 3, "d": {"y": 2, "x": 1}}),
+    *(("pillar", {"p": value, "q": {"x": value}}) for value in (1, True, "", {"x": 1})),
+    ("pillar", {"q": {"x": 1, "y": 2}, "p": 1}),
+    ("pillar", {"p": 1, "q": {"y": 2, "x": 1}, "r": []}),
+    ("pillar", {}),
+    *(("opts", {"mine": value}) for value in (1, True, [1, 2])),
+    *(("answers", value) for value in ("yes", "no", "yes")),
+    *(("data.yaml", text) for text in ("x: 2", "{y: 1, x: 2}", "x: 1")),
+    *(("map.jinja", f"{{% set mapped = {text} %}}") for text in ("1", "grains.get('a')", "pillar.get('p')")),
+    ("new.sls", "x: test.nop"),
+    ("test", True),
+]
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> None:
+    """Each read is an SLS of its own. Those that change something show it to all that come after them."""
+    here = World(tmp_path)
+    for name, text in {**TREE, "salt/map.jinja": "", "salt/other.jinja": "{% set mapped = 1 %}"}.items():
+        here.write(name, text)
+    here.write("salt/plain.sls", "plain: {test.nop: [{a: {{ grains.get('a') | json }}}]}")
+    reads = [read for read in READS if changing or "{% do" not in read]
+    for at, read in enumerate(reads):
+        text = f"{{% set v %}}{read}{{% endset %}}\na{at}: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}"
+        here.write(f"salt/r{at}.sls", text)
+    here.write("salt/a.sls", json.dumps({"include": [f"r{at}" for at in range(len(reads))]}))
+    test = False
+    for kind, value in CHANGES:
+        if "." in kind:
+            here.write(f"salt/{kind}", value)
+        elif kind == "test":
+            test = not test
+        else:
+            getattr(here, kind)["t1"] = value
+        same_as_fresh(here, "t1", "state.show_low_sls", test)
+    assert here.project.shared.once.counts["SLS"].reused > len(reads) * len(CHANGES) / 3
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds())
 def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
     files, steps = world
@@ -217,26 +284,10 @@ def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, wor
         else:
             getattr(here, kind)[which] = value
         for each in dict.fromkeys((which if kind != "file" else "t1", id)):
-            fresh = here.outcome(here.minion(each, render_cache=False, test=test), function)
-            said, here.asked[:] = list(here.asked), []
-            known = here.outcome(here.minion(each, test=test), function)
-            assert known == fresh
-            # nothing is asked of a target twice, or left out
-            assert here.asked == said
-            here.asked.clear()
+            same_as_fresh(here, each, function, test)
 
 
 # that it happens -----------------------------------------------------------------------------------------------------
-
-TREE = {
-    "salt/top.sls": "base: {'*': [a]}",
-    "salt/a.sls": "include: [b]\na: {test.nop: [{name: {{ grains.a }}}, {like: {{ salt['pillar.get']('p:x') }}}]}",
-    "salt/b.sls": "{% import_yaml 'data.yaml' as data %}\nb: {test.nop: [{name: b{{ data.x }}}]}",
-    "salt/data.yaml": "x: 1",
-    "salt/template": "{{ grains.a }}",
-    "pillar/top.sls": "base: {'*': [one]}",
-    "pillar/one.sls": "p: {x: {{ grains.get('d', 0) }}}\nname: {{ opts.id }}",
-}
 
 
 @pytest.fixture
