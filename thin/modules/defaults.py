@@ -43,8 +43,8 @@ def update(dest, defaults, merge_lists=True, in_place=True, convert_none=True):
     if not in_place:
         dest = {} if dest is None and convert_none else copy.deepcopy(dest)
     defaults = {} if defaults is None and convert_none else defaults
-    for name in dest:
-        dest[name] = merge(copy.deepcopy(defaults), dest[name], merge_lists, convert_none=convert_none)
+    for name, own in list(dest.items()):
+        dest[name] = merge(copy.deepcopy(defaults), own, merge_lists, convert_none=convert_none)
     return dest
 
 

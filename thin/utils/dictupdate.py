@@ -78,9 +78,7 @@ def merge_recurse(obj_a, obj_b, merge_lists=False):
 
 def merge_overwrite(obj_a, obj_b, merge_lists=False):
     """``merge_lists`` is Salt's parameter; with whole values replaced, no two lists meet."""
-    merged = copy_containers(obj_a)
-    merged.update(obj_b)
-    return merged
+    return update(copy_containers(obj_a), obj_b, recursive_update=False)
 
 
 def merge_list(obj_a, obj_b):
