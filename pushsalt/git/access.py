@@ -23,6 +23,7 @@ from pushsalt.model import Secret
 #: Seconds for a TCP connection of ssh; a silent peer after that is for process.run.
 CONNECT: Final = 20
 
+_CONFIG: Final = "~/.ssh/config"
 _ASKPASS: Final = b"#!/bin/sh\nprintf '%s\\n' \"$PUSHSALT_GIT_PASSPHRASE\"\n"
 
 
@@ -114,10 +115,10 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
     env = {"GIT_SSH_VARIANT": "ssh"}
     if login.privkey:
         options["IdentitiesOnly"] = "yes"
-        words += ["-i", str(Path(login.privkey).expanduser())]
-        certificate = str(Path(login.pubkey).expanduser())
+        home = os.environ.get("HOME", "")
+        words += ["-i", _expanded(login.privkey, home)]
         if login.pubkey.endswith("-cert.pub"):
-            options["CertificateFile"] = certificate.replace("%", "%%")
+            options["CertificateFile"] = _expanded(login.pubkey, home).replace("%", "%%")
     if login.passphrase:
         import tempfile
 
@@ -140,13 +141,19 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
 
 def _files(ssh: Ssh) -> list[str]:
     """ssh reads the home folder of the user database; where HOME says another, as for all else here, it counts."""
-    home = os.environ.get("HOME") or "~"
-    elsewhere = home != pwd.getpwuid(os.geteuid()).pw_dir
-    config = Path(ssh.config_file or "~/.ssh/config")
-    known = Path(ssh.known_hosts_file or "~/.ssh/known_hosts")
+    try:
+        usual = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:  # a user that nobody made, as in containers
+        usual = ""
+    home = os.environ.get("HOME") or usual or "/nonexistent"
+    config = _expanded(ssh.config_file or _CONFIG, home)
     words = []
-    if elsewhere or config != Path("~/.ssh/config"):
-        words += ["-F", str(config.expanduser()) if config.expanduser().is_file() else "none"]
-    if elsewhere or ssh.known_hosts_file:
-        words += ["-o", f'UserKnownHostsFile="{known.expanduser()}"']
+    if home != usual or ssh.config_file not in ("", _CONFIG):
+        words += ["-F", config if Path(config).is_file() else "none"]
+    if home != usual or ssh.known_hosts_file:
+        words += ["-o", f'UserKnownHostsFile="{_expanded(ssh.known_hosts_file or "~/.ssh/known_hosts", home)}"']
     return words
+
+
+def _expanded(path: str, home: str) -> str:
+    return f"{home}{path[1:]}" if path.startswith("~/") else path

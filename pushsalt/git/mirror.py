@@ -498,7 +498,7 @@ def _is_ours(path: Path) -> bool:
 
 def read_refs(path: Path) -> dict[str, tuple[str, str]]:
     """Full name -> (commit, tree) of all branches and tags of a copy; tags of something else are left out."""
-    import git
+    from pushsalt.git.progress import git
 
     try:
         repository = git.Repo(path, expand_vars=False)

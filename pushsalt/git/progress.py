@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final
 
+# Without git on this machine the import itself would fail, in its own words.
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+
+import git
 from git import RemoteProgress
+
+__all__ = ["Listener", "git"]
 
 #: Seconds between two words of one remote: git says each percent.
 _PAUSE: Final = 0.1

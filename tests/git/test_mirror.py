@@ -290,3 +290,28 @@ def test_two_commands_of_one_process_may_share_remotes(repo, remotes):
     assert [server.read("a") for server in servers] == [b"1", b"1"]
     command.close()
     assert servers[0].read("a") == b"1"
+
+
+def test_a_machine_without_git(repo, serve, monkeypatch, tmp_path):
+    one = repo({"a": "1"})
+    serve(one)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    for cache in ("cache", "fresh"):
+        code = f"""
+import logging
+from pathlib import Path
+from pushsalt.fileserver import FileServer
+from pushsalt.git import GitError
+from pushsalt.git.remotes import Remotes
+opts = {{"fileserver_backend": ["git"], "gitfs_remotes": [{one.url!r}], "gitfs_update_interval": 0}}
+server = FileServer(opts, Remotes(Path({str(tmp_path / cache)!r})))
+try:
+    server.read("a")
+except GitError as exc:
+    assert "there is no git on this machine" in exc.message, exc.message
+else:
+    raise AssertionError("read without git")
+"""
+        done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, check=False, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "there is no git on this machine" in done.stderr
