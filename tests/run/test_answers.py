@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from pushsalt.api import Client, JobOptions, Settings
+from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.run.answers import Answers
 from pushsalt.run.minion import Minion
+from thin import wire
 
 INVENTORY = """
 hosts:
@@ -106,3 +107,19 @@ def test_an_own_serializer_is_used_where_a_state_of_the_run_names_it(ask):
     chunk = {"state": "file", "fun": "serialize", "serializer": "own", "name": "/x"}
     assert ask("slsutil.serialize", ["own", {}], chunk=chunk) == {"ret": "own code ran"}
     assert ask("slsutil.serialize", ["json", {}], chunk=chunk) == {"ret": "{}"}
+
+
+def test_an_answer_that_is_too_large_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(wire, "FRAME_LIMIT", 300_000)  # of this side alone
+    (tmp_path / "salt/_modules").mkdir(parents=True)
+    (tmp_path / "salt/_modules/asks.py").write_text(
+        "from thin import link\n\n\n"
+        "def it(size):\n"
+        "    return len(link.ask('slsutil.deserialize', ['json', '\"' + 'x' * size + '\"']))\n"
+    )
+    (tmp_path / "pushsalt.yaml").write_text("file_roots: {base: [salt]}\npillar_roots: {base: [pillar]}\n")
+    (tmp_path / "inventory.yaml").write_text("hosts: {it: {transport: local}}\n")
+    client = Client(Settings(config=tmp_path / "pushsalt.yaml", cache_dir=tmp_path / "cache"))
+    error = client.run(Selection("it"), "asks.it", [400_000])["it"].ret["error"]
+    assert "the answer cannot be sent" in error["message"] and "over the limit of 300000" in error["message"]
+    assert client.run(Selection("it"), "asks.it", [4])["it"].ret == 4
