@@ -291,9 +291,15 @@ class Mirror:
         aside = self.folder / f"new-{os.getpid()}.git"
         shutil.rmtree(aside, ignore_errors=True)
         try:
-            argv = git_argv("init", "--quiet", "--bare", "--template=", "--", str(aside))
-            self._checked(run(argv, silence=_LOCAL, running=self._running), UnreachableError)
-            self._fetch(aside, progress, wanted)
+            self._init(aside)
+            try:
+                self._fetch(aside, progress, wanted)
+            except UnreachableError as exc:
+                if "mismatched algorithms" not in exc.message:
+                    raise
+                shutil.rmtree(aside)
+                self._init(aside, "--object-format=sha256")
+                self._fetch(aside, progress, wanted)
             aside.rename(self._path(number))
         finally:
             shutil.rmtree(aside, ignore_errors=True)
@@ -301,6 +307,10 @@ class Mirror:
         for path in self.folder.glob("*.git"):
             if path != self._path(number):
                 shutil.rmtree(path, ignore_errors=True)
+
+    def _init(self, path: Path, *words: str) -> None:
+        argv = git_argv("init", "--quiet", "--bare", "--template=", *words, "--", str(path))
+        self._checked(run(argv, silence=_LOCAL, running=self._running), UnreachableError)
 
     def _fetch(
         self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True
@@ -362,6 +372,8 @@ class Mirror:
                 running=self._running,
                 on_line=listener.line,
             )
+        if done.code == 1 and depth and not done.words:
+            return  # an empty repository has nothing to be shallow about
         self._checked(done, UnreachableError)
 
     def _checked(self, done: Done, error: type[GitError]) -> None:

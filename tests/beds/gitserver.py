@@ -34,9 +34,11 @@ def git(*words: str, stdin: bytes = b"", check: bool = True) -> str:
 class Repo:
     """A bare repository. ``commit`` adds one commit to a branch, which begins at the default one's tip."""
 
-    def __init__(self, path: Path, files: Mapping[str, Any] | None = None, branch: str = "master") -> None:
+    def __init__(
+        self, path: Path, files: Mapping[str, Any] | None = None, branch: str = "master", hashes: str = "sha1"
+    ) -> None:
         self.path = path
-        git("init", "--quiet", "--bare", f"--initial-branch={branch}", str(path))
+        git("init", "--quiet", "--bare", f"--initial-branch={branch}", f"--object-format={hashes}", str(path))
         for key in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
             self.git("config", key, "true")
         if files is not None:

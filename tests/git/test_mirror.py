@@ -281,6 +281,22 @@ def test_a_killed_fetch_leaves_nothing_behind(repo, tmp_path, serve, copies):
     assert len(copies()) == 1
 
 
+def test_a_repository_of_sha256(repo, serve):
+    one = repo({"a": "1"}, hashes="sha256")
+    assert len(one.tip()) == 64
+    assert serve(one).read("a") == b"1"
+    one.commit({"a": "2"})
+    server = serve(one)
+    assert (server.read("a"), server.read("a", one.tip())) == (b"2", b"2")
+
+
+def test_an_empty_repository(repo, serve):
+    one = repo()
+    assert (serve(one).envs(), serve(one).find("a"), serve(one).list_files()) == ([], None, [])
+    one.commit({"a": "1"})
+    assert serve(one).read("a") == b"1"
+
+
 def test_two_commands_of_one_process_may_share_remotes(repo, remotes):
     one = repo({"a": "1"})
     command = remotes()
