@@ -1,0 +1,175 @@
+"""Disks and block devices: what is on them, their settings, and making file systems. Salt: modules/disk.py"""
+
+import re
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+
+__func_alias__ = {"format_": "format"}
+
+log = getLogger(__name__)
+
+#: what blockdev(8) tells of a device, in the order in which it is asked
+_FACTS = (
+    "getro", "getsz", "getss", "getpbsz", "getiomin", "getioopt", "getalignoff", "getmaxsect", "getsize", "getsize64",
+    "getra", "getfra",
+)
+_SETTINGS = {"read-ahead": "ra", "filesystem-read-ahead": "fra", "read-only": "ro", "read-write": "rw"}
+_ROW = re.compile(r"(.+?)\s+(-?\d+|-)\s+(-?\d+|-)\s+(-?\d+|-)\s+(\S+)\s+(/.*)")
+
+
+def __virtual__():
+    return (False, "This module doesn't work on Windows.") if __grains__.get("kernel") == "Windows" else True
+
+
+def usage(args=None):
+    """``{mount point: {"filesystem", "1K-blocks", "used", "available", "capacity"}}``; ``args``: letters for df."""
+    rows = _df("disk.usage", ["-P"], args)
+    names = ("filesystem", "1K-blocks", "used", "available", "capacity")
+    return {row[5]: dict(zip(names, row)) for row in rows}
+
+
+def inodeusage(args=None):
+    """``{mount point: {"inodes", "used", "free", "use", "filesystem"}}``; ``args``: letters for df."""
+    rows = _df("disk.inodeusage", ["-iP"], args)
+    return {row[5]: {"inodes": row[1], "used": row[2], "free": row[3], "use": row[4], "filesystem": row[0]}
+            for row in rows}  # fmt: skip
+
+
+def percent(args=None):
+    """``{mount point: "42%"}``, or that of one mount point."""
+    found = {row[5]: row[4] for row in _df("disk.percent", ["-P"], None)}
+    if args and args not in found:
+        log.error("Partition '%s' does not exist!", args)
+        return {}
+    return found[args] if args else found
+
+
+def blkid(device=None, token=None):
+    """``{device: {"UUID": ..., "TYPE": ...}}`` of all devices, of one, or of those with a token (``LABEL=x``)."""
+    command = ["blkid"] + ([device] if device else ["-t", token] if token else [])
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+    found = {}
+    for line in done["stdout"].splitlines() if done["retcode"] == 0 else ():
+        name, _, rest = line.partition(": ")
+        found[name] = dict(re.findall(r'(\S+?)="([^"]*)"', rest))
+    return found
+
+
+def dump(device, args=None):
+    """What blockdev(8) knows of a device: ``{"getro": "0", "getra": "256", ...}``, or False."""
+    command = ["blockdev"] + ["--" + fact for fact in _FACTS] + [device]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+    if done["retcode"] != 0:
+        return False
+    found = dict(zip(_FACTS, done["stdout"].splitlines()))
+    return {fact: found[fact] for fact in args} if args else found
+
+
+def tune(device, **kwargs):
+    """Set ``read-ahead``, ``filesystem-read-ahead``, ``read-only`` or ``read-write``; what ``dump`` then says of it."""
+    options, facts, wrong = [], [], []
+    for key, value in kwargs.items():
+        if key.startswith("__"):
+            continue
+        flag = key in ("read-only", "read-write")
+        if key not in _SETTINGS or (flag and value not in (True, "True")):
+            wrong.append("%s=%s" % (key, value))
+            continue
+        options += ["--set" + _SETTINGS[key]] + ([] if flag else [str(value)])
+        facts.append("getro" if flag else "get" + _SETTINGS[key])
+    if wrong:
+        raise SaltInvocationError("Invalid keyword arguments: %s" % ", ".join(wrong))
+    done = __salt__["cmd.run_all"](["blockdev"] + options + [device], python_shell=False)
+    if done["retcode"] != 0:
+        raise CommandExecutionError(done["stderr"])
+    return dump(device, facts)
+
+
+def wipe(device):
+    """Remove what tells a file system from the device; whether that worked."""
+    done = __salt__["cmd.run_all"](["wipefs", "-a", device], python_shell=False)
+    if done["retcode"] != 0:
+        log.error("Error wiping device %s: %s", device, done["stderr"])
+    return done["retcode"] == 0
+
+
+def resize2fs(device):
+    """Make an ext file system as large as its device; whether that worked."""
+    return __salt__["cmd.retcode"](["resize2fs", device], python_shell=False) == 0
+
+
+def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=None, force=False):
+    """Make a file system; whether that worked. ``inode_size``: bytes for each inode (ext), its size (xfs)."""
+    command = ["mkfs", "-t", str(fs_type)]
+    ext, xfs = fs_type.startswith("ext"), fs_type == "xfs"
+    if inode_size is not None and (ext or xfs):
+        command += ["-i", str(inode_size) if ext else "size=%s" % inode_size]
+    if lazy_itable_init is not None and ext:
+        command += ["-E", "lazy_itable_init=%s" % lazy_itable_init]
+    if fat in (12, 16, 32) and fs_type.endswith("fat"):
+        command += ["-F", str(fat)]
+    if force and (ext or xfs):
+        command.append("-F" if ext else "-f")
+    made = __salt__["cmd.retcode"](command + [str(device)], python_shell=False) == 0
+    return __salt__["cmd.retcode"](["sync"], python_shell=False) == 0 and made
+
+
+def fstype(device):
+    """The file system's type of a device, or of what is mounted at a path; "" when there is none."""
+    for command in (["lsblk", "-n", "-o", "fstype", device], ["df", "-T", device]):
+        if __salt__["cmd.which"](command[0]):
+            done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+            lines = done["stdout"].splitlines()
+            if command[0] == "df":
+                words = lines[-1].split() if len(lines) > 1 else []
+                return words[1] if len(words) > 1 else ""
+            if done["retcode"] == 0 and lines and lines[0].strip():
+                return lines[0].strip()
+    return ""
+
+
+def get_fstype_from_path(path):
+    """The type of the file system that a path lies on."""
+    rows = __salt__["cmd.run_all"](["df", "-T", path], python_shell=False, ignore_retcode=True)["stdout"].splitlines()
+    return rows[-1].split()[1] if len(rows) > 1 else ""
+
+
+def smart_attributes(dev, attributes=None, values=None):
+    """``{number: {"attribute_name", "value", "raw_value", ...}}`` of a disk, by smartctl."""
+    device = dev if dev.startswith("/dev/") else "/dev/" + dev
+    done = __salt__["cmd.run_all"](["smartctl", "--attributes", device], python_shell=False, output_loglevel="quiet")
+    if done["retcode"] != 0:
+        raise CommandExecutionError(done["stderr"] or done["stdout"])
+    found, fields = {}, []
+    for line in done["stdout"].splitlines():
+        if line.startswith("ID#"):
+            fields = [name.lower() for name in line.split()[1:]]
+        elif fields and re.match(r"\s*\d+\s", line):
+            number, *rest = line.split(None, len(fields))
+            if attributes is None or int(number) in attributes:
+                row = {name: _number(text.strip()) for name, text in zip(fields, rest)}
+                found[int(number)] = {name: row[name] for name in row if values is None or name in values}
+        elif found:
+            break
+    return found
+
+
+def _number(text):
+    words = text.split(" ")
+    if all(word.isdigit() for word in words):
+        return int(text) if len(words) == 1 else [int(word) for word in words]
+    return text
+
+
+def _df(caller, words, args):
+    """The rows of df: file system, three numbers, percentage, mount point."""
+    if any(letter not in "aBhHiklPtTxv" for letter in args or ""):
+        raise CommandExecutionError("Invalid flag passed to %s" % caller)
+    command = ["df"] + words + (["-" + "".join(args)] if args else [])
+    env = {"LC_ALL": "C"}
+    text = __salt__["cmd.run_stdout"](command, python_shell=False, ignore_retcode=True, env=env)
+    if args:  # human sizes and the like
+        rows = [line.split(None, 5) for line in text.splitlines()[1:]]
+        return [row for row in rows if len(row) == 6]
+    return [found.groups() for found in map(_ROW.match, text.splitlines()) if found]
