@@ -19,6 +19,7 @@ from zlib import crc32
 from pushsalt.index.format import Damage, decode, encode, escape
 from pushsalt.index.segment import (
     BLOCK,
+    CHUNK,
     HEADER,
     INDEX,
     MAGIC,
@@ -262,18 +263,21 @@ class _Merge:
         size = BLOCK * row
         blocks = (rows[at : at + size] for at in range(0, len(rows), size))
         crcs = [crc32(block, crc32(b"\0", crc32(text))) for block, text in zip(blocks, texts, strict=True)]
-        first = encode("\0" + "\0\1\0".join(names[::BLOCK]) + "\0")
-        return self._place(b"".join([*texts, b"\0"]), rows, _index(texts, crcs, first), len(names))
+        return self._place(b"".join([*texts, b"\0"]), rows, _index(texts, crcs, names[::BLOCK]), len(names))
 
     def _place(self, text: bytes, rows: bytes, index: bytes, count: int) -> Place:
         crcs = crc32(text), crc32(rows), crc32(index)
         return Place(self.out.add(text), len(text), self.out.add(rows), self.out.add(index), len(index), count, *crcs)
 
 
-def _index(texts: Sequence[bytes], crcs: Sequence[int], first: bytes) -> bytes:
+def _index(texts: Sequence[bytes], crcs: Sequence[int], firsts: Sequence[str]) -> bytes:
     count = len(crcs)
     places = accumulate(map(len, texts), initial=0)
-    return INDEX.pack(count, len(first)) + struct.pack(f"<{count + 1}Q{count}I", *places, *crcs) + first
+    chunks = [encode("\0" + "\0\1\0".join(firsts[at : at + CHUNK]) + "\0") for at in range(0, count, CHUNK)]
+    starts = [*accumulate((len(chunk) + 1 for chunk in chunks), initial=0)][: len(chunks)]
+    names = b"\1".join(chunks)
+    numbers = struct.pack(f"<{count + 1}Q{count}I{len(starts)}I", *places, *crcs, *starts)
+    return INDEX.pack(count, len(names)) + numbers + names
 
 
 def _by_type(changes: Changes) -> dict[str, dict[str, str | None]]:

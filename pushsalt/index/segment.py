@@ -16,7 +16,8 @@ their length, place of the rows, place of the index, its length, how many names,
     names       \\0 name \\0 name … \\0        (a block's names are one slice, and so are all)
     rows        one a name
     index       count of blocks u32, length of the first names u32; for each block: where its names begin u64 (one more
-                for the end), CRC-32 of its names and rows u32; then the blocks' first names, \\0 name \\0, \\1 between
+                for the end), CRC-32 of its names and rows u32; then the blocks' first names, \\0 name \\0, \\1 between;
+                before them, where in there every 256th begins u32
 
 Every look-up verifies what it reads, each time: a block, or a whole list by one checksum.
 """
@@ -38,6 +39,7 @@ from pushsalt.index.format import Damage, decode, escape, split
 
 MAGIC: Final = b"psresrc1"
 BLOCK: Final = 16
+CHUNK: Final = 256
 TABLE: Final = struct.Struct("<9Q")
 HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}sQQI")
 POSTING: Final = struct.Struct("<II")
@@ -65,7 +67,21 @@ class Place(NamedTuple):
 class Table:
     """Sorted names, each with a row. All methods raise Damage."""
 
-    __slots__ = ("_cache", "_crcs", "_file", "_firsts", "_names", "_places", "_row", "_rows", "_rows_end", "place")
+    __slots__ = (
+        "_cache",
+        "_chunks",
+        "_crcs",
+        "_file",
+        "_firsts",
+        "_names",
+        "_places",
+        "_row",
+        "_rows",
+        "_rows_end",
+        "_starts",
+        "_tops",
+        "place",
+    )
 
     def __init__(self, file: File, place: Place, row: int) -> None:
         self.place = place
@@ -74,7 +90,11 @@ class Table:
         self._names = place.names
         self._rows = place.rows
         self._rows_end = place.rows + place.total * row
-        self._firsts: list[bytes] = []
+        #: the first names, as they stand there; every CHUNKth of them, which is empty until they are read; by chunk
+        self._firsts = b""
+        self._tops: list[bytes] = []
+        self._starts: Sequence[int] = ()
+        self._chunks: list[list[bytes] | None] = []
         self._places: Sequence[int] = ()
         self._crcs: Sequence[int] = ()
         self._cache: dict[int, list[str]] = {}
@@ -86,7 +106,17 @@ class Table:
         self._crcs = _numbers("I", data, INDEX.size + 8 * blocks + 8, blocks)
         if max(self._names + self._places[blocks], self._rows_end - 1) >= self._file.size:
             raise Damage("the segment is cut off")
-        self._firsts = data[len(data) - length :].split(b"\1")
+        self._firsts = data[len(data) - length :]
+        chunks = (blocks + CHUNK - 1) // CHUNK
+        self._starts = _numbers("I", data, len(data) - length - 4 * chunks, chunks)
+        self._chunks = [None] * chunks
+        self._tops = [self._firsts[at : self._firsts.find(b"\0", at + 1) + 1] for at in self._starts]
+
+    def _chunk(self, number: int) -> list[bytes]:
+        """The first names of so many blocks."""
+        end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._firsts)
+        found = self._chunks[number] = self._firsts[self._starts[number] : end].split(b"\1")
+        return found
 
     def _block(self, number: int) -> tuple[bytes, bytes]:
         """Names with a NUL on either side of each, and rows."""
@@ -101,15 +131,16 @@ class Table:
 
     def find(self, name: str) -> bytes | None:
         """The row of a name."""
-        if not self._firsts:
+        if not self._tops:
             if not self.place.total:
                 return None
             self._load()
         # The one hot path of all look-ups: a block's names and rows, verified, are cut out here without further calls.
         key = (f"\0{name}\0" if name.isprintable() else f"\0{escape(name)}\0").encode("utf-8", "surrogatepass")
-        number = bisect_right(self._firsts, key) - 1
-        if number < 0:
+        chunk = bisect_right(self._tops, key) - 1
+        if chunk < 0:
             return None
+        number = chunk * CHUNK + bisect_right(self._chunks[chunk] or self._chunk(chunk), key) - 1
         file, row = self._file, self._row
         begin = self._rows + number * row * BLOCK
         end = begin + row * BLOCK
@@ -129,7 +160,7 @@ class Table:
         """The name of that number."""
         block = self._cache.get(number // BLOCK)
         if block is None:
-            if not self._firsts:
+            if not self._tops:
                 self._load()
             if number >= self.place.total:
                 raise Damage("a number in a table leads nowhere")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pushsalt.index import ResourceIndex, resources
+from pushsalt.index import ResourceIndex, build, resources, segment
 
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
@@ -64,8 +64,11 @@ def test_any_writes_of_two(steps):
             index.close()
 
 
-def test_many_of_one_type_across_blocks_and_merges(tmp_path):
+@pytest.mark.parametrize("chunk", [2, 256])
+def test_many_of_one_type_across_blocks_and_merges(tmp_path, monkeypatch, chunk):
     """More than a block of names, changed in the middle, at both ends and across managers."""
+    monkeypatch.setattr(segment, "CHUNK", chunk)
+    monkeypatch.setattr(build, "CHUNK", chunk)
     model = {}
     with ResourceIndex(tmp_path / "index") as index:
         for round in range(4):
