@@ -62,12 +62,12 @@ def malformed(ret, keys=("name", "result", "changes", "comment")):
 
 
 def masked(value):
-    """The value with every scalar hidden, for ``no_log``: shapes and keys stay."""
+    """The value with every scalar hidden, for ``no_log``: shapes and keys stay, and what is empty, zero or false."""
     if isinstance(value, dict):
         return {key: masked(value[key]) for key in value}
     if isinstance(value, (list, tuple)):
         return [masked(item) for item in value]
-    return value if value is None or value == "" or (isinstance(value, bool) and not value) else MASK
+    return MASK if value else value
 
 
 def _text(line):
