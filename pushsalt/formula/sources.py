@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt.fileserver import FileServerError, FoundFile, Listing
 from pushsalt.fileserver.backends.roots import Roots
-from pushsalt.git.mirror import TAGS
+from pushsalt.git.note import TAGS
 from pushsalt.git.tree import CommitTree
 
 if TYPE_CHECKING:

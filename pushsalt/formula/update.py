@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pushsalt.errors import ConfigError
 from pushsalt.git import GitError
-from pushsalt.git.mirror import TAGS
+from pushsalt.git.note import TAGS
 from pushsalt.git.project import configured
 from pushsalt.git.remotes import named
 

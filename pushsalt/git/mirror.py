@@ -19,28 +19,26 @@ import logging
 import os
 import re
 import shutil
-import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from errno import EACCES
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pushsalt.cache.store import Bank, private_dir
 from pushsalt.git import DamagedError, GitError, UnreachableError
 from pushsalt.git.access import Ssh, access
-from pushsalt.git.address import is_ref, is_sha, without_credentials
+from pushsalt.git.address import is_ref, is_sha
+from pushsalt.git.note import BRANCHES, TAGS, Note, Update, difference, is_ours, read_refs
 from pushsalt.git.objects import Objects
-from pushsalt.git.process import Done, Running, StoppedError, environment, git_argv, run
+from pushsalt.git.process import Done, Running, StoppedError, git_argv, run
+from pushsalt.git.trouble import check
 
 if TYPE_CHECKING:
     from pushsalt.git.settings import Remote
 
 log = logging.getLogger(__name__)
 
-BRANCHES: Final = "refs/remotes/origin/"
-TAGS: Final = "refs/tags/"
 #: Packs beyond which a repository is repacked, nothing left out.
 _MANY_PACKS: Final = 40
 #: Seconds for work that asks no network.
@@ -48,47 +46,6 @@ _LOCAL: Final = 600.0
 
 _FETCH: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
 _NO_SHALLOW = re.compile(r"does not support shallow|dumb http transport", re.IGNORECASE)
-#: Lines of git that say nothing about what went wrong.
-_NOISE = re.compile(
-    r"From |POST |(remote: )?(Counting|Compressing|Enumerating|Receiving|Resolving|Total)\b|and the repository exists"
-    r"|Please make sure|fatal: Could not read from remote"
-)
-_LOGIN_WORDS = (
-    "Authentication failed", "could not read Username", "could not read Password", "Permission denied", "error: 401",
-    "error: 403", "HTTP Basic: Access denied",
-)  # fmt: skip
-_HINTS: Final = (
-    (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
-    (("Host key verification failed",), "connect once with ssh and check the key, so that it stands in known_hosts"),
-    (("dubious ownership",), "the repository belongs to another user: clone it from one of your own, or over ssh"),
-    (("certificate", "SSL"), "check the server's certificate, or set `ssl_verify: False` for this remote"),
-    (
-        ("not found", "does not appear to be a git repository", "does not exist"),
-        "check the URL, and what this login may see",
-    ),
-    (("Could not resolve",), "check the host's name, and that the network is up"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Note:
-    """What is known of a copy. ``refs``: full local name -> (commit, tree). ``fetched``: seconds since the epoch."""
-
-    number: int
-    fetched: float
-    refs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-
-    def names(self, prefix: str) -> list[str]:
-        return [name[len(prefix) :] for name in self.refs if name.startswith(prefix)]
-
-
-@dataclass(frozen=True)
-class Update:
-    """What a fetch brought: ref -> (commit before or None, commit now or None)."""
-
-    moved: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    first: bool = False
-    rebuilt: bool = False
 
 
 class Mirror:
@@ -125,14 +82,14 @@ class Mirror:
         return self._note
 
     def _read_note(self) -> Note | None:
-        if not all(map(_is_ours, (self._private.parent, self._private, self.folder, self._notes.path))):
+        if not all(map(is_ours, (self._private.parent, self._private, self.folder, self._notes.path))):
             return None
         found = self._notes.get(self.key)
         try:
             if found is not None:
                 refs = {str(name): (str(pair[0]), str(pair[1])) for name, pair in found["refs"].items()}
                 note = Note(int(found["number"]), float(found["fetched"]), refs)
-                if _is_ours(self._path(note.number)):
+                if is_ours(self._path(note.number)):
                     return note
         except (KeyError, TypeError, ValueError, IndexError):
             log.warning("git: the note on %s is damaged; it will be written anew", self.remote.shown)
@@ -234,7 +191,7 @@ class Mirror:
             if wanted and self._note is not None and self.tree_of(wanted) is not None:
                 return Update()
             if not wanted and interval > 0 and not self.is_due(interval):
-                return _difference(before, self._note)
+                return difference(before, self._note)
             rebuilt = False
             note = self._note
             if note is not None:
@@ -253,7 +210,7 @@ class Mirror:
                 self._make_anew(progress, wanted)
             else:
                 self._finish(note.number)
-            return Update(_difference(before, self._note).moved, first=before is None, rebuilt=rebuilt)
+            return Update(difference(before, self._note).moved, first=before is None, rebuilt=rebuilt)
 
     def head_branch(self) -> str | None:
         """The branch that the remote itself calls its main one. Raises UnreachableError, OSError."""
@@ -261,7 +218,7 @@ class Mirror:
         with access(remote.address, remote.login, self._ssh) as way:
             argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
             done = run(argv, env=way.env, silence=self._silence, pass_fds=way.pass_fds, running=self._running)
-        self._checked(done, UnreachableError)
+        check(done, self.remote.address, UnreachableError)
         found = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
         branch = found[1].decode("utf-8", "replace") if found else ""
         return branch if is_ref(branch) else None
@@ -310,7 +267,7 @@ class Mirror:
 
     def _init(self, path: Path, *words: str) -> None:
         argv = git_argv("init", "--quiet", "--bare", "--template=", *words, "--", str(path))
-        self._checked(run(argv, silence=_LOCAL, running=self._running), UnreachableError)
+        check(run(argv, silence=_LOCAL, running=self._running), self.remote.address, UnreachableError)
 
     def _fetch(
         self, path: Path, progress: Callable[[str], None] | None, wanted: str, whole: bool = True
@@ -374,18 +331,7 @@ class Mirror:
             )
         if done.code == 1 and depth and not done.words:
             return  # an empty repository has nothing to be shallow about
-        self._checked(done, UnreachableError)
-
-    def _checked(self, done: Done, error: type[GitError]) -> None:
-        if done.code == 0:
-            return
-        words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
-        said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
-        said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # a server's words
-        if self.remote.address.password:
-            said = said.replace(self.remote.address.password, "**********")
-        hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")
-        raise error(said, hint=hint or "try  git ls-remote  with the same URL")
+        check(done, self.remote.address, UnreachableError)
 
     def _finish(self, number: int) -> None:
         """Note what the repository has now."""
@@ -461,7 +407,7 @@ class Mirror:
                 pass_fds=(*way.pass_fds, *self._lock_fds),
                 running=self._running,
             )
-        self._checked(done, UnreachableError)
+        check(done, self.remote.address, UnreachableError)
         self.close()
 
     def _path(self, number: int) -> Path:
@@ -473,7 +419,7 @@ class Mirror:
     def _locked(self, progress: Callable[[str], None] | None) -> Iterator[None]:
         """Only one fetches at a time. Waits for another controller as long as that is at work."""
         private_dir(self._private)
-        if not _is_ours(self._private.parent):
+        if not is_ours(self._private.parent):
             raise PermissionError(EACCES, "others can write to that folder")
         private_dir(self.folder)
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -495,58 +441,6 @@ class Mirror:
         finally:
             self._lock_fds = ()
             os.close(descriptor)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a folder is a real one that nobody else can change or exchange: git does what its configuration says."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return False
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (0, os.geteuid()):
-        return False
-    return not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX)
-
-
-def read_refs(path: Path) -> dict[str, tuple[str, str]]:
-    """Full name -> (commit, tree) of all branches and tags of a copy; tags of something else are left out."""
-    from pushsalt.git.progress import git
-
-    try:
-        repository = git.Repo(path, expand_vars=False)
-    except (git.InvalidGitRepositoryError, git.NoSuchPathError):
-        raise DamagedError(f"{path} is no repository any more") from None
-    try:
-        repository.git.update_environment(**environment())
-        text: Any = repository.git.for_each_ref(
-            "--format=%(refname)%00%(objecttype)%00%(objectname)%00%(tree)%00%(*objecttype)%00%(*objectname)%00%(*tree)",
-            BRANCHES,
-            TAGS,
-            stdout_as_string=False,
-        )
-    except git.GitCommandError as exc:
-        raise DamagedError(f"{path}: its refs cannot be read: {str(exc.stderr).strip()}") from None
-    finally:
-        repository.close()
-    found = {}
-    for line in text.decode("utf-8", "surrogateescape").splitlines():
-        name, kind, commit, tree, inner_kind, inner, inner_tree = line.split("\0")
-        if kind == "tag":
-            kind, commit, tree = inner_kind, inner, inner_tree
-        if kind == "commit" and not name.endswith("/HEAD"):
-            found[name] = (commit, tree)
-    return found
-
-
-def _difference(before: Note | None, now: Note | None) -> Update:
-    old = before.refs if before else {}
-    new = now.refs if now else {}
-    moved = {}
-    for name in sorted({*old, *new}):
-        pair = (old[name][0] if name in old else None, new[name][0] if name in new else None)
-        if pair[0] != pair[1]:
-            moved[name] = pair
-    return Update(moved, first=before is None)
 
 
 def _remove_leftovers(path: Path) -> None:

@@ -17,7 +17,8 @@ from pushsalt.git import GitError
 from pushsalt.git.access import Ssh
 from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import LockFile
-from pushsalt.git.mirror import BRANCHES, TAGS, Mirror, Update
+from pushsalt.git.mirror import Mirror
+from pushsalt.git.note import BRANCHES, TAGS, Update
 from pushsalt.git.process import Running, StoppedError
 
 if TYPE_CHECKING:

@@ -50,6 +50,19 @@ def test_odd_names_are_just_names(repo, serve, name):
     assert server.read(server.list_files()[0]) == b"evil"
 
 
+def test_refs_that_are_no_text_and_tags_of_files(repo, serve):
+    one = repo({"a": "1"})
+    refs = one.path / "refs"
+    for name in (b"heads/\xff\xfe", "heads/\u2028x".encode(), b"heads/x\x85y"):
+        (refs / name.decode("utf-8", "surrogateescape")).write_text(f"{one.tip()}\n")
+    one.git("tag", "file", one.git("rev-parse", "master:a"))
+    one.git("tag", "tree", one.git("rev-parse", "master^{tree}"))
+    server = serve(one)
+    assert server.read("a") == b"1"
+    assert "file" not in server.envs() and "tree" not in server.envs()
+    assert server.read("a", "\u2028x") == b"1"
+
+
 def test_a_tree_of_trees_that_explodes_is_listed_only_so_far(repo, serve, monkeypatch):
     """Each level names the next one ten times; a file is still found at once."""
     monkeypatch.setattr("pushsalt.git.objects.MAX_PATHS", 5000)

@@ -1,0 +1,47 @@
+"""What git says when it fails, in fewer words and without credentials; and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from pushsalt.git.address import without_credentials
+
+if TYPE_CHECKING:
+    from pushsalt.git import GitError
+    from pushsalt.git.address import Address
+    from pushsalt.git.process import Done
+
+#: Lines of git that say nothing about what went wrong.
+_NOISE = re.compile(
+    r"From |POST |(remote: )?(Counting|Compressing|Enumerating|Receiving|Resolving|Total)\b|and the repository exists"
+    r"|Please make sure|fatal: Could not read from remote"
+)
+_LOGIN_WORDS = (
+    "Authentication failed", "could not read Username", "could not read Password", "Permission denied", "error: 401",
+    "error: 403", "HTTP Basic: Access denied",
+)  # fmt: skip
+_HINTS: Final = (
+    (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
+    (("Host key verification failed",), "connect once with ssh and check the key, so that it stands in known_hosts"),
+    (("dubious ownership",), "the repository belongs to another user: clone it from one of your own, or over ssh"),
+    (("certificate", "SSL"), "check the server's certificate, or set `ssl_verify: False` for this remote"),
+    (
+        ("not found", "does not appear to be a git repository", "does not exist"),
+        "check the URL, and what this login may see",
+    ),
+    (("Could not resolve",), "check the host's name, and that the network is up"),
+)  # fmt: skip
+
+
+def check(done: Done, address: Address, error: type[GitError]) -> None:
+    """Raises ``error`` when a git that spoke to this remote failed."""
+    if done.code == 0:
+        return
+    words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
+    said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
+    said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # a server's words
+    if address.password:
+        said = said.replace(address.password, "**********")
+    hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")
+    raise error(said, hint=hint or "try  git ls-remote  with the same URL")
