@@ -116,6 +116,9 @@ def load_config(
             added = [str(_absolute(here, folder)) for folder in folders]
             opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
             given[option] = opts[option]
+    if cli.file_roots and "roots" not in opts["fileserver_backend"]:
+        opts["fileserver_backend"] = ["roots", *opts["fileserver_backend"]]
+        given["fileserver_backend"] = opts["fileserver_backend"]
     if cli.log_level:
         opts["log_level"] = cli.log_level
     return Config(

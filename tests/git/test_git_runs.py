@@ -72,3 +72,12 @@ def test_options_that_cannot_hold_stop_the_command(tmp_path):
     ):
         with pytest.raises(ConfigError):
             client(tmp_path, **config).run(Selection("here"), "state.show_top")
+
+
+def test_file_root_counts_beside_git(tmp_path):
+    states = Repo(tmp_path / "s.git", {"a.sls": "git:\n  test.nop: []\n", "b.sls": "git:\n  test.nop: []\n"})
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.sls").write_text("disk:\n  test.nop: []\n")
+    made = client(tmp_path, fileserver_backend=["git"], gitfs_remotes=[states.url])
+    more = Client(replace(made.settings, file_roots=[tmp_path / "more"]))
+    assert (low(made, "a"), low(more, "a"), low(more, "b")) == (["git"], ["disk"], ["git"])
