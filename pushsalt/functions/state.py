@@ -25,7 +25,7 @@ def _split(mods: Any) -> list[str]:
     if mods is None:
         return []
     words = mods if isinstance(mods, (list, tuple)) else [mods]
-    return [name.strip() for word in words for name in str(word).split(",") if name.strip()]
+    return [name.strip() for word in words for name in str(word).split(",")]
 
 
 def _refuse(text: str, hint: str = "see the function's arguments in the Salt documentation") -> FunctionError:
@@ -105,7 +105,7 @@ def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: A
         name = "Salt highstate run is disabled. To re-enable, run state.enable highstate"
         return {"name": name, "result": "False", "comment": "Disabled"}
     minion = _for_call(minion, test, kwargs)
-    whitelist = _split(kwargs.get("whitelist"))
+    whitelist = _split(kwargs.get("whitelist") or None)
     return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude), whitelist=whitelist), kwargs)
 
 
