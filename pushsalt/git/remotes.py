@@ -70,7 +70,11 @@ class Remotes:
         found: dict[Remote, Update] = {}
         if len(due) > 1:
             with ThreadPoolExecutor(WIDTH, "git") as pool:
-                updates = list(pool.map(lambda remote: self._fetch(remote, force), due))
+                try:
+                    updates = list(pool.map(lambda remote: self._fetch(remote, force), due))
+                except BaseException:  # Ctrl-C: the pool would wait for all of them
+                    self.stop()
+                    raise
         else:
             updates = [self._fetch(remote, force) for remote in due]
         for remote, update in zip(due, updates, strict=True):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 
 import pytest
 import yaml
 
 from pushsalt.errors import ConfigError
 from pushsalt.formula.edit import add_remote, remove_remote
-from tests.beds.gitserver import Repo
+from tests.beds.gitserver import Repo, silent_port, wait_for
 from tests.beds.project import Project
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -177,3 +178,18 @@ def test_a_new_formula_renders_on_its_machines(tmp_path):
     again = site.run("formula", "new", "app")
     assert again.code == 1 and "is there already" in again.err
     assert site.run("formula", "new", "Not A Name").code == 1
+
+
+@needs_git
+def test_ctrl_c_ends_an_update(site):
+    with silent_port() as port:
+        urls = [f"git://127.0.0.1:{port}/{name}.git" for name in "abc"]
+        config = {"fileserver_backend": ["git"], "gitfs_remotes": urls}
+        (site.folder / "pushsalt.yaml").write_text(json.dumps(config))
+        process = site.start("formula", "update")
+        notes = site.cache / "git"
+        wait_for(lambda: len(list(notes.glob("*/new-*.git"))) == 3, 20)
+        process.send_signal(signal.SIGINT)
+        done = site.finish(process, 10)
+    assert done.code == 130
+    assert not list(notes.glob("*/new-*.git"))
