@@ -21,12 +21,14 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_folder():
-    """Compiled templates are kept in the user's cache folder; one of these tests' own instead."""
-    with tempfile.TemporaryDirectory(prefix="pushsalt-cache-") as folder:
-        before, os.environ["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME"), folder
+def user_folders():
+    """Compiled templates and the cache's key are kept in folders of the user; in some of these tests' own instead."""
+    with tempfile.TemporaryDirectory(prefix="pushsalt-user-") as folder:
+        before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME")}
+        os.environ.update({"XDG_CACHE_HOME": f"{folder}/cache", "XDG_STATE_HOME": f"{folder}/state"})
         yield
-        if before is None:
-            os.environ.pop("XDG_CACHE_HOME", None)
-        else:
-            os.environ["XDG_CACHE_HOME"] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -117,14 +117,30 @@ class Bank:
 
     def keys(self) -> Iterator[str]:
         """Every key with a sound entry, in no particular order."""
+        return (key for key, _, _ in self.entries())
+
+    def entries(self) -> Iterator[tuple[str, Any, float]]:
+        """Every sound entry as key, value, and when it was written, in seconds since the epoch."""
         try:
             files = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         except OSError:
             return
         for path in files:
             entry = self._read(path)
-            if entry is not None and isinstance(entry.get("key"), str):
-                yield entry["key"]
+            seen = _written(path)
+            if entry is not None and isinstance(entry.get("key"), str) and seen is not None:
+                yield entry["key"], entry.get("value"), seen
+
+    def _touch(self, key: str) -> None:
+        """It is as it was: only its age begins anew."""
+        try:
+            os.utime(self._file(key), follow_symlinks=False)
+        except OSError:
+            pass
+
+    def written(self, key: str) -> float | None:
+        """When the entry was written, in seconds since the epoch; None when there is none."""
+        return _written(self._file(key))
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         data = _bytes(path)
@@ -148,6 +164,13 @@ class Bank:
         if not self._complained:
             self._complained = True
             log.warning(text, *args)
+
+
+def _written(path: Path) -> float | None:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return None
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -89,7 +89,9 @@ def _in_force(minion: Minion, kind: str) -> list[str]:
 
 
 def refresh_pillar(minion: Minion, *args: Any, **kwargs: Any) -> bool:
-    """True: pillar is compiled for each run."""
+    """True when the pillar compiles: that is done for each run anyway, but from here on targeting knows it."""
+    if not minion.rendering:
+        minion.check_pillar()
     return True
 
 

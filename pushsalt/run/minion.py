@@ -256,6 +256,14 @@ class Minion:
             known.redacted = True
         return known
 
+    @property
+    def pillar_to_keep(self) -> dict[str, Any] | None:
+        """The pillar, to be looked at only, if it was compiled without error and as no option of the command says."""
+        known: KnownPillar | None = self.__dict__.get("known_pillar")
+        if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
+            return None
+        return known.values
+
     def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
         """The pillar, compiled afresh, with external sources besides those of the configuration."""
         spoil("it compiles pillar")

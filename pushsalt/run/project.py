@@ -18,10 +18,12 @@ from pushsalt.run.job import Settings
 
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
+    from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.sealed import SealedBank
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
     from pushsalt.git.remotes import Remotes
-    from pushsalt.model import Blob
+    from pushsalt.model import Blob, Target
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.facts import Shared
 
@@ -77,10 +79,25 @@ class Project:
 
     def select(self, expr: str, tgt_type: str, delimiter: str) -> list[str]:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
+        from pushsalt.run.lookup import Remembered
         from pushsalt.targeting import select
 
-        groups = self.config.opts.get("nodegroups")
-        return select(expr, tgt_type, self.inventory, _Remembered(self), delimiter=delimiter, nodegroups=groups)
+        known = Remembered(self)
+        try:
+            return select(expr, tgt_type, self.inventory, known, delimiter=delimiter, nodegroups=self.nodegroups)
+        finally:
+            known.say_age()
+
+    @property
+    def nodegroups(self) -> dict[str, Any]:
+        """Target expressions by name."""
+        opts = self.config.opts
+        return {**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}
+
+    @property
+    def cache_life(self) -> float:
+        """Seconds from which on what is cached of targets is said to be old."""
+        return float(self.config.opts["cache_life"])
 
     @cached_property
     def keeps_templates(self) -> bool:
@@ -175,10 +192,33 @@ class Project:
         return Runtime.load(self.config.cache_dir)
 
     @cached_property
-    def grains(self) -> Bank:
-        from pushsalt.cache.store import Bank
+    def grains(self) -> GrainBank:
+        """The grains of each target as it was last reached."""
+        from pushsalt.cache.grains import GrainBank
 
-        return Bank(self.config.cache_dir, "grains")
+        return GrainBank(self.config.cache_dir)
+
+    @cached_property
+    def pillar_bank(self) -> SealedBank:
+        """The pillar of each target as it was last compiled, encrypted."""
+        from pushsalt.cache.sealed import SealedBank, key_path
+
+        return SealedBank(self.config.cache_dir, "pillar", key_path())
+
+    @property
+    def keeps_pillar(self) -> bool:
+        """Whether pillar is kept for targeting."""
+        return bool(self.config.opts["pillar_cache"] and self.config.opts["minion_data_cache"])
+
+    def remember_grains(self, target: Target, grains: dict[str, Any]) -> None:
+        """Keep grains that were just collected."""
+        if self.config.opts["minion_data_cache"]:
+            self.grains.put(target.id, grains)
+
+    def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
+        """Keep a pillar that was just compiled, without overrides of a command."""
+        if self.keeps_pillar:
+            self.pillar_bank.put(target.id, pillar)
 
     @property
     def requests(self) -> Bank:
@@ -227,21 +267,3 @@ class Project:
 
 def _has_git_pillar(opts: Mapping[str, Any]) -> bool:
     return any(isinstance(source, dict) and "git" in source for source in opts.get("ext_pillar") or ())
-
-
-class _Remembered:
-    """What matchers know of targets: the grains of the last time, the inventory's over them, and its pillar."""
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._grains: dict[str, dict[str, Any]] = {}
-
-    def grains(self, id: str) -> dict[str, Any]:
-        if id not in self._grains:
-            kept = self._project.grains.get(id)
-            known = kept if isinstance(kept, dict) else {}
-            self._grains[id] = {**known, **self._project.inventory.targets[id].grains}
-        return self._grains[id]
-
-    def pillar(self, id: str) -> Mapping[str, Any]:
-        return self._project.inventory.targets[id].pillar

@@ -246,6 +246,7 @@ class _Work:
         minion = await self._make_minion(dict(self.target.grains), None)
         with self.phase("render"):
             value = await self._called(minion)
+        await self._remember(minion)
         if isinstance(value, Lowstate):
             raise TargetError(
                 "offline",
@@ -266,6 +267,12 @@ class _Work:
             except NotKnown:
                 pass
         return await self.runner.in_thread(call)
+
+    async def _remember(self, minion: Minion) -> None:
+        """Keep the pillar, if it was compiled: for targeting."""
+        pillar = minion.pillar_to_keep
+        if pillar is not None and self.project.keeps_pillar:
+            await self.runner.in_thread(partial(self.project.remember_pillar, self.target, pillar))
 
     # over a connection -----------------------------------------------------------------------------------------------
 
@@ -309,7 +316,7 @@ class _Work:
                 return await self.session.first[0], int(self.session.info.get("retcode") or 0)
         with self.phase("grains"):
             grains = self.session.info.get("grains") or await self.session.grains()
-            await self.runner.in_thread(partial(self.project.grains.put, self.target.id, grains))
+            await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
         if job.kind == "grains":
             return grains, 0
         if prepared is not None:
@@ -317,6 +324,7 @@ class _Work:
         minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         with self.phase("render"):
             value = await self._called(minion)
+        await self._remember(minion)
         if isinstance(value, Lowstate):
             returns = await self._run_states(minion, value)
             if value.done is not None:

@@ -1,0 +1,132 @@
+"""Entries that hold secrets: encrypted with a key that lies in the user's own state folder, not beside them.
+
+Value of an entry: ``{"nonce": 12 bytes, "sealed": AES-256-GCM of a msgpack {"value": …}}``; the bank's name and the
+entry's key are authenticated with it, so no entry can take the place of another. The key: 32 bytes in
+``$XDG_STATE_HOME/pushsalt/cache.key`` (0600). What cannot be opened reads as absent, and is said once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.cache.store import Bank, private_dir
+from thin import wire
+
+log = logging.getLogger(__name__)
+
+_KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+
+
+def key_path(env: Mapping[str, str] = os.environ) -> Path | None:
+    """Where the user's key is; None when no home is known."""
+    base, home = Path(env.get("XDG_STATE_HOME", "")), Path(env.get("HOME", ""))
+    if not base.is_absolute():
+        if not home.is_absolute():
+            return None
+        base = home / ".local/state"
+    return base / "pushsalt" / "cache.key"
+
+
+def user_key(path: Path) -> bytes:
+    """The key, made at the first use. Raises OSError where it cannot be kept, or where others could read it."""
+    private_dir(path.parent)
+    for _ in range(2):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            _make_key(path)
+            continue
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+                raise PermissionError(f"{path} must be your own file that nobody else can read (chmod 600)")
+            key = stream.read(_KEY_BYTES + 1)
+        if len(key) == _KEY_BYTES:
+            return key
+        raise PermissionError(f"{path} is no key; remove it and a new one is made")
+    raise FileNotFoundError(f"{path} cannot be made")
+
+
+def _make_key(path: Path) -> None:
+    """Whole or not at all: of two processes that make it at once, one wins."""
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(_KEY_BYTES))
+            stream.flush()
+            os.fsync(descriptor)
+        os.link(aside, path)
+    except FileExistsError:
+        pass
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+class SealedBank(Bank):
+    """``Bank`` whose values are encrypted. Without a key nothing is kept, and nothing is known."""
+
+    def __init__(self, root: Path, name: str, key: Path | None) -> None:
+        super().__init__(root, name)
+        self._key = key
+
+    def get(self, key: str) -> Any | None:
+        return self._opened(key, super().get(key))
+
+    def put(self, key: str, value: Any) -> bool:
+        cipher = self._cipher
+        if cipher is None:
+            return False
+        data = wire.pack({"value": value})
+        if self.written(key) is not None and self._plain(key, super().get(key)) == data:
+            self._touch(key)  # another nonce would make it another file
+            return True
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return super().put(key, {"nonce": nonce, "sealed": cipher.encrypt(nonce, data, self._about(key))})
+
+    def entries(self) -> Iterator[tuple[str, Any, float]]:
+        for key, sealed, seen in super().entries():
+            value = self._opened(key, sealed)
+            if value is not None:
+                yield key, value, seen
+
+    def _opened(self, key: str, sealed: Any) -> Any | None:
+        data = self._plain(key, sealed)
+        try:
+            return wire.unpack(data)["value"] if data is not None else None
+        except (ValueError, KeyError):
+            return None
+
+    def _plain(self, key: str, sealed: Any) -> bytes | None:
+        if not isinstance(sealed, dict) or self._cipher is None:
+            return None
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return bytes(self._cipher.decrypt(sealed["nonce"], sealed["sealed"], self._about(key)))
+        except (InvalidTag, KeyError, TypeError, ValueError):
+            self._complain("%s: the entry of %s was sealed with another key; it will be rebuilt", self.path.name, key)
+            return None
+
+    def _about(self, key: str) -> bytes:
+        return f"{self.path.name}\0{key}".encode("utf-8", "surrogateescape")
+
+    @cached_property
+    def _cipher(self) -> Any:
+        if self._key is None:
+            return None
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        try:
+            return AESGCM(user_key(self._key))
+        except OSError as exc:
+            self._complain("%s is not kept between runs: %s", self.path.name, exc)
+            return None

@@ -1,0 +1,170 @@
+"""Selecting from caches: the index, the inventory over it, sealed pillar, and what is said of their age."""
+
+import json
+import logging
+import os
+import random
+import time
+
+import pytest
+
+from pushsalt.api import Client, Selection, Settings
+from pushsalt.errors import NoTargetError
+from pushsalt.run.lookup import age_text
+from pushsalt.targeting import Subject, matches
+
+HOSTS = {
+    "web1": {"grains": {"role": "web", "deep": {"n": 1}}},
+    "web2": {"grains": {"ipv4": ["10.0.0.2"]}, "jump": "bastion"},
+    "db1": {"pillar": {"app": {"name": "own"}, "list": [1, 2]}},
+    "bastion": {},
+    "here": {"transport": "local"},
+    "paper": {"transport": "offline", "grains": {"os": "Rocky", 5: "five"}},
+    "unknown": {},
+}
+GRAINS = {
+    "web1": {"os": "Debian", "role": "old", "ipv4": ["10.0.0.1", "127.0.0.1"], "ipv6": ["::1", "2001:db8::1"]},
+    "web2": {"os": "debian", "role": "web", "ipv4": ["10.9.9.9"], "deep": {"n": [1, {"m": True}]}},
+    "db1": {"os": "Rocky", "role": "db", "ipv4": ["10.0.1.1"], "roles": ["db", "web"], 5: "five"},
+    "here": {"os": "Debian", "n": 5, "none": None},
+    "gone": {"os": "Debian", "ipv4": ["10.0.0.1"]},
+}
+PILLAR = {"db1": {"app": {"name": "kept", "port": 80}, "secret": "x"}, "web1": {"app": {"name": "shop"}}}
+
+
+@pytest.fixture
+def make(tmp_path):
+    def client(**config):
+        inventory, settings = tmp_path / "inventory.json", tmp_path / "pushsalt.yaml"
+        inventory.write_text(json.dumps({"hosts": HOSTS}).replace('"5"', "5"))
+        settings.write_text(json.dumps(config))
+        return Client(Settings(inventories=[inventory], config=settings, cache_dir=tmp_path / "cache"))
+
+    return client
+
+
+@pytest.fixture
+def client(make):
+    made = make()
+    made.project.grains.put_many(GRAINS)
+    for id, pillar in PILLAR.items():
+        made.project.pillar_bank.put(id, pillar)
+    return made
+
+
+def chosen(client, expr, tgt_type="compound", delimiter=":"):
+    try:
+        return client.target(Selection(expr, tgt_type, delimiter))
+    except NoTargetError:
+        return []
+
+
+@pytest.mark.parametrize(
+    "expr, ids",
+    [
+        ("G@os:Debian", "web1 web2 here"),
+        ("G@role:old", ""),
+        ("G@role:web", "web1 web2"),
+        ("not G@role:*", "bastion here paper unknown"),
+        ("S@10.0.0.0/24", "web1 web2"),
+        ("S@10.9.9.9", ""),
+        ("S@10.0.0.1 or S@2001:db8::1", "web1"),
+        ("S@::/0", "web1"),
+        ("G@*:five", "db1 paper"),
+        ("G@5:five", "db1 paper"),
+        ("P@os:(deb|roc)", "web1 web2 db1 here paper"),
+        ("G@none:None", "here"),
+        ("I@app:name:own and I@app:port:80", "db1"),
+        ("I@app:name:kept", ""),
+        ("I@list:2", "db1"),
+        ("J@app:name:^s", "web1"),
+        ("T@ssh", "web1 web2 db1 bastion unknown"),
+        ("T@ssh:web1 or T@local:web2 or T@offline", "web1 paper"),
+        ("M@bastion", "web2"),
+        ("M@controller and T@ssh and not bastion", "web1 db1 unknown"),
+        ("M@web*", ""),
+    ],
+)
+def test_what_is_kept_with_the_inventory_over_it(client, expr, ids):
+    assert chosen(client, expr) == ids.split()
+
+
+def test_exact_pillar_and_delimiters(client):
+    assert chosen(client, "app:name:sh*", "pillar_exact") == []
+    assert chosen(client, "app|name|shop", "pillar_exact", "|") == ["web1"]
+    assert chosen(client, "deep;n;1", "grain", ";") == ["web1", "web2"]
+
+
+def test_the_index_answers_as_the_matchers_do(client):
+    pick = random.Random(7)
+    known = client.project
+    for _ in range(150):
+        letter = pick.choice("GP")
+        key = pick.choice(["os", "role", "deep", "n", "ipv4", "*", "5", "roles", "none", "deep:n", "*:*", "deep:*"])
+        value = pick.choice(["*", "web", "Debian", "1", "m", "m:True", "10.0.*", "five", "None", "(", "[a-z]+", "n:1"])
+        expr = f"{letter}@{key}:{value}"
+        want = [
+            id
+            for id, target in known.inventory.targets.items()
+            if matches(expr, "compound", Subject(id, {**(known.grains.get(id) or {}), **target.grains}))
+        ]
+        assert chosen(client, expr) == want, expr
+
+
+def test_without_an_index_each_id_is_looked_at(client, monkeypatch):
+    monkeypatch.setattr(client.project.grains, "view", lambda: None)
+    assert chosen(client, "G@os:Debian and not S@10.0.0.1") == ["web2", "here"]
+
+
+def test_what_is_old_is_said_once(make, client, caplog):
+    entry = client.project.pillar_bank.path
+    for path in entry.iterdir():
+        os.utime(path, (time.time() - 3 * 86400,) * 2)
+    fresh = make()
+    assert chosen(fresh, "I@app:name:shop or G@os:nothing") == ["web1"]
+    assert caplog.messages == ["cached pillar is old, the oldest from 3 days ago: --refresh collects it first"]
+    caplog.clear()
+    assert chosen(make(cache_life=0.0), "G@os:Rocky") == ["db1", "paper"]
+    assert "grains" in caplog.text
+    caplog.clear()
+    assert chosen(make(cache_life=0.0), "web*") == ["web1", "web2"]
+    assert caplog.text == ""
+
+
+def test_switched_off_nothing_is_kept_or_looked_at(make, client):
+    assert chosen(make(pillar_cache=False), "I@app:port:80") == []
+    assert chosen(make(minion_data_cache=False), "I@app:port:80 or G@os:Debian") == []
+    off = make(pillar_cache=False)
+    off.project.remember_pillar(off.project.inventory.targets["here"], {"a": "b"})
+    assert off.project.pillar_bank.get("here") is None
+
+
+def test_what_is_compiled_is_what_targets_are_chosen_by(make, tmp_path):
+    (tmp_path / "top.sls").write_text("base: {'*': [data]}")
+    (tmp_path / "data.sls").write_text("kind: {{ grains.get('os') }}\npassword: canary-{{ opts['id'] }}")
+    client = make(pillar_roots={"base": [str(tmp_path)]})
+    assert client.run(Selection("paper"), "saltutil.refresh_pillar")["paper"].ret is True
+    assert chosen(client, "I@kind:Rocky") == ["paper"]
+    client.run(Selection("paper"), "pillar.items", options=None)
+    assert chosen(make(), "J@password:canary") == ["paper"]
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
+
+
+def test_nodegroups_of_lists_of_ids_too(make):
+    client = make(nodegroups={"a": "web*"}, ssh_list_nodegroups={"b": ["db1", "here"]})
+    assert chosen(client, "N@a or N@b") == ["web1", "web2", "db1", "here"]
+
+
+def test_a_damaged_entry_matches_nothing_and_is_said_once(client, make, caplog):
+    caplog.set_level(logging.WARNING)
+    for path in client.project.pillar_bank.path.iterdir():
+        path.write_bytes(path.read_bytes()[:-1] + b"!")
+    assert chosen(make(), "I@app:name:kept or I@app:name:shop") == []
+    assert len([text for text in caplog.messages if "damaged" in text]) == 1
+
+
+@pytest.mark.parametrize(
+    "seconds, words", [(0, "0 s"), (119, "119 s"), (121, "2 min"), (7300, "2 h"), (172800, "2 days"), (-5, "0 s")]
+)
+def test_ages(seconds, words):
+    assert age_text(seconds) == words
