@@ -171,7 +171,7 @@ class Journal:
         return (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino)
 
     def _open(self) -> int:
-        path = self.folder / "log"
+        path = f"{self.folder}/log"
         for _ in range(2):
             try:
                 return os.open(path, os.O_RDWR | _FLAGS)
@@ -347,7 +347,7 @@ class Journal:
 
     def _stamps(self) -> bytes:
         try:
-            fd = os.open(self.folder / "lock", os.O_RDONLY | _FLAGS)
+            fd = os.open(f"{self.folder}/lock", os.O_RDONLY | _FLAGS)
         except FileNotFoundError:
             return b""
         try:

@@ -320,7 +320,7 @@ class ResourceIndex:
         if not segments:
             self._segment = None
         elif self._segment is None or self._segment.name != segments[0]:
-            self._segment = Segment(self.path / segments[0])
+            self._segment = Segment(f"{self.path}/{segments[0]}")
         self._changes = {}
         self._ungrouped = []
         self._types = {}

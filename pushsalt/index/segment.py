@@ -31,7 +31,6 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -217,8 +216,8 @@ class Table:
 class File:
     """A mapped file that is never read beyond its end, even if somebody cuts it."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
+    def __init__(self, path: str) -> None:
+        self.name = path.rpartition("/")[2]
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         self.size = os.fstat(self.fd).st_size
         self.map: mmap.mmap | bytes = mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ) if self.size else b""
@@ -240,7 +239,7 @@ class File:
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         self._file = File(path)
         self._header()
         self._tables: dict[str, Table | None] = {}
