@@ -212,7 +212,10 @@ def _serialized(
                 raise StateError(f"{what}: the option {name!r} cannot be {part!r:.40}")
     named = {chunk.get(key) for chunk in chunks for key in ("serializer", "formatter") if chunk.get("state") == "file"}
     places = plugins.folders("serializers", minion.project.config.opts) if kind in named else ()
-    return getattr(serializer_named(str(kind), places), what)(value, **options)
+    made = getattr(serializer_named(str(kind), places), what)(value, **options)
+    if what == "deserialize":  # a small property list can stand for very much
+        _modest(made)
+    return made
 
 
 def _modest(value: Any) -> None:
@@ -226,7 +229,7 @@ def _modest(value: Any) -> None:
         level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
         if not level:
             return
-    raise StateError(f"more than {_LARGEST} values and characters, or {_DEEPEST} levels of them: not serialized here")
+    raise StateError(f"more than {_LARGEST} values and characters, or {_DEEPEST} levels of them: too much")
 
 
 def _parts(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:

@@ -53,5 +53,5 @@ def serialize(obj: Any, **options: Any) -> str:
     return text.removesuffix("\n...\n").removesuffix("\n")
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> Any:
-    return _Builder(text_of(stream_or_string), "<text>", **{"libyaml": HAS_LIBYAML, **options}).document()
+def deserialize(stream_or_string: Any) -> Any:
+    return _Builder(text_of(stream_or_string), "<text>", libyaml=HAS_LIBYAML).document()

@@ -13,5 +13,5 @@ def serialize(obj: Any, **options: Any) -> str:
     return plain.serialize(obj, **options)
 
 
-def deserialize(stream_or_string: Any, **options: Any) -> Any:
+def deserialize(stream_or_string: Any) -> Any:
     return load_yamlex(text_of(stream_or_string))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 
 import pytest
 
@@ -75,8 +76,8 @@ def test_answered(ask, fun, args, kwargs, ret):
         ("slsutil.serialize", ["json", [1]], {"indent": 10**9}, "the option 'indent' cannot be"),
         ("slsutil.serialize", ["json", [1]], {"indent": " " * 100}, "the option 'indent' cannot be"),
         ("slsutil.serialize", ["json", [1]], {"cls": {"a": 1}}, "the option 'cls' cannot be"),
-        ("slsutil.serialize", ["yaml", ["x"] * 2_000_001], {}, "not serialized here"),
-        ("slsutil.deserialize", ["yaml", "x" * 4_000_001], {}, "not serialized here"),
+        ("slsutil.serialize", ["yaml", ["x"] * 2_000_001], {}, "levels of them: too much"),
+        ("slsutil.deserialize", ["yaml", "x" * 4_000_001], {}, "levels of them: too much"),
         ("slsutil.renderer", [], {"string": "{{ 1 }}"}, "'slsutil.renderer' is not available"),
         ("slsutil.serializer_named", ["own"], {}, "is not available"),
         ("match.compound", ["E@(a+)+$"], {}, "'match.compound' is not available"),
@@ -96,7 +97,22 @@ def test_nesting_is_bounded(ask):
     deep: list[object] = []
     for _ in range(60):
         deep = [deep]
-    assert "not serialized here" in ask("slsutil.serialize", ["json", deep])["error"]
+    assert "levels of them: too much" in ask("slsutil.serialize", ["json", deep])["error"]
+
+
+def nested_plist(levels: int) -> bytes:
+    """A binary property list in which each list has the next one twice: 2 ** levels texts."""
+    objects = [bytes([0xA2, level + 1, level + 1]) for level in range(levels)] + [b"\x51x"]
+    data, places = b"bplist00", []
+    for item in objects:
+        places.append(len(data))
+        data += item
+    return data + struct.pack(f">{len(places)}H", *places) + struct.pack(">6xBBQQQ", 2, 1, len(objects), 0, len(data))
+
+
+def test_what_is_small_and_stands_for_much_is_refused(ask):
+    assert ask("slsutil.deserialize", ["plist", nested_plist(2)]) == {"ret": [["x", "x"], ["x", "x"]]}
+    assert "levels of them: too much" in ask("slsutil.deserialize", ["plist", nested_plist(40)])["error"]
 
 
 def test_the_kind_of_error_is_known_to_the_target(ask):
