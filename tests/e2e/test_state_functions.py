@@ -85,6 +85,12 @@ def test_a_template_that_is_no_text_stays_as_it_is(project: Project, tmp_path: P
     assert (tmp_path / "out/bin").read_bytes() == data and (tmp_path / "out/text").read_text() == "2"
 
 
+@pytest.mark.parametrize("template", ["", "template=jinja"])
+def test_a_script_that_is_not_there(project: Project, template: str) -> None:
+    done = project.json("run", "it", "cmd.script", "salt://no/such/script.sh", *filter(None, [template]))
+    assert done.data["it"] == {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
+
+
 def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
     project.write("salt/list.sls", "# one\nA:\n  cmd.run:\n    name: x\n")
     for fun in ("state.sls", "state.show_sls", "state.show_low_sls"):

@@ -598,6 +598,8 @@ def _script_bytes(source, saltenv, template, kwargs):
     from thin import link
 
     if template and source.startswith("salt://"):
+        if link.file_digest(source, saltenv) is None:
+            return None
         return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
     path = __salt__["cp.cache_file"](source, saltenv)
     if not path:
