@@ -13,9 +13,11 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.events import Reporter
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -55,7 +59,30 @@ class Client:
 
     def target(self, selection: Selection) -> list[str]:
         """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none."""
-        return self.project.select(selection.expr, selection.tgt_type, selection.delimiter)
+        return self.project.select(
+            selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
+        )
+
+    def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
+        """Why each of these ids matches or not (``pushsalt.run.explain``); nothing is connected to."""
+        from pushsalt.run.explain import explain
+
+        return explain(self.project, selection, ids)
+
+    def refresh(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Collect grains, and pillar if the expression looks at it, of all targets; those that failed come out."""
+        return self._wait(self.refresh_async(selection, options))
+
+    async def refresh_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        from pushsalt.run.explain import looks_at_pillar
+
+        other = Client(self.settings)  # which has a reporter of its own: this is not the job that was asked for
+        options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        if looks_at_pillar(other.project, selection):
+            found = await other.run_async(Selection("*"), "saltutil.refresh_pillar", options=options)
+        else:
+            found = await other.grains_async(Selection("*"), options)
+        return {id: result for id, result in found.items() if result.exit_code}
 
     def apply(
         self, selection: Selection, sls: list[str] | None = None, options: JobOptions | None = None
@@ -137,6 +164,8 @@ class Client:
 
         project = self.project
         project.redactor.add_pillar(job.options.pillar)
+        if selection.refresh:
+            say_not_refreshed(await self.refresh_async(selection, job.options))
         ids = self.target(selection)
         width = job.options.width(len(ids))
         stop = asyncio.Event()
@@ -173,6 +202,13 @@ class Client:
         if troubles:
             raise troubles[0]
         return answers[0]
+
+
+def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:
+    """Warn of targets whose caches stay as they were."""
+    for id, result in failed.items():
+        error = result.ret.get("error", {}) if isinstance(result.ret, dict) else {}
+        log.warning("%s: not refreshed: %s", id, error.get("message") or "its pillar cannot be compiled")
 
 
 async def _gather(stream: AsyncIterator[TargetReturn]) -> dict[str, TargetReturn]:

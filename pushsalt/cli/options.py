@@ -98,6 +98,9 @@ MATCHERS = _rows(
 DELIMITER = _rows(
     MATCHERS[0].panel,
     Opt("delimiter", ("--delimiter",), "Between the levels of a grain or pillar key (default ':').", metavar="CHAR"),
+    Opt("exclude", ("--exclude",), "Leave out what this compound expression matches; repeatable.", "list", "EXPR"),
+    Opt("limit", ("--limit",), "Only the first N of what matches.", metavar="N"),
+    Opt("refresh", ("--refresh",), "Collect grains (and pillar, if asked for) of all targets first.", "flag"),
 )
 OUTPUT = _rows(
     "Output",
@@ -176,7 +179,12 @@ class Given:
             flags = " and ".join(opt.flags[0] for opt in chosen)
             raise UsageError(f"{flags} contradict each other", hint="use one matcher, or -C to combine several")
         return Selection(
-            expr=target, tgt_type=chosen[0].name if chosen else "glob", delimiter=self.delimiter or ":"
+            expr=target,
+            tgt_type=chosen[0].name if chosen else "glob",
+            delimiter=self.delimiter or ":",
+            exclude=tuple(self.exclude or ()),
+            limit=_whole("--limit", self.limit),
+            refresh=bool(self.refresh),
         )
 
     def job(self, log_level: str) -> JobOptions:

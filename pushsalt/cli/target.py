@@ -1,13 +1,14 @@
-"""``pushsalt target``: which ids an expression selects."""
+"""``pushsalt target``: which ids an expression selects, and why."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
-from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, takes
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -15,25 +16,95 @@ EXAMPLES = """
 pushsalt target 'web*'
 pushsalt target -E '(web|db)[0-9]+'
 pushsalt target -L web1,db1 --out json
+pushsalt target -C 'G@os:Debian and not I@role:db' --explain web1
 """
+EXPLAIN = (
+    Opt("explain", ("--explain",), "Say why: each term, the value it saw and its age; for one id, or all that match.",
+        metavar="[ID]"),
+)  # fmt: skip
 
 
-@app.command(cls=Command, epilog=EXAMPLES)
-@takes(MATCHERS, DELIMITER, OUTPUT, GLOBAL)
+class TargetCommand(Command):
+    """``--explain`` may stand alone: the word behind it is an id only if EXPR is another one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        value_flags = {flag for param in options if not (param.is_flag or param.count) for flag in param.opts}
+        return super().parse_args(ctx, explain_alone(args, value_flags - {"--explain"}))
+
+
+def explain_alone(args: list[str], value_flags: set[str]) -> list[str]:
+    """``args`` with ``--explain=`` for an ``--explain`` that has no id."""
+    plain, explains, at = [], -1, 0
+    while at < len(args) and args[at] != "--":
+        if args[at] == "--explain":
+            explains = at
+        elif args[at] in value_flags:
+            at += 1
+        elif not args[at].startswith("-") or args[at] == "-":
+            plain.append(at)
+        at += 1
+    plain += range(at + 1, len(args))
+    if explains < 0 or (explains + 1 in plain and len(plain) > 1):
+        return args
+    return [*args[:explains], "--explain=", *args[explains + 1 :]]
+
+
+@app.command(cls=TargetCommand, epilog=EXAMPLES)
+@takes(MATCHERS, DELIMITER, EXPLAIN, OUTPUT, GLOBAL)
 def target(
     expr: Annotated[str, typer.Argument(metavar="EXPR", help="The expression.", autocompletion=complete_targets)],
     given: Given,
 ) -> int:
-    """Print the ids that match, one a line. Nothing is connected to."""
+    """Print the ids that match, one a line. Nothing is connected to, but for --refresh."""
     from pushsalt.cli.job import Watcher, open_client
     from pushsalt.display.safe import one_line
     from pushsalt.outputters import load
 
+    selection = given.selection(expr)
     terminal = TERMINAL.get()
     client, _ = open_client(given, terminal, Watcher())
-    ids = client.target(given.selection(expr))
-    if given.out in (None, "rich"):
-        terminal.stdout.write("".join(f"{one_line(id)}\n" for id in ids))
+    if selection.refresh:
+        from pushsalt.api import say_not_refreshed
+
+        say_not_refreshed(client.refresh(selection))
+    text = given.out in (None, "rich")
+    if given.explain is not None:
+        known = client.project.inventory
+        if given.explain and given.explain not in known.targets:
+            near = known.nearest(given.explain)
+            hint = f"nearest ids: {', '.join(near)}" if near else "pushsalt target '*' lists all"
+            raise UsageError(f"--explain: there is no {given.explain!r} in the inventory", hint=hint)
+        found = client.explain(selection, [given.explain] if given.explain else client.target(selection))
+        if text:
+            terminal.stdout.write("".join(f"{one_line(line)}\n" for line in _lines(found)))
+            return 0
+        data: Any = found
     else:
-        terminal.stdout.write(load(given.out).output(sorted(ids), terminal=terminal.stdout.is_terminal), utf8=True)
+        ids = client.target(selection)
+        if text:
+            terminal.stdout.write("".join(f"{one_line(id)}\n" for id in ids))
+            return 0
+        data = sorted(ids)
+    terminal.stdout.write(load(given.out).output(data, terminal=terminal.stdout.is_terminal), utf8=True)
     return 0
+
+
+def _lines(found: dict[str, dict[str, Any]]) -> list[str]:
+    import json
+
+    from pushsalt.run.lookup import age_text
+
+    lines = []
+    for id, why in found.items():
+        lines.append(f"{id}: {'matches' if why['matches'] else 'does not match'}")
+        width = max((len(row["term"]) for row in why["terms"]), default=0)
+        for row in why["terms"]:
+            value = json.dumps(row["value"], ensure_ascii=False, default=str)
+            value = value if len(value) <= 80 else f"{value[:77]}..."
+            saw = f"{row['path']} = {value}" if "path" in row else value
+            age = "" if row["age"] is None else f", {age_text(row['age'])} old"
+            lines.append(
+                f"  {row['term']:<{width}}  {'yes' if row['holds'] else 'no':<3}  {saw}  ({row['source']}{age})"
+            )
+    return lines

@@ -32,11 +32,16 @@ class Selection:
     """Which targets: an expression and the matcher that reads it.
 
     ``tgt_type`` is Salt's word: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
+    ``exclude`` are compound expressions of what is left out, ``limit`` is how many are taken, the first ones.
+    ``refresh`` collects what is known of the targets before anything is selected.
     """
 
     expr: str
     tgt_type: str = "glob"
     delimiter: str = ":"
+    exclude: tuple[str, ...] = ()
+    limit: int | None = None
+    refresh: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,14 +77,25 @@ class Project:
         context = RenderContext("", self.config.opts, {}, {}, {})
         return compile_template(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja|yaml")
 
-    def select(self, expr: str, tgt_type: str, delimiter: str) -> list[str]:
+    def select(
+        self, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str] = (), limit: int | None = None
+    ) -> list[str]:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
         from pushsalt.run.lookup import Remembered
         from pushsalt.targeting import select
 
         known = Remembered(self)
         try:
-            return select(expr, tgt_type, self.inventory, known, delimiter=delimiter, nodegroups=self.nodegroups)
+            return select(
+                expr,
+                tgt_type,
+                self.inventory,
+                known,
+                delimiter=delimiter,
+                nodegroups=self.nodegroups,
+                exclude=exclude,
+                limit=limit,
+            )
         finally:
             known.say_age()
 

@@ -44,24 +44,32 @@ def select(
     *,
     delimiter: str = DELIMITER,
     nodegroups: Nodegroups | None = None,
+    exclude: Sequence[str] = (),
+    limit: int | None = None,
 ) -> list[str]:
     """The selected ids in the inventory's order. Without ``caches`` only what the inventory itself says is known.
 
+    ``exclude`` are compound expressions of what is left out, ``limit`` is the most that are taken, the first ones.
     Raises NoTargetError, naming the nearest ids, when there are none; UsageError for an expression that makes no sense.
     """
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does
-    expression = parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups)
-    chosen = Fleet(inventory, caches).select(expression)
+    fleet = Fleet(inventory, caches)
+    chosen = fleet.select(parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups))
     if tgt_type == "list":
         from pushsalt.targeting.matchers.list import split
 
-        missing = sorted(split(expr) - set(inventory.ids) - {""})
+        missing = sorted(split(expr) - inventory.targets.keys() - {""})
         if chosen and missing:
             log.warning("no such id in the inventory: %s", ", ".join(missing))
     if not chosen:
         raise nothing(expr, tgt_type, inventory)
-    return [id for id in inventory.ids if id in chosen]
+    for text in exclude:
+        chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups))
+    if not chosen:
+        left_out = " and ".join(map(repr, exclude))
+        raise NoTargetError(f"no target is left: --exclude {left_out} matches all that {expr!r} does", "leave it out")
+    return [id for id in inventory.ids if id in chosen][:limit]
 
 
 class Fleet:

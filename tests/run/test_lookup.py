@@ -9,7 +9,7 @@ import time
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
-from pushsalt.errors import NoTargetError
+from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.run.lookup import age_text
 from pushsalt.targeting import Subject, matches
 
@@ -161,6 +161,41 @@ def test_a_damaged_entry_matches_nothing_and_is_said_once(client, make, caplog):
         path.write_bytes(path.read_bytes()[:-1] + b"!")
     assert chosen(make(), "I@app:name:kept or I@app:name:shop") == []
     assert len([text for text in caplog.messages if "damaged" in text]) == 1
+
+
+def test_exclude_and_limit(client):
+    assert client.target(Selection("*", exclude=("G@os:Debian", "T@offline"))) == ["db1", "bastion", "unknown"]
+    assert client.target(Selection("*", exclude=("web1",), limit=2)) == ["web2", "db1"]
+    with pytest.raises(NoTargetError, match="no target is left: --exclude 'w\\*' and 'db1' matches all"):
+        client.target(Selection("L@web1,db1", "compound", exclude=("w*", "db1")))
+    with pytest.raises(UsageError):
+        client.target(Selection("*", exclude=("web1 and",)))
+
+
+def test_why_it_matches(client):
+    found = client.explain(Selection("G@deep:n:1 and I@app:name:shop or not S@10.0.0.0/8", "compound"), ["web1", "db1"])
+    assert {id: why["matches"] for id, why in found.items()} == {"web1": True, "db1": False}
+    deep, app, subnet = found["web1"]["terms"]
+    assert deep == {
+        "term": "G@deep:n:1", "holds": True, "value": 1, "path": "deep:n", "source": "inventory", "age": None
+    }  # fmt: skip
+    assert (app["holds"], app["value"], app["path"], app["source"]) == (True, "*" * 10, "app:name", "cached pillar")
+    assert (subnet["value"], subnet["source"]) == (["10.0.0.1", "127.0.0.1"], "cached grains")
+    assert 0 <= subnet["age"] < 60
+    [row] = client.explain(Selection("nope:x", "pillar"), ["here"])["here"]["terms"]
+    assert (row["holds"], row["value"], row["source"]) == (False, None, "no pillar known")
+
+
+def test_refreshing_collects_first(make, tmp_path):
+    (tmp_path / "top.sls").write_text("base: {'*': [data]}")
+    (tmp_path / "data.sls").write_text("kind: {{ grains['os'] }}-{{ opts['id'] }}")
+    hosts = {"paper": {"transport": "offline", "grains": {"os": "Rocky"}}, "poor": {"transport": "offline"}}
+    client = make(pillar_roots={"base": [str(tmp_path)]})
+    (tmp_path / "inventory.json").write_text(json.dumps({"hosts": hosts}))
+    assert chosen(client, "I@kind:Rocky-paper") == []
+    failed = client.refresh(Selection("kind:*", "pillar"))
+    assert list(failed) == ["poor"]  # which has no grain of that name
+    assert chosen(client, "I@kind:Rocky-paper") == ["paper"]
 
 
 @pytest.mark.parametrize(
