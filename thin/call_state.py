@@ -71,6 +71,8 @@ class Caller(object):
         if low.get("no_log") and whole:  # else the words are ours
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
             said = masked(said)
+            if isinstance(said, list):  # line by line
+                ret["comment"] = "\n".join(str(line) for line in said)
         _log_return(ret)
         self._refresh(low, ret)
         ret["start_time"] = clock(began)
