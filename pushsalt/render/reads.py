@@ -8,6 +8,7 @@ somebody's Python, data that was changed in place) spoils the recording instead:
 A read is a tuple whose first item is its kind, or an ``Asked``:
 
     ("grains", key) ("pillar", key) ("opts", key)    the value of a top-level key, or that there is none; WHOLE: all
+    ("compiled", WHOLE)                              the pillar as it was compiled
     ("match", tgt_type, expression)                  whether a target expression means the target
     ("find", tree, saltenv, path) ("read", ...)      which file that is; what it holds
     ("list", tree, question, ...)                    what the file server lists

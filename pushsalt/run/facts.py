@@ -141,6 +141,9 @@ class TargetFacts:
             return _looked_up(self._minion.own_grains, read[1])
         if kind == "pillar":
             return self._pillar(read[1])
+        if kind == "compiled":  # whatever became of the target's own since
+            known = self._minion.known_pillar
+            return known.key(WHOLE), known.errors
         if kind == "match":
             return self._matches(*read[1:])
         try:

@@ -24,7 +24,7 @@ from pushsalt.model import Target
 from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
-from pushsalt.render.reads import NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
+from pushsalt.render.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
@@ -236,10 +236,12 @@ class Minion:
     @property
     def pillar_result(self) -> PillarResult:
         """The pillar as far as it could be compiled, and what was wrong with it. The caller's own."""
-        result = self.known_pillar.result()
-        if noting(self.facts) and self.own_pillar is not None:
-            result.pillar = self.own_pillar.copy()
-        return result
+        top = current()
+        if top is not None and top.facts is self.facts:
+            top.note(("compiled", WHOLE))
+        elif top is not None:
+            top.spoil("it reads the pillar of another target")
+        return self.known_pillar.result()
 
     @cached_property
     def known_pillar(self) -> KnownPillar:

@@ -62,13 +62,15 @@ READS = [
     "{{ salt['match.glob']('t1') }}",
     "{{ salt['match.compound']('G@a:1 or I@p:1') }}",
     "{{ salt['cp.get_file_str']('salt://data.yaml') }}",
+    "{{ salt['cp.get_file_str']('salt://late.txt') }}",
+    "{{ salt['slsutil.file_exists']('late.txt') }}",
     "{{ salt['cp.list_states']() | join(' ') }}",
     "{{ salt['slsutil.renderer']('data.yaml') | json }}",
     "{% import_yaml 'data.yaml' as data %}{{ data | json }}",
     "{% from 'map.jinja' import mapped with context %}{{ mapped }}",
     "{% from 'other.jinja' import mapped with context %}{{ mapped }}",
     "{% do grains.update({'a': 'changed'}) %}{{ grains.a }}",
-    "{% do pillar.get('q', {}).update({'x': 'changed'}) if pillar.q is mapping %}{{ pillar.q }}",
+    "{% set q = pillar.get('q', {}) %}{% do q.update({'x': 'changed'}) if q is mapping %}{{ q }}",
     "{% do salt['grains.get']('d', {}).clear() if grains.d is mapping %}",
     "{% do opts.update({'mine': 'changed'}) %}",
     "{% if grains.get('a') %}{{ grains.get('c') }}{% else %}{{ pillar.p }}{{ salt['cmd.run']('one') }}{% endif %}",
@@ -207,13 +209,14 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     )
 
 
-def same_as_fresh(here: World, id: str, function: str, test: bool = False) -> None:
+def same_as_fresh(here: World, id: str, function: str, test: bool = False) -> str:
     fresh = here.outcome(here.minion(id, render_cache=False, test=test), function)
     said, here.asked[:] = list(here.asked), []
     assert here.outcome(here.minion(id, test=test), function) == fresh
     # nothing is asked of a target twice, or left out
     assert here.asked == said
     here.asked.clear()
+    return str(fresh)
 
 
 TREE = {
@@ -228,6 +231,7 @@ TREE = {
 
 #: What may change, one after the other and each time against what was rendered before.
 CHANGES = [
+    ("grains", {}),
     *(("grains", {"a": value, "b": 1, "c": 2, "d": {"x": value}}) for value in (1, True, 1.0, "1", 0, None, [1])),
     ("grains", {"b": 1, "a": 1, "c": 2, "d": {"x": 1}}),
     ("grains", {"a": 1, "b": 1, "c": 2, "d": {"x": 1}, "e": 3}),
@@ -242,6 +246,7 @@ CHANGES = [
     *(("answers", value) for value in ("yes", "no", "yes")),
     *(("data.yaml", text) for text in ("x: 2", "{y: 1, x: 2}", "x: 1")),
     *(("map.jinja", f"{{% set mapped = {text} %}}") for text in ("1", "grains.get('a')", "pillar.get('p')")),
+    ("late.txt", "there"),
     ("new.sls", "x: test.nop"),
     ("test", True),
 ]
@@ -251,10 +256,15 @@ CHANGES = [
 def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> None:
     """Each read is an SLS of its own. Those that change something show it to all that come after them."""
     here = World(tmp_path)
-    for name, text in {**TREE, "salt/map.jinja": "", "salt/other.jinja": "{% set mapped = 1 %}"}.items():
+    for name, text in {
+        **TREE,
+        "salt/map.jinja": "{% set mapped = 0 %}",
+        "salt/other.jinja": "{% set mapped = 1 %}",
+    }.items():
         here.write(name, text)
     here.write("salt/plain.sls", "plain: {test.nop: [{a: {{ grains.get('a') | json }}}]}")
-    reads = [read for read in READS if changing or "{% do" not in read]
+    reads = sorted(READS, key=lambda read: "{% do" not in read)
+    reads = [read for read in reads if changing or "{% do" not in read]
     for at, read in enumerate(reads):
         text = f"{{% set v %}}{read}{{% endset %}}\na{at}: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}"
         here.write(f"salt/r{at}.sls", text)
@@ -267,7 +277,7 @@ def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> N
             test = not test
         else:
             getattr(here, kind)["t1"] = value
-        same_as_fresh(here, "t1", "state.show_low_sls", test)
+        assert same_as_fresh(here, "t1", "state.show_low_sls", test).startswith("[{")
     assert here.project.shared.once.counts["SLS"].reused > len(reads) * len(CHANGES) / 3
 
 
@@ -327,6 +337,20 @@ def test_only_what_differs_is_rendered(world: World) -> None:
     assert rendered(world, "t1", "state.show_lowstate") == [0, 0, 0]
     world.pillar["t1"] = {"p": {"x": 5}}
     assert rendered(world, "t1", "state.show_lowstate") == [1, 1, 1]
+
+
+def test_what_a_top_file_looks_at_counts(world: World) -> None:
+    world.write("salt/top.sls", json.dumps({"base": {"G@c:1": ["one"], "t1 or I@name:t3": ["two"]}}))
+    for name in ("one", "two"):
+        world.write(f"salt/{name}.sls", f"{name}: test.nop")
+    for id, grains, ids in (("t1", {}, "two"), ("t2", {"c": 1}, "one"), ("t1", {"c": 1}, "one two"), ("t3", {}, "two")):
+        world.grains[id] = {"a": 1, **grains}
+        low = world.minion(id).call("state.show_lowstate", [], {})
+        assert " ".join(chunk["__id__"] for chunk in low) == ids
+    before = world.count("states")
+    world.grains["t4"] = {"a": 5, "c": 1}  # all that the states look at is who is meant
+    assert len(world.minion("t4").call("state.show_lowstate", [], {})) == 1
+    assert world.count("states") == before
 
 
 def test_a_new_file_comes_before_the_old_one(world: World) -> None:
