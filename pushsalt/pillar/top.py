@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -152,8 +153,16 @@ def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, o
 
 
 def render_errors(exc: RenderError, failed: str) -> list[str]:
-    """The texts of an error; those that do not begin by saying what failed get that put before them."""
-    return [text if text.startswith("Rendering ") else f"{failed}, render error:\n{text}" for text in exc.errors]
+    """The texts of an error; those that do not begin by saying what failed get that put before them.
+
+    In Salt's words, which name no saltenv for pillar.
+    """
+    return [
+        re.sub(r"\ARendering SLS '[^':]*:([^']*)' failed: ", r"Rendering SLS '\1' failed. ", text)
+        if text.startswith("Rendering ")
+        else f"{failed}, render error:\n{text}"
+        for text in exc.errors
+    ]
 
 
 def _number(order: Any) -> int:

@@ -35,6 +35,8 @@ def render_error(exc: SourceError, *, path: str, sls: str, saltenv: str) -> Rend
     lines = [f"{what}: {exc.problem}"]
     if exc.chain:
         place, *callers = exc.chain
+        if exc.problem.startswith("Jinja ") and "\n" not in exc.problem:
+            lines[0] += f"; line {place.line}"  # Salt's words
         lines.append(f"  in {place.position}")
         if len(callers) > MAX_CALLERS:  # macros that call each other without end
             callers[MAX_CALLERS // 2 : -MAX_CALLERS // 2] = []
