@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.cache.store import private_dir
 from pushsalt.git import GitError
 from pushsalt.git.access import Ssh
 from pushsalt.git.address import is_sha
@@ -56,7 +57,8 @@ class Remotes:
         self._synced: dict[str, GitError | None] = {}
         self._guard = threading.RLock()
         self._turns: dict[str, threading.RLock] = {}
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: Path | None = None
+        self._remove_temporary: Callable[[], object] = lambda: None
 
     def sync(self, remotes: Sequence[Remote], *, force: bool = False) -> dict[Remote, Update]:
         """See to it that each has a copy that is fresh enough; what came, by remote. ``force`` fetches all of them.
@@ -98,6 +100,10 @@ class Remotes:
                     return mirror, commit, self._tree(mirror, commit)
             self._require(mirror)
             found = mirror.commit(ref, remote.ref_types)
+            if found is None and mirror.key not in self._synced and ref in remote.named_refs():
+                # What is locked is not fetched; here is something that is not locked yet, and newer than the copy.
+                self._fetch(remote, True)
+                found = mirror.commit(ref, remote.ref_types)
             if found is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
                 named = ref in remote.named_refs()
                 try:
@@ -162,7 +168,7 @@ class Remotes:
             for mirror in self._mirrors.values():
                 mirror.close()
             if self._temporary is not None:
-                self._temporary.cleanup()
+                self._remove_temporary()
                 self._temporary = None
                 self._mirrors.clear()
 
@@ -230,9 +236,9 @@ class Remotes:
             return None
         with self._guard:
             if self._temporary is None:
-                self._temporary = tempfile.TemporaryDirectory(prefix="pushsalt-git-")
-                private_dir(Path(self._temporary.name))
-            mirror = self._mirrors[mirror.key] = self._new(remote, Path(self._temporary.name))
+                self._temporary = Path(tempfile.mkdtemp(prefix="pushsalt-git-"))
+                self._remove_temporary = weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+            mirror = self._mirrors[mirror.key] = self._new(remote, self._temporary)
         try:
             update = mirror.update(0, self._words(mirror))
             self._synced[mirror.key] = None

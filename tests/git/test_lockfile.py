@@ -51,6 +51,16 @@ def test_a_ref_that_is_used_for_the_first_time_is_added(repo, serve, lock):
     assert serve(one, lock=lock, strict=True).read("a", "dev") == b"2"
 
 
+def test_a_ref_that_the_configuration_names_and_the_copy_does_not_have_yet_is_fetched(repo, serve, lock):
+    one = repo({"a": "1"})
+    LockFile(lock).change({one.url: {"refs/heads/master": one.tip()}})
+    assert serve(one, lock=lock).read("a") == b"1"
+    one.commit({"a": "2"})
+    one.tag("v2")
+    assert serve({one.url: [{"base": "v2"}]}, lock=lock).read("a") == b"2"
+    assert set(LockFile(lock).pins[one.url]) == {"refs/heads/master", "refs/tags/v2"}
+
+
 def test_with_locked_an_unknown_ref_is_an_error_and_a_new_branch_is_not_seen(repo, serve, lock):
     one, two = repo({"a": "1"}), repo({"b": "1"}, "two")
     LockFile(lock).change({one.url: {"refs/heads/master": one.tip()}})
