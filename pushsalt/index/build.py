@@ -31,6 +31,7 @@ from pushsalt.index.segment import (
     Segment,
     Table,
     pairs_text,
+    posting_crc,
 )
 
 #: (type, id) -> manager, or None for what was deleted
@@ -235,7 +236,7 @@ class _Merge:
                 data = base.raw_posting(place, length)
             else:
                 text = encode(f"{name}\1{pairs_text(self._runs(number))}")
-                data = POSTING.pack(len(text), crc32(text)) + text
+                data = POSTING.pack(len(text), posting_crc(text)) + text
                 count = self.counts[number]
             rows.append(PLACE.pack(self.out.add(data), len(data), count))
         return rows

@@ -6,7 +6,7 @@ The views, by type and by manager, hold every entry each. What is damaged in one
                 place and length of the postings u64 u64, CRC-32 of all that
     by type     for each type its table of ids, each with the number of its manager
     types       the table of types, each with the table of its ids
-    postings    for each manager: length u32, CRC-32 u32, text: manager \\1 type \\0 id \\0 id … \\1 type \\0 …
+    postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 type …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
     header      once more
 
@@ -328,7 +328,7 @@ class Segment:
             raise Damage("a posting is cut off")
         length, crc = POSTING.unpack_from(data)
         text = data[POSTING.size : POSTING.size + length]
-        if len(text) != length or crc32(text) != crc:
+        if len(text) != length or posting_crc(text) != crc:
             raise Damage("a posting is damaged")
         return text
 
@@ -418,6 +418,11 @@ def _pairs(runs: str) -> list[tuple[str, str]]:
         type, *ids = split(run)
         pairs += zip(repeat(type), ids)
     return pairs
+
+
+def posting_crc(text: bytes) -> int:
+    """Of the length as well: nothing but zeros is no empty posting."""
+    return crc32(text, crc32(OWNER.pack(len(text))))
 
 
 def pairs_text(runs: list[tuple[str, list[str]]]) -> str:

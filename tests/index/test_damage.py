@@ -126,6 +126,25 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
     assert "mended" in caplog.text
 
 
+def test_zeros_anywhere_in_a_segment(tmp_path):
+    """A hole that a file system left: no checksum takes it for something that is empty."""
+    resources_folder(tmp_path / "index")
+    [segment] = (tmp_path / "index").glob("seg-*")
+    with ResourceIndex(tmp_path / "index") as index:
+        want = ask_resources(index)
+    for at in range(0, segment.stat().st_size, 67):
+        shutil.copytree(tmp_path / "index", tmp_path / "copy")
+        with (tmp_path / "copy" / segment.name).open("r+b") as stream:
+            stream.seek(at)
+            stream.write(bytes(min(40, segment.stat().st_size - at)))
+        with ResourceIndex(tmp_path / "copy") as index:
+            try:
+                assert ask_resources(index) == want, at
+            except IndexCorrupt:
+                pass
+        shutil.rmtree(tmp_path / "copy")
+
+
 def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
     """Never a read beyond the end of a mapped file, which would kill the process."""
     resources_folder(tmp_path)
