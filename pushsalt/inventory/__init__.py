@@ -100,6 +100,11 @@ def _read(path: Path, render: Render, base: Layer, warnings: list[str]) -> list[
     return parse(source, base, warnings)
 
 
+def is_template(text: str) -> bool:
+    """Whether an inventory's text may be one that is rendered first."""
+    return _TEMPLATE.search(text) is not None
+
+
 def _text(path: Path) -> str:
     try:
         status = path.stat()

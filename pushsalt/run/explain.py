@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.errors import UsageError
 from pushsalt.pillar.mask import mask
 from pushsalt.run.lookup import Remembered, manager_of
+from pushsalt.run.selectable import Selectable
 from pushsalt.targeting import Expression, Fleet, Term, parse
 from pushsalt.targeting.matchers import ipcidr
 from thin.utils import data
@@ -25,7 +26,7 @@ def explain(project: Project, selection: Selection, ids: list[str]) -> dict[str,
     values of pillar are masked. ``age`` is in seconds, None for what the inventory says. Raises UsageError.
     """
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
-    known = Remembered(project)
+    known = Remembered(project, Selectable(project.inventory))
     fleet = Fleet(project.inventory, known)
     wanted, *excluded = [
         parse(text, tgt_type, delimiter=selection.delimiter, nodegroups=project.nodegroups) for text, tgt_type in texts

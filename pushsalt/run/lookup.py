@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pushsalt.index.view import View
     from pushsalt.model import Target
     from pushsalt.run.project import Project
+    from pushsalt.run.selectable import Selectable
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +35,10 @@ def manager_of(target: Target) -> str:
 class Remembered:
     """The caches of a project as ``pushsalt.targeting`` asks them (``Lookup``)."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, selectable: Selectable) -> None:
         self._project = project
+        self.inventory = selectable.inventory
+        self._whole = selectable.whole
         self._grains: dict[str, dict[str, Any]] = {}
         self._pillar: dict[str, Mapping[str, Any]] = {}
         self._view: View | None = None
@@ -51,13 +54,13 @@ class Remembered:
             known = kept if isinstance(kept, dict) else _NOTHING
             if known:
                 self._used("grains", self._project.grains.written(id))
-            fixed = self._project.inventory.targets[id].grains
+            fixed = self._targets[id].grains
             self._grains[id] = {**known, **fixed}
         return self._grains[id]
 
     def pillar(self, id: str) -> Mapping[str, Any]:
         if id not in self._pillar:
-            fixed = self._project.inventory.targets[id].pillar
+            fixed = (self.inventory if self._whole else self._project.inventory).targets[id].pillar
             kept = self._project.pillar_bank.get(id) if self._keeps and self._project.keeps_pillar else None
             if isinstance(kept, dict):
                 self._used("pillar", self._project.pillar_bank.written(id))
@@ -89,7 +92,7 @@ class Remembered:
 
     @property
     def _targets(self) -> Mapping[str, Target]:
-        return self._project.inventory.targets
+        return self.inventory.targets
 
     def _by_grain(self, term: Term) -> set[str] | None:
         if term.tgt_type == "ipcidr":

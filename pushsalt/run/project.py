@@ -82,14 +82,15 @@ class Project:
     ) -> list[str]:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
         from pushsalt.run.lookup import Remembered
+        from pushsalt.run.selectable import selectable
         from pushsalt.targeting import select
 
-        known = Remembered(self)
+        known = Remembered(self, selectable(self))
         try:
             return select(
                 expr,
                 tgt_type,
-                self.inventory,
+                known.inventory,
                 known,
                 delimiter=delimiter,
                 nodegroups=self.nodegroups,

@@ -203,3 +203,37 @@ def test_refreshing_collects_first(make, tmp_path):
 )
 def test_ages(seconds, words):
     assert age_text(seconds) == words
+
+
+def test_large_inventories_are_read_once(tmp_path, monkeypatch):
+    hosts = {f"host{n}": {"jump": "host1" if n == 2 else None, "grains": {"n": n % 3}} for n in range(2100)}
+    hosts["host3"]["pillar"] = {"secret": "canary-1"}
+    hosts["host4"]["passwd"] = "canary-2"
+    inventory = tmp_path / "inventory.json"
+
+    def client():
+        return Client(Settings(inventories=[inventory], cache_dir=tmp_path / "cache"))
+
+    def image_alone(client, expr):
+        found = chosen(client, expr)
+        assert "inventory" not in client.project.__dict__
+        return found
+
+    def write(hosts):
+        bare = {id: {key: value for key, value in host.items() if value is not None} for id, host in hosts.items()}
+        inventory.write_text(json.dumps({"hosts": bare}))
+
+    write(hosts)
+    assert len(chosen(client(), "G@n:1")) == 700
+    assert len(image_alone(client(), "G@n:1")) == 700
+    assert image_alone(client(), "M@host1 and not G@n:1 and T@ssh") == ["host2"]
+    assert chosen(client(), "I@secret:canary*") == ["host3"]
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and b"canary" in path.read_bytes()]
+    for path in (tmp_path / "cache" / "inventory").iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    assert chosen(client(), "M@host1") == ["host2"]
+    assert image_alone(client(), "host2?") == [f"host2{n}" for n in range(10)]
+    hosts["new"] = {}
+    write(hosts)
+    assert chosen(client(), "new") == ["new"]
+    assert image_alone(client(), "new") == ["new"]
