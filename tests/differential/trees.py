@@ -249,7 +249,8 @@ class _Maker:
         common = [key for key in COMMON if fun not in _EXACT or key not in _UNKNOWN]
         given += [{key: self.pick(COMMON[key])} for key in self.some(common, (0, 0, 0, 0, 1, 1, 2)) if key not in takes]
         for key in self.some(_REQUISITES, self.density):
-            given.append({key: self.references(at, backward=key not in REVERSED)})
+            # what has to run first mostly stands before: else there would be little but cycles
+            given.append({key: self.references(at, backward=(key in REVERSED) == (key in ("prereq", "prereq_in")))})
         if self.chance(10):
             given.reverse()
         return given
@@ -257,7 +258,7 @@ class _Maker:
     # requisites
 
     def references(self, at: int, backward: bool = True) -> Any:
-        if self.chance(1):
+        if self.chance(0.2):
             return self.pick([self.reference(at, backward), "text", None, []])
         return [self.reference(at, backward) for _ in range(self.number(1, 3))]
 
