@@ -43,7 +43,7 @@ file: psed remove remove_backup rename replace restore_backup restorecon rmdir s
 file: set_selinux_context symlink touch truncate uncomment write
 git: add archive checkout clone commit config_set config_unset discard_local_changes fetch init merge pull push rebase
 git: remote_set reset rm stash submodule symbolic_ref tag
-gpg: import_key
+gpg: create_key delete_key import_key receive_keys trust_key
 grains: append delkey delval remove set setval setvals
 group: add adduser chgid delete deluser members
 hosts: add_host rm_host set_comment set_host

@@ -127,9 +127,8 @@ def test_render_any_gives_text_or_data(tree, pipe, want):
 
 
 def test_render_text_errors_name_the_file(tree):
-    with pytest.raises(
-        RenderError, match=r"Rendering /srv/f\.conf failed: Jinja variable 'x' is undefined; line 2\n  in /srv/f\.conf:2"
-    ):
+    words = r"Rendering /srv/f\.conf failed: Jinja variable 'x' is undefined; line 2\n  in /srv/f\.conf:2"
+    with pytest.raises(RenderError, match=words):
         render_text("\n{{ x }}", "jinja", path="/srv/f.conf", saltenv="base", context=tree.context)
     with pytest.raises(RenderError, match="gives dict, not text"):
         render_text("a: 1", "yaml", path="f", saltenv="base", context=tree.context)

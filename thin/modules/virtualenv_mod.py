@@ -9,6 +9,7 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError
+from thin.utils.osutil import rmtree
 
 __virtualname__ = "virtualenv"
 
@@ -79,9 +80,7 @@ def create(
     done = __salt__["cmd.run_all"](words + [path], runas=user, python_shell=False, **kwargs)
     if done["retcode"] != 0:
         if not existed and os.path.isdir(path):
-            import shutil
-
-            shutil.rmtree(path, ignore_errors=True)
+            rmtree(path, ignore_errors=True)
         return done
     if pip and not os.path.exists(os.path.join(path, "bin", "pip")):
         more = _install_pip(path, user, saltenv)
