@@ -153,7 +153,10 @@ class GrainIndex:
             rows = sum(self._parts[name].rows for name in worth)
         if rows > AT_ONCE and self._child.start("grains", self.path):
             return
-        self.maintain()
+        try:
+            self.maintain()
+        except OSError as exc:  # the write itself is done
+            self._journal.note(f"parts cannot be merged: {exc.strerror or exc}")
 
     def _worth(self, names: Sequence[str]) -> list[str] | None:
         """The parts to be merged now; None when nothing is to be done. The log's entries always join."""

@@ -89,7 +89,9 @@ class Journal:
                 continue
             except Damage as exc:
                 os.close(fd)
-                raise self.corrupt(str(exc)) from None
+                if attempt:
+                    raise self.corrupt(str(exc)) from None
+                continue  # once more: a writer may have cut off what a killed one left while we read
             except BaseException:
                 os.close(fd)
                 raise
@@ -106,21 +108,22 @@ class Journal:
         self._accept(frames, len(data))
 
     def poll(self, take: Callable[[list[bytes]], None]) -> bool:
-        """Hand the writes that this process has not seen yet to ``take``; False when the log was replaced: ``load`` it.
+        """Hand the writes that this process has not seen yet to ``take``; False when the log is to be ``load``ed:
 
-        What is ``settled`` has been taken. Raises IndexCorrupt; OSError; FileNotFoundError if ``take`` does.
+        it was replaced, or cannot be read on. What is ``settled`` has been taken. Raises IndexCorrupt; OSError;
+        FileNotFoundError if ``take`` does.
         """
         if self._forked or self.fd < 0:
             return False
         size = os.lseek(self.fd, 0, os.SEEK_END)
         if size > self.end:
-            data = _read(self.fd, self.end)
-            size = self.end + len(data)
             try:
+                data = _read(self.fd, self.end)
                 frames = self._scan(data, self.number + 1)
                 take([payload for payload in frames.payloads if payload != HINT])
-            except Damage as exc:
-                raise self.corrupt(str(exc)) from None
+            except Damage:
+                return False
+            size = self.end + len(data)
             self._accept(frames, size)
         elif size < self.end - HEAD_SIZE - len(self._last):
             self.note("the log became shorter while it was in use")
@@ -434,6 +437,7 @@ class Journal:
     def forked(self) -> None:
         """In a child: flock is shared with the parent through the descriptors, so both are opened anew."""
         self.mutex = threading.RLock()
+        self._depth = 0
         self._forked = self.fd >= 0 or self._lock_fd >= 0
         self.settled = UNSETTLED
 
@@ -494,6 +498,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(fd)
     finally:
         os.close(fd)
-
-
-__all__ = ["HEAD_SIZE", "UNSETTLED", "Journal", "segment_name", "write_segment"]

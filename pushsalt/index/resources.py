@@ -270,7 +270,10 @@ class ResourceIndex:
         segment = self._segment.size if self._segment is not None else 0
         if segment + self._journal.end > AT_ONCE and self._child.start("resources", self.path):
             return
-        self._compact(wait=False)
+        try:
+            self._compact(wait=False)
+        except OSError as exc:  # the write itself is done
+            self._journal.note(f"the log cannot be merged: {exc.strerror or exc}")
 
     def _compact(self, *, wait: bool) -> None:
         journal = self._journal

@@ -6,7 +6,7 @@ The views, by type and by manager, hold every entry each. What is damaged in one
                 place and length of the postings u64 u64, CRC-32 of all that
     by type     for each type its table of ids, each with the number of its manager
     types       the table of types, each with the table of its ids
-    postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 type …
+    postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
     header      once more
 

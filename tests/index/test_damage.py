@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal
+from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal, resources
 
 
 def resources_folder(folder):
@@ -272,6 +272,31 @@ def test_a_full_disk(tmp_path, monkeypatch):
         index.put("ssh", "c", "m")
         assert index.by_type("ssh") == ["a", "c"]
         assert index.verify() == []
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_room_for_a_merge(tmp_path, monkeypatch, caplog, kind):
+    """The write that would begin it is done nevertheless; that it cannot be made is said once."""
+    kind, make, ask = KINDS[kind]
+    make(tmp_path)
+    with kind(tmp_path) as index:
+        before = ask(index)
+
+        def refuse(*args):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(journal.os, "fsync", refuse)
+        monkeypatch.setattr(resources, "LOG_LEAST", 1000)
+        for n in range(80):
+            if kind is ResourceIndex:
+                index.put("d", f"z{n}", "m1")
+            else:
+                index.put_many([(f"z{n}", {"os": "none"})])
+        assert "cannot be merged: No space" in caplog.text
+        monkeypatch.undo()
+        assert ask(index) != before
+        index.compact()
+        assert len(index.by_type("d") if kind is ResourceIndex else index.match("os:none")) == 80
 
 
 def test_what_else_may_lie_there(tmp_path):
