@@ -57,6 +57,26 @@ class GrainBank(Bank):
                 self._rebuild(index, exc)
         return found
 
+    def clear(self) -> int:
+        count = super().clear()
+        index = self._open()
+        if index is not None:
+            try:
+                index.reset()
+            except OSError as exc:
+                self._give_up(exc)
+        return count
+
+    def sweep(self, before: float) -> int:
+        """As ``Bank``; ids that only the index knows go too."""
+        removed = super().sweep(before)
+        view = self.view()
+        kept = set(self.keys())
+        for id in view.ids(view.everything) if view is not None else ():
+            if id not in kept:
+                self.delete(id)
+        return removed
+
     def view(self) -> View | None:
         """What is known now, for any number of terms; None where the index cannot be used."""
         index = self._open()

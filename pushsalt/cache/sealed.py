@@ -98,6 +98,14 @@ class SealedBank(Bank):
             if value is not None:
                 yield key, value, seen
 
+    def sweep(self, before: float) -> int:
+        """As ``Bank``; entries that the user's key does not open go too."""
+        removed = super().sweep(before)
+        if self._cipher is not None:
+            sound = {key for key, _, _ in self.entries()}
+            removed += sum(self.delete(key) for key, _, _ in list(super().entries()) if key not in sound)
+        return removed
+
     def _opened(self, key: str, sealed: Any) -> Any | None:
         data = self._plain(key, sealed)
         try:

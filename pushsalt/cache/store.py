@@ -16,7 +16,7 @@ import logging
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,35 @@ class Bank:
             seen = _written(path)
             if entry is not None and isinstance(entry.get("key"), str) and seen is not None:
                 yield entry["key"], entry.get("value"), seen
+
+    def clear(self) -> int:
+        """Forget every entry, sound or not; how many there were."""
+        return self._remove(lambda path: True)
+
+    def sweep(self, before: float) -> int:
+        """Remove damaged and foreign files, and what killed writes left before this time; how many there were."""
+        self._complained = True  # this is what gets rid of them
+
+        def useless(path: Path) -> bool:
+            if path.name.startswith("."):
+                return (_written(path) or before) < before
+            return self._read(path) is None
+
+        return self._remove(useless)
+
+    def _remove(self, chosen: Callable[[Path], bool]) -> int:
+        try:
+            paths = [path for path in self.path.iterdir() if chosen(path)]
+        except OSError:
+            return 0
+        removed = 0
+        for path in paths:
+            try:
+                path.unlink()
+                removed += not path.name.startswith(".")
+            except OSError as exc:
+                self._complain("%s: %s cannot be removed: %s", self.path.name, path.name, exc)
+        return removed
 
     def _touch(self, key: str) -> None:
         """It is as it was: only its age begins anew."""

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
+    "cache": ("pushsalt.cli.cache", "What is kept of targets: list, show, clear, prune"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, update, show, new"),
     "init": ("pushsalt.cli.init", "Make a project folder to start from"),
     "clean": ("pushsalt.cli.clean", "Remove what pushsalt keeps on targets"),

@@ -1,0 +1,125 @@
+"""``pushsalt cache``: what is kept of targets between runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.formula import Actions
+from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.api import Client
+
+EXAMPLES = """
+pushsalt cache list
+pushsalt cache show grains web1
+pushsalt cache clear pillar
+pushsalt cache clear all web1 web2
+pushsalt cache prune --older 30
+"""
+UNMASK = (Opt("unmask", ("--unmask",), "Show pillar in clear.", "flag"),)
+OLDER = (Opt("older", ("--older",), "Also entries that are older than so many days.", metavar="DAYS"),)
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+_BANK = typer.Argument(metavar="BANK", help="grains, pillar or mine; `all` for these three.")
+_IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only.")
+
+
+def _client(given: Given) -> Client:
+    from pushsalt.cli.job import Watcher, open_client
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    return client
+
+
+def _write(given: Given, data: Any, lines: list[str]) -> None:
+    from pushsalt.display.safe import one_line
+    from pushsalt.outputters import load
+
+    out = TERMINAL.get().stdout
+    if given.out in (None, "rich"):
+        out.write("".join(f"{one_line(line)}\n" for line in lines))
+    else:
+        out.write(load(given.out).output(data, terminal=out.is_terminal), utf8=True)
+
+
+@app.callback()
+def cache() -> None:
+    """What is kept of targets between runs: grains, pillar (encrypted) and the mine. Nothing is lost with it."""
+
+
+@app.command("list", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def list_(given: Given) -> int:
+    """How many entries each bank has, and how old they are."""
+    from pushsalt.run import caches
+    from pushsalt.run.lookup import age_text
+
+    found = caches.overview(_client(given).project)
+    lines = [
+        f"{name:<10} {row['entries']:>7}"
+        + (f"   newest {age_text(row['newest'])}, oldest {age_text(row['oldest'])} old" if row["entries"] else "")
+        for name, row in found.items()
+    ]
+    _write(given, found, lines)
+    return 0
+
+
+@app.command("show", cls=Command)
+@takes(UNMASK, OUTPUT, GLOBAL)
+def show(
+    given: Given,
+    bank: Annotated[str, typer.Argument(metavar="BANK", help="grains, pillar or mine.")],
+    ids: Annotated[list[str] | None, _IDS] = None,
+) -> int:
+    """What is kept of each target, with its age; pillar is masked."""
+    import json
+
+    from pushsalt.run import caches
+    from pushsalt.run.lookup import age_text
+
+    client = _client(given)
+    project = client.project
+    found = caches.show(project, bank, list(ids or ()), unmask=bool(given.unmask))
+    missing = [id for id in ids or () if id not in found]
+    if missing:
+        raise UsageError(f"nothing is kept of {', '.join(missing)} in {bank}", hint="pushsalt grains collects grains")
+    if not given.unmask:
+        found = client.redactor().data(found)
+    lines = []
+    for id, row in found.items():
+        lines.append(f"{id}: {age_text(row['age'])} old")
+        lines += [f"  {line}" for line in json.dumps(row["value"], indent=2, default=str).splitlines()]
+    _write(given, found, lines)
+    return 0
+
+
+@app.command("clear", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def clear(
+    given: Given, bank: Annotated[str, _BANK] = "all", ids: Annotated[list[str] | None, _IDS] = None
+) -> int:  # fmt: skip
+    """Forget what is kept, of all targets or of those named."""
+    from pushsalt.run import caches
+
+    found = caches.clear(_client(given).project, bank, list(ids or ()))
+    _write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    return 0
+
+
+@app.command("prune", cls=Command)
+@takes(OLDER, OUTPUT, GLOBAL)
+def prune(given: Given) -> int:
+    """Forget targets that are no longer in the inventory, damaged entries, and what is left of killed writes."""
+    from pushsalt.run import caches
+
+    days = given.older
+    if days is not None and not (days.replace(".", "", 1).isdigit() and len(days) < 10):
+        raise UsageError(f"--older: {days!r} is no number of days", hint="for example --older 30")
+    found = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
+    _write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    return 0
