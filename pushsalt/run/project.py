@@ -100,6 +100,20 @@ class Project:
         finally:
             known.say_age()
 
+    def find(self, expr: Any, tgt_type: str) -> list[str]:
+        """Ids that match for one target that asks about others: pillar exactly, and none is an answer too.
+
+        Raises UsageError.
+        """
+        from pushsalt.run.lookup import Remembered
+        from pushsalt.run.selectable import selectable
+        from pushsalt.targeting import Fleet, parse
+
+        known = Remembered(self, selectable(self))
+        expression = parse(expr, tgt_type, nodegroups=self.nodegroups, pillar_exact=True)
+        chosen = Fleet(known.inventory, known).select(expression)
+        return [id for id in known.inventory.ids if id in chosen]
+
     @property
     def nodegroups(self) -> dict[str, Any]:
         """Target expressions by name."""

@@ -25,6 +25,7 @@ from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
+from pushsalt.run import mine
 from pushsalt.run.fanout import failure
 from pushsalt.run.job import Job, JobOptions
 from pushsalt.run.salt import callable_from_outside
@@ -282,6 +283,7 @@ class _Work:
         job = self.job
         own = function_named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
+        grains_only = job.kind == "grains"
         opts = self._opts()
         start = Start(
             opts=opts,
@@ -298,6 +300,8 @@ class _Work:
         prepared = self.runner.prepare() if own else None
         first = [] if own or job.kind != "call" else [self._call()]
         self.sent = bool(first)
+        mined = await self.runner.in_thread(partial(mine.with_grains, self.project, self.target)) if grains_only else []
+        first += [each.message() for each in mined]
         with self.phase("bootstrap"):
             self.session = await Session.open(
                 self.target,
@@ -317,7 +321,10 @@ class _Work:
         with self.phase("grains"):
             grains = self.session.info.get("grains") or await self.session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
-        if job.kind == "grains":
+        if grains_only:
+            if mined:
+                values = await mine.collect(self.project, self.target, mined, self.session.first)
+                await self.runner.in_thread(partial(mine.store, self.project, self.target.id, values))
             return grains, 0
         if prepared is not None:
             await asyncio.shield(prepared)

@@ -142,22 +142,32 @@ def matches(
     return parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups).predicate()(subject)
 
 
-def parse(expr: Any, tgt_type: str, *, delimiter: str = DELIMITER, nodegroups: Nodegroups | None = None) -> Expression:
+def parse(
+    expr: Any,
+    tgt_type: str,
+    *,
+    delimiter: str = DELIMITER,
+    nodegroups: Nodegroups | None = None,
+    pillar_exact: bool = False,
+) -> Expression:
     """The expression, understood. Raises UsageError when it cannot be.
 
-    ``delimiter`` is not for compound expressions, where each term may have one: as in Salt.
+    ``delimiter`` is not for compound expressions, where each term may have one: as in Salt. ``pillar_exact``: terms of
+    pillar are neither globs nor regular expressions, so that nobody can find out by them what is there.
     """
+    if tgt_type == "pillar" and pillar_exact:
+        tgt_type = "pillar_exact"
     if tgt_type == "compound":
         if not isinstance(expr, str | list | tuple):
             raise UsageError(f"a compound expression is text, not {expr!r}", hint="write it like 'web* and not L@web3'")
-        return _compound(expr, grammar.words_of(expr), nodegroups or {})
+        return _compound(expr, grammar.words_of(expr), nodegroups or {}, pillar_exact)
     if tgt_type == "nodegroup":
-        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {})
+        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {}, pillar_exact)
     term = Term(str(expr), tgt_type, expr, delimiter, _matcher(tgt_type))
     return Expression(term.word, ("word", term.word), {term.word: term})
 
 
-def _compound(expr: Any, words: list[str], nodegroups: Nodegroups) -> Expression:
+def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool) -> Expression:
     text = expr if isinstance(expr, str) else " ".join(map(str, expr))
 
     def missing(name: str, reason: str) -> None:
@@ -170,11 +180,11 @@ def _compound(expr: Any, words: list[str], nodegroups: Nodegroups) -> Expression
         tree = grammar.parse(expanded)
     except ValueError as exc:
         raise _error(text, str(exc)) from None
-    terms = {word: _term(text, word) for word in expanded if word not in grammar.OPERATORS}
+    terms = {word: _term(text, word, pillar_exact) for word in expanded if word not in grammar.OPERATORS}
     return Expression(text, tree, terms)
 
 
-def _term(text: str, word: str) -> Term:
+def _term(text: str, word: str, pillar_exact: bool) -> Term:
     prefixed = grammar.prefix(word)
     if prefixed is None:
         if word.startswith("(") or (word.endswith(")") and word.count(")") > word.count("(")):
@@ -184,10 +194,11 @@ def _term(text: str, word: str) -> Term:
     if letter not in _letters():
         known = ", ".join(sorted({*_letters(), "N"}))
         raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {known})")
-    matcher = _matcher(_letters()[letter])
+    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else _letters()[letter]
+    matcher = _matcher(tgt_type)
     if matcher.SOURCE == "id":
         matcher.match(expr, "")  # what makes no sense is said whatever the rest of the expression is
-    return Term(word, _letters()[letter], expr, delimiter or DELIMITER, matcher, part=matcher.SOURCE != "id")
+    return Term(word, tgt_type, expr, delimiter or DELIMITER, matcher, part=matcher.SOURCE != "id")
 
 
 def _error(text: str, problem: str) -> UsageError:
