@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from tests.differential.real_salt import RealSalt
 from tests.differential.trees import Tree
+
+#: How many random examples a test tries.
+EXAMPLES = int(os.environ.get("EXAMPLES") or 300)
 
 STATES = Path(__file__).with_name("states")
 

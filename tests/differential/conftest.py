@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.both import Both
+from tests.differential.both import EXAMPLES, Both
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +28,7 @@ def salt_python() -> Path:
 @pytest.fixture(scope="session")
 def examples() -> int:
     """How many random examples a test is to try, from ``EXAMPLES``."""
-    return int(os.environ.get("EXAMPLES") or 300)
+    return EXAMPLES
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from tests.differential.both import Both, difference
+from tests.differential.both import EXAMPLES, Both, difference
 from tests.differential.trees import Tree
 
 WORDS = st.sampled_from([
@@ -41,18 +41,14 @@ VALUES = st.one_of(
 
 
 @pytest.mark.timeout(0)
-def test_random_slots(both: Both, examples: int) -> None:
-    @settings(
-        max_examples=max(1, examples // 20), deadline=None, database=None, print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=30))
-    def same(values: list[Any]) -> None:
-        body = {f"s{at}": {"probe.echo": [{"value": one}, {"more": two}]} for at, (one, two) in enumerate(values)}
-        tree = Tree({"a.sls": body}, ["a"])
-        found = difference(*both.run(tree))
-        if found:
-            note(f"{tree}\n{found}")
-            raise AssertionError(found)
-
-    same()
+@settings(
+    max_examples=max(1, EXAMPLES // 20), database=None, print_blob=True, suppress_health_check=list(HealthCheck)
+)
+@given(values=st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=30))
+def test_random_slots(both: Both, values: list[Any]) -> None:
+    body = {f"s{at}": {"probe.echo": [{"value": one}, {"more": two}]} for at, (one, two) in enumerate(values)}
+    tree = Tree({"a.sls": body}, ["a"])
+    found = difference(*both.run(tree))
+    if found:
+        note(f"{tree}\n{found}")
+        raise AssertionError(found)
