@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
 
+#: Different settings of targets that are kept.
+MAX_SETTINGS: Final = 200
+
 _GONE: Final = object()
 _numbers: Final = itertools.count()
 #: Functions asked by ``Minion.remote``, which is told apart from what templates call by the same name.
@@ -90,6 +93,8 @@ class Shared:
         found = self._settings.get(key)
         if found is None:
             values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
+            if len(self._settings) >= MAX_SETTINGS:  # hardly two targets have the same: no use in keeping them
+                self._settings.clear()
             found = self._settings[key] = Settings(values)
         return found
 
