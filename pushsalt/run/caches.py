@@ -82,4 +82,5 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
             if key not in known or (older is not None and now - seen > older)
         ]
         found[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
+    found["resources"] = project.resources.keep({id: target.transport for id, target in known.items()})
     return found

@@ -19,6 +19,7 @@ from pushsalt.run.job import Settings
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.resources import ResourceBank
     from pushsalt.cache.sealed import SealedBank
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
@@ -231,15 +232,24 @@ class Project:
 
         return SealedBank(self.config.cache_dir, "pillar", key_path())
 
+    @cached_property
+    def resources(self) -> ResourceBank:
+        """Which resources there are, by type and by manager."""
+        from pushsalt.cache.resources import ResourceBank
+
+        return ResourceBank(self.config.cache_dir)
+
     @property
     def keeps_pillar(self) -> bool:
         """Whether pillar is kept for targeting."""
         return bool(self.config.opts["pillar_cache"] and self.config.opts["minion_data_cache"])
 
     def remember_grains(self, target: Target, grains: dict[str, Any]) -> None:
-        """Keep grains that were just collected."""
-        if self.config.opts["minion_data_cache"]:
-            self.grains.put(target.id, grains)
+        """Keep grains that were just collected, and who manages the target."""
+        from pushsalt.run.lookup import manager_of
+
+        if self.config.opts["minion_data_cache"] and self.grains.put(target.id, grains):
+            self.resources.register(target.transport, target.id, manager_of(target))
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Keep a pillar that was just compiled, without overrides of a command."""

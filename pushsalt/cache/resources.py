@@ -1,0 +1,96 @@
+"""Which resources there are and who manages them, as it was last seen: the index behind ``T@`` and ``M@``.
+
+The ids of an inventory are resources too. For them the inventory itself is the answer; they are registered here when
+they are reached, beside what lies behind them, so that whoever looks up a resource finds all of one kind in one place.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from pushsalt.errors import IndexCorrupt
+
+if TYPE_CHECKING:
+    from pushsalt.index.resources import ResourceIndex
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: The types of inventory ids: an id has one of them at a time.
+INVENTORY_TYPES: Final = ("local", "offline", "ssh")
+
+
+class ResourceBank:
+    """The index, which is emptied and filled anew if it is damaged; where it cannot be used nothing is known."""
+
+    def __init__(self, root: Path, name: str = "resources") -> None:
+        self.path = root / name
+        self._index: ResourceIndex | None = None
+        self._usable = True
+        self._opening = threading.Lock()
+
+    def register(self, type: str, id: str, manager: str) -> None:
+        """Note who manages an inventory id, which has no other type any more."""
+
+        def note(index: ResourceIndex) -> None:
+            if index.get(type, id) != manager:
+                for other in INVENTORY_TYPES:
+                    if other != type:
+                        index.delete(other, id)
+                index.put(type, id, manager)
+
+        self._do(note, None)
+
+    def get(self, type: str, id: str) -> str | None:
+        """The manager of a resource, or None."""
+        return self._do(lambda index: index.get(type, id), None)
+
+    def by_type(self, type: str) -> list[str]:
+        """The ids of a type, sorted."""
+        return self._do(lambda index: index.by_type(type), [])
+
+    def by_manager(self, manager: str) -> list[tuple[str, str]]:
+        """What one manages, as (type, id), sorted."""
+        return self._do(lambda index: index.by_manager(manager), [])
+
+    def keep(self, known: Mapping[str, str]) -> int:
+        """Forget inventory ids that are not known with that type (``{id: type}``); how many there were."""
+        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if known.get(id) != type]
+        return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
+
+    def close(self) -> None:
+        """Let go of the index."""
+        with self._opening:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+
+    def _do(self, work: Callable[[ResourceIndex], _T], otherwise: _T) -> _T:
+        try:
+            index = self._open()
+            if index is None:
+                return otherwise
+            try:
+                return work(index)
+            except IndexCorrupt as exc:
+                log.warning("the index of resources is damaged and begun anew: %s", exc)
+                index.reset()
+                return work(index)
+        except (IndexCorrupt, OSError) as exc:
+            if self._usable:
+                log.warning("the index of resources cannot be used: %s", exc)
+            self._usable = False
+            return otherwise
+
+    def _open(self) -> ResourceIndex | None:
+        with self._opening:
+            if self._index is None and self._usable:
+                from pushsalt.index.resources import ResourceIndex
+
+                self._index = ResourceIndex(self.path)
+            return self._index if self._usable else None

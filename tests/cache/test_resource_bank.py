@@ -1,0 +1,42 @@
+"""The resources of a project: an id has one type at a time, and damage costs what can be found again."""
+
+import pytest
+
+from pushsalt.cache.resources import ResourceBank
+
+
+@pytest.fixture
+def bank(tmp_path):
+    bank = ResourceBank(tmp_path)
+    yield bank
+    bank.close()
+
+
+def test_an_id_has_one_type_at_a_time(bank):
+    bank.register("ssh", "web1", "controller")
+    bank.register("ssh", "web1", "bastion")
+    bank.register("ssh", "web2", "controller")
+    bank.register("local", "web2", "controller")
+    assert (bank.get("ssh", "web1"), bank.by_type("ssh"), bank.by_type("local")) == ("bastion", ["web1"], ["web2"])
+    assert bank.by_manager("bastion") == [("ssh", "web1")]
+    assert bank.keep({"web1": "ssh", "web2": "ssh"}) == 1
+    assert (bank.by_type("ssh"), bank.by_type("local")) == (["web1"], [])
+
+
+def test_a_damaged_index_is_begun_anew(tmp_path, bank, caplog):
+    bank.register("ssh", "web1", "controller")
+    bank.close()
+    (bank.path / "log").write_bytes(b"not an index at all, but a long enough text that is none")
+    again = ResourceBank(tmp_path)
+    assert again.by_type("ssh") == []
+    again.register("ssh", "web1", "controller")
+    assert again.by_type("ssh") == ["web1"]
+    again.close()
+    assert len(caplog.messages) <= 1
+
+
+def test_where_it_cannot_be_used_nothing_is_known(bank, caplog):
+    bank.path.write_text("a file where the folder should be")
+    bank.register("ssh", "web1", "controller")
+    assert (bank.get("ssh", "web1"), bank.by_type("ssh"), bank.by_manager("x")) == (None, [], [])
+    assert len(caplog.messages) == 1
