@@ -10,7 +10,7 @@ from pushsalt.errors import UsageError
 from pushsalt.pillar.mask import mask
 from pushsalt.run.lookup import Remembered, manager_of
 from pushsalt.run.selectable import Selectable
-from pushsalt.targeting import Expression, Fleet, Term, parse
+from pushsalt.targeting import Expression, Fleet, Term, parse, sources
 from pushsalt.targeting.matchers import ipcidr
 from thin.utils import data
 
@@ -43,11 +43,7 @@ def explain(project: Project, selection: Selection, ids: list[str]) -> dict[str,
 def looks_at_pillar(project: Project, selection: Selection) -> bool:
     """Whether a selection depends on pillar. Raises UsageError."""
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
-    return any(
-        term.matcher.SOURCE == "pillar"
-        for text, tgt_type in texts
-        for term in parse(text, tgt_type, nodegroups=project.nodegroups).terms.values()
-    )
+    return any("pillar" in sources(text, tgt_type, project.nodegroups) for text, tgt_type in texts)
 
 
 def _rows(expression: Expression, id: str, fleet: Fleet) -> list[dict[str, Any]]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _NOTHING: Final[dict[str, Any]] = {}
+#: In larger inventories it is not counted of whom nothing is known.
+_COUNTED: Final = 5000
 
 
 def manager_of(target: Target) -> str:
@@ -142,6 +144,14 @@ class Remembered:
                     known[text] = term.of({key: value})
                 holds = known[text]
             (found.add if holds else found.discard)(id)
+
+    # what is not known ------------------------------------------------------------------------------------------------
+
+    def unknown(self, source: str) -> int:
+        """Of how many targets that could be asked there are no grains, or no pillar, in the cache."""
+        ids = [id for id, target in self._targets.items() if target.transport != "offline"]
+        bank = self._project.grains if source == "grains" else self._project.pillar_bank
+        return sum(bank.written(id) is None for id in ids) if len(ids) <= _COUNTED else 0
 
     # age -------------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import CliOverrides, Config, load_config
+from pushsalt.errors import NoTargetError
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory, load_inventory
 from pushsalt.redact import Redactor
@@ -84,7 +85,7 @@ class Project:
         """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
         from pushsalt.run.lookup import Remembered
         from pushsalt.run.selectable import selectable
-        from pushsalt.targeting import select
+        from pushsalt.targeting import select, sources
 
         known = Remembered(self, selectable(self))
         try:
@@ -98,6 +99,13 @@ class Project:
                 exclude=exclude,
                 limit=limit,
             )
+        except NoTargetError as exc:
+            for source in sources(expr, tgt_type, self.nodegroups) & {"grains", "pillar"}:
+                count = known.unknown(source)
+                if count:
+                    of = f"{count} target{'s' if count > 1 else ''}"
+                    exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
+            raise
         finally:
             known.say_age()
 

@@ -5,7 +5,17 @@
 are made of.
 """
 
-from pushsalt.targeting.compound import DELIMITER, Expression, Matcher, Subject, Term, matches, parse, tgt_types
+from pushsalt.targeting.compound import (
+    DELIMITER,
+    Expression,
+    Matcher,
+    Subject,
+    Term,
+    matches,
+    parse,
+    sources,
+    tgt_types,
+)
 from pushsalt.targeting.fleet import CONTROLLER, Caches, Fleet, InventoryCaches, nothing, select
 
 __all__ = [
@@ -22,5 +32,6 @@ __all__ = [
     "nothing",
     "parse",
     "select",
+    "sources",
     "tgt_types",
 ]

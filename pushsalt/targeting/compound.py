@@ -167,6 +167,11 @@ def parse(
     return Expression(term.word, ("word", term.word), {term.word: term})
 
 
+def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None) -> set[str]:
+    """What an expression looks at: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError as ``parse``."""
+    return {term.matcher.SOURCE for term in parse(expr, tgt_type, nodegroups=nodegroups).terms.values()}
+
+
 def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool) -> Expression:
     text = expr if isinstance(expr, str) else " ".join(map(str, expr))
 

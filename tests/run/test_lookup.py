@@ -172,6 +172,20 @@ def test_exclude_and_limit(client):
         client.target(Selection("*", exclude=("web1 and",)))
 
 
+@pytest.mark.parametrize(
+    "expr, words",
+    [
+        ("G@os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
+        ("I@a:b", "the cache has no pillar of 4 targets"),
+        ("wbe1", "nearest ids: web1"),
+    ],
+)
+def test_nothing_found_says_of_whom_nothing_is_known(client, expr, words):
+    with pytest.raises(NoTargetError) as caught:
+        client.target(Selection(expr, "compound"))
+    assert caught.value.hint.startswith(words)
+
+
 def test_why_it_matches(client):
     found = client.explain(Selection("G@deep:n:1 and I@app:name:shop or not S@10.0.0.0/8", "compound"), ["web1", "db1"])
     assert {id: why["matches"] for id, why in found.items()} == {"web1": True, "db1": False}
