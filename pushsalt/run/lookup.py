@@ -183,8 +183,8 @@ def _ask(view: View, term: Term) -> int:
         return view.grain(expr, delimiter=term.delimiter, regex=term.tgt_type == "grain_pcre")
     if "/" in expr:
         return view.subnet(expr)
-    version = ipcidr.wanted(expr).version
-    return view.where(f"ipv{version}", lambda value: term.of({f"ipv{version}": value}))
+    address = ipcidr.wanted(expr)  # its text is looked for, as Salt does
+    return view.grain(f"ipv{address.version}|{address}", delimiter="|", exact=True)
 
 
 def _is_old(written: float, life: float) -> bool:
