@@ -41,6 +41,8 @@ EXTRAS: Final = frozenset(("mako", "nacl", "toml"))
 #: Renderers that give the same for the same input and the same reads. Others run Python, or remember what came before.
 REPEATABLE: Final = frozenset({"gpg", "jinja", "json", "msgpack", "nacl", "toml", "yaml", "yamlex"})
 _OURS: Final = "pushsalt.render.renderers"
+#: What makes data of a text: when that is a text again, the SLS is wrong, and who asked says so.
+_DATA: Final = frozenset({"json", "msgpack", "toml", "yaml", "yamlex"})
 
 #: Names from before there were pipes.
 OLD_NAMES: Final = {
@@ -105,7 +107,7 @@ def compile_source(
         default_renderer=default_renderer,
         variables=variables,
     )
-    if isinstance(source.data, str | bytes):
+    if isinstance(source.data, str | bytes) and source.last not in _DATA:
         problem = f"the last renderer, {source.last!r}, gives text: one that gives data must follow, such as '| yaml'"
         raise render_error(SourceError(problem), path=path, sls=sls, saltenv=saltenv)
     return source
