@@ -6,13 +6,17 @@ Modules of the file roots travel with the job that uses them; grains and pillar 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
+from pushsalt.errors import StateError
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
+
+log = logging.getLogger(__name__)
 
 _KINDS = (
     "beacons",
@@ -89,9 +93,13 @@ def _in_force(minion: Minion, kind: str) -> list[str]:
 
 
 def refresh_pillar(minion: Minion, *args: Any, **kwargs: Any) -> bool:
-    """True when the pillar compiles: that is done for each run anyway, but from here on targeting knows it."""
+    """True: pillar is compiled for each run anyway, but from here on targeting knows it. Its errors are logged."""
     if not minion.rendering:
-        minion.check_pillar()
+        try:
+            minion.check_pillar()
+        except StateError as exc:
+            for text in exc.errors:
+                log.error("%s: %s", minion.id, getattr(text, "explanation", text))
     return True
 
 

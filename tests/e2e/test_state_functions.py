@@ -85,6 +85,12 @@ def test_a_template_that_is_no_text_stays_as_it_is(project: Project, tmp_path: P
     assert (tmp_path / "out/bin").read_bytes() == data and (tmp_path / "out/text").read_text() == "2"
 
 
+def test_errors_of_a_refreshed_pillar_are_logged(project: Project) -> None:
+    project.files({"pillar/top.sls": "base: {'*': [p]}\n", "pillar/p.sls": "word\n"})
+    done = project.json("run", "it", "saltutil.refresh_pillar")
+    assert (done.code, done.data) == (0, {"it": True}) and "SLS 'p' does not render to a dictionary" in done.err
+
+
 @pytest.mark.parametrize("template", ["", "template=jinja"])
 def test_a_script_that_is_not_there(project: Project, template: str) -> None:
     done = project.json("run", "it", "cmd.script", "salt://no/such/script.sh", *filter(None, [template]))
