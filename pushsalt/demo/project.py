@@ -18,6 +18,9 @@ file_roots:
 pillar_roots:
   base: [pillar]
 cache_dir: ../cache
+# The demo leaves nothing in your home: no compiled templates, and no key to encrypt a pillar cache.
+template_cache: false
+pillar_cache: false
 """
 _STATE_TOP = """\
 # Which states belong to which targets.
