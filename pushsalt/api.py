@@ -77,6 +77,7 @@ class Client:
         from pushsalt.run.explain import looks_at_pillar
 
         other = Client(self.settings)  # which has a reporter of its own: this is not the job that was asked for
+        other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         if looks_at_pillar(other.project, selection):
             found = await other.run_async(Selection("*"), "saltutil.refresh_pillar", options=options)

@@ -105,8 +105,8 @@ def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
     name = minion.id if minion_id is None else str(minion_id)
     pillar = LazyDict(lambda: minion.pillar) if minion.own_pillar is None else minion.own_pillar
     try:
-        groups = minion.project.config.opts.get("nodegroups")
-        return matches(tgt, tgt_type, Subject(name, minion.grains, pillar), nodegroups=groups)
+        subject = Subject(name, minion.grains, pillar, type=minion.target.transport)
+        return matches(tgt, tgt_type, subject, nodegroups=minion.project.nodegroups)
     except UsageError as exc:
         log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)
         return False

@@ -503,9 +503,11 @@ class Minion:
         pillar = self.own_pillar
         if pillar is None:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
-        subject = Subject(self.id, self.own_grains, pillar)
+        resources = self._option("resources")
+        managed = resources if isinstance(resources, Mapping) else {}
+        subject = Subject(self.id, self.own_grains, pillar, type=self.target.transport, resources=managed)
         try:
-            return matches(expr, tgt_type, subject, nodegroups=self.project.config.opts.get("nodegroups"))
+            return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
         except UsageError as exc:
             if tgt_type == "pcre" or tgt_type not in tgt_types():
                 raise

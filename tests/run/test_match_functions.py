@@ -29,6 +29,7 @@ def call(tmp_path):
         ("compound", ["G@os:RedHat or db*"], False),
         ("compound", ["db1 and G@os:Debian", "db1"], True),
         ("compound", ["( web1"], False),
+        ("compound", ["T@offline and T@offline:web1 and M@web1 and not T@ssh"], True),
         ("glob", ["w*1"], True),
         ("list", ["web1,db1"], True),
         ("pcre", ["web[0-9]"], True),
