@@ -80,8 +80,7 @@ class Client:
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         if looks_at_pillar(other.project, selection):
-            fun, strict = "saltutil.refresh_pillar", {"strict": True}
-            found = await other.run_async(Selection("*"), fun, kwargs=strict, options=options)
+            found = await other.run_async(Selection("*"), "saltutil.refresh_pillar", options=options)
         else:
             found = await other.grains_async(Selection("*"), options)
         return {id: result for id, result in found.items() if result.exit_code}

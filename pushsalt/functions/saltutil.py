@@ -92,17 +92,15 @@ def _in_force(minion: Minion, kind: str) -> list[str]:
     return [f"{kind}.{name}" for name in sorted(names)]
 
 
-def refresh_pillar(minion: Minion, *args: Any, strict: bool = False, **kwargs: Any) -> bool:
+def refresh_pillar(minion: Minion, *args: Any, **kwargs: Any) -> bool:
     """True: pillar is compiled for each run anyway, but from here on targeting knows it.
 
-    Its errors are logged, as with Salt, where the function only asks for it; ``strict``: they are raised.
+    Its errors are logged, as with Salt, where the function only asks for it.
     """
     if not minion.rendering:
         try:
             minion.check_pillar()
         except StateError as exc:
-            if strict:
-                raise
             for text in exc.errors:
                 log.error("%s: %s", minion.id, getattr(text, "explanation", text))
     return True
