@@ -16,6 +16,7 @@ from thin import grains, runtime  # noqa: E402
 from thin.engine import Engine  # noqa: E402
 from thin.exceptions import SaltException  # noqa: E402
 from thin.loader import Loaders  # noqa: E402
+from thin.requisites import tag_of  # noqa: E402
 
 OPTS = {"cachedir": "/tmp", "id": "machine", "saltenv": "base"}
 
@@ -40,7 +41,10 @@ def take(step, known_grains):
         except SaltException as exc:
             return "{}: {}".format(type(exc).__name__, exc)  # noqa: UP032  (runs on the machine's Python)
     if "run" in step:
-        return [ret["result"] for ret in Engine(loaders).run([chunk(one) for one in step["run"]]).values()]
+        chunks = [chunk(one) for one in step["run"]]
+        joined = [tag_of(low) for low in chunks if low.get("aggregate")]  # the compiler says so otherwise
+        returns = Engine(loaders).run(chunks, groups=[joined] if joined else [])
+        return [ret["result"] for ret in returns.values()]
     low = chunk(step)
     if low["fun"] == "mod_watch":  # what the engine does for a watched change, without one
         low.pop("__id__")
