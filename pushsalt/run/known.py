@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pushsalt.compile import CompileResult, Problem, StateCompiler
 from pushsalt.render.once import Level
@@ -18,27 +18,73 @@ if TYPE_CHECKING:
 
 
 class _Packed:
-    """Data of which everybody gets a copy of his own."""
+    """Data of which everybody gets a copy of his own: dicts and lists, at any depth; texts are shared."""
 
-    __slots__ = ("data", "packed")
+    __slots__ = ("_recipe", "_size")
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: dict[str, Any]) -> None:
+        own = copy_containers(data)
+        self._recipe = _recipe(own)
         try:
-            self.packed: bytes | None = marshal.dumps(data, 2)
-            self.data: Any = None
+            self._size = len(marshal.dumps(own, 2))
         except ValueError:  # texts or mappings of derived types
-            self.packed, self.data = None, data
+            self._size = 10 * len(repr(own))
 
-    def copy(self) -> Any:
-        return copy_containers(self.data) if self.packed is None else marshal.loads(self.packed)  # noqa: S302 - ours
+    def copy(self) -> dict[str, Any]:
+        made: dict[str, Any] = _made(self._recipe)
+        return made
 
     def __len__(self) -> int:
-        return 10 * len(repr(self.data)) if self.packed is None else len(self.packed)
+        return self._size
+
+
+class _Recipe(NamedTuple):
+    """A dict or list, and where it holds others: such that hold none themselves, and such that do."""
+
+    outer: Any
+    flat: tuple[tuple[Any, Any], ...]
+    deep: tuple[tuple[Any, _Recipe], ...]
+
+
+@dataclass(frozen=True)
+class _Derived:
+    """A dict or list of a type of its own."""
+
+    value: Any
+
+    def copy(self) -> Any:
+        return copy_containers(self.value)
+
+
+def _recipe(outer: Any) -> _Recipe:
+    flat: list[tuple[Any, Any]] = []
+    deep: list[tuple[Any, _Recipe]] = []
+    for place, item in outer.items() if type(outer) is dict else enumerate(outer):
+        if type(item) is dict or type(item) is list:
+            inner = _recipe(item)
+            if inner.flat or inner.deep:
+                deep.append((place, inner))
+            else:
+                flat.append((place, item))
+        elif isinstance(item, (dict, list)):
+            flat.append((place, _Derived(item)))
+    return _Recipe(outer, tuple(flat), tuple(deep))
+
+
+def _made(recipe: _Recipe) -> Any:
+    """Quicker than to unpack, or to look for dicts and lists again: most of the data are texts in flat ones."""
+    outer, flat, deep = recipe
+    made = outer.copy()
+    for place, item in flat:
+        made[place] = item.copy()
+    for place, inner in deep:
+        made[place] = _made(inner)
+    return made
 
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A CompileResult for many targets: its data packed, and what is only read."""
+    """A CompileResult for many targets: its data, and what is only read."""
 
     data: _Packed
     problems: tuple[Problem, ...]
