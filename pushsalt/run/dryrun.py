@@ -72,7 +72,7 @@ selinux: port_delete_policy remove_semod setenforce setsebool setsebools setsemo
 service: disable enable force_reload mask reload restart start stop systemctl_reload unmask
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: unlock_password
-ssh: rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
+ssh: hash_known_hosts rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
 sysctl: assign persist
 system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
 system: set_system_time shutdown
