@@ -1,0 +1,109 @@
+"""Kernel modules, with small programs that stand for lsmod, modprobe and rmmod: no test loads one. Output synthetic."""
+
+import os
+
+import pytest
+
+from tests.thin import filebed
+from thin import link
+
+MODPROBE = """#!/bin/sh
+case $1 in
+    bad) echo "modprobe: ERROR: could not insert 'bad'" >&2; exit 1;;
+    snd_pcm) echo "snd 1 1 snd_pcm" >> @;;
+esac
+echo "$1 16384 0" >> @
+"""
+LSMOD = '#!/bin/sh\necho "Module                  Size  Used by"\ncat @\n'
+RMMOD = """#!/bin/sh
+grep -q "^$1 .*,x" @ && { echo "rmmod: ERROR: Module $1 is in use" >&2; exit 1; }
+sed -i "/^$1 /d" @
+"""
+
+
+@pytest.fixture
+def bed(tmp_path, monkeypatch):
+    bed = filebed.Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    table = bed.file("loaded", "kvm 1000000 2 kvm_amd,kvm_intel\nbusy 1 2 y,x\n")
+    for name, text in (("lsmod", LSMOD), ("modprobe", MODPROBE), ("rmmod", RMMOD)):
+        path = tmp_path / "bin" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace("@", table))
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    kmod = bed.loaders.modules["kmod.load"].__globals__
+    monkeypatch.setitem(kmod, "_kept", lambda: bed.path("modules"))
+    known = ["bad", "bonding", "busy", "kvm", "snd", "snd_pcm", "snd_timer"]
+    monkeypatch.setitem(kmod, "available", lambda: known)
+    monkeypatch.setitem(bed.loaders.modules._functions, "kmod.available", lambda: known)
+    yield bed
+    link.connect(before)
+
+
+def run(bed, state, name="m", test=False, **more):
+    bed.opts["test"] = test
+    ret = bed.loaders.states["kmod." + state](name, **more)
+    return ret["result"], ret["changes"], ret["comment"]
+
+
+def text(bed):
+    with open(bed.path("modules")) as source:
+        return source.read()
+
+
+def test_what_is_loaded(bed):
+    assert bed.call("kmod.lsmod")[0] == {
+        "module": "kvm", "size": "1000000", "depcount": "2", "deps": ["kvm_amd", "kvm_intel"]
+    }
+    assert bed.call("kmod.mod_list") == ["busy", "kvm"]
+    assert bed.call("kmod.mod_list", True) == []
+    assert (bed.call("kmod.is_loaded", "kvm"), bed.call("kmod.is_loaded", "snd")) == (True, False)
+    assert (bed.call("kmod.check_available", "snd"), bed.call("kmod.check_available", "no")) == (True, False)
+
+
+def test_present_and_absent(bed):
+    assert run(bed, "present", "kvm") == (True, {}, "Kernel module kvm is already present")
+    assert run(bed, "present", "snd", test=True) == (None, {}, "Kernel module snd is set to be loaded")
+    assert run(bed, "absent", "snd") == (True, {}, "Kernel module snd is already removed")
+    both = {"mods": ["kvm", "snd_pcm", "snd"]}
+    assert run(bed, "present", test=True, **both) == (
+        None, {}, "Kernel module kvm is already present\nKernel modules snd_pcm, snd are set to be loaded"
+    )
+    # what came along with another is not loaded once more
+    assert run(bed, "present", **both) == (
+        True, {"snd": "loaded", "snd_pcm": "loaded"},
+        "Kernel module kvm is already present\nLoaded kernel modules snd_pcm, snd",
+    )
+    assert run(bed, "present", **both)[:2] == (True, {})
+    assert run(bed, "absent", "snd", test=True) == (None, {}, "Kernel module snd is set to be removed")
+    assert run(bed, "absent", "snd") == (True, {"snd": "removed"}, "Removed kernel module snd")
+
+
+def test_what_fails(bed):
+    assert run(bed, "present", mods=["none", "bad", "bonding"]) == (
+        False, {"bonding": "loaded"},
+        "Kernel module none is unavailable\nLoaded kernel module bonding\n"
+        "Failed to load kernel module bad: Error loading module bad: modprobe: ERROR: could not insert 'bad'",
+    )
+    assert run(bed, "absent", "busy") == (
+        False, {},
+        "Failed to remove kernel module busy: Error removing module busy: rmmod: ERROR: Module busy is in use",
+    )
+
+
+def test_at_each_boot(bed):
+    bed.file("modules", "# ours\n# snd\nloop max=3")
+    assert run(bed, "present", "snd", persist=True)[:2] == (True, {"snd": "loaded"})
+    assert run(bed, "present", "kvm", persist=True, test=True)[0] is None
+    assert run(bed, "present", "kvm", persist=True)[:2] == (True, {"kvm": "loaded"})
+    assert text(bed) == "# ours\nsnd\nloop max=3\nkvm\n"
+    assert bed.call("kmod.mod_list", True) == ["kvm", "loop", "snd"]
+    assert run(bed, "present", "kvm", persist=True)[:2] == (True, {})
+    assert run(bed, "absent", "snd", persist=True)[:2] == (True, {"snd": "removed"})
+    assert text(bed) == "# ours\n#snd\nloop max=3\nkvm\n"
+    assert run(bed, "absent", "kvm", persist=True, comment=False)[:2] == (True, {"kvm": "removed"})
+    assert text(bed) == "# ours\n#snd\nloop max=3\n"
+    assert run(bed, "absent", mods=["snd", "kvm"], persist=True)[::2] == (
+        True, "Kernel modules snd, kvm are already removed"
+    )

@@ -1,0 +1,81 @@
+"""Modules of the Linux kernel. Salt: states/kmod.py
+
+``mods`` is a list of them; ``name`` names one where that is missing.
+"""
+
+
+def __virtual__():
+    return True if "kmod.available" in __salt__ else (False, "kmod module could not be loaded")
+
+
+def present(name, persist=False, mods=None):
+    """The modules are loaded, and are at each boot if they shall persist. changes: ``{module: loaded}``."""
+    mods = _wanted(name, mods)
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    there = set(__salt__["kmod.mod_list"]())
+    if persist:
+        there &= set(__salt__["kmod.mod_list"](True))
+    _say(ret, [mod for mod in mods if mod in there], "Kernel module %s is already present",
+         "Kernel modules %s are already present")
+    due = [mod for mod in mods if mod not in there]
+    if not due:
+        return ret
+    if __opts__["test"]:
+        ret["result"] = None
+        return _say(ret, due, "Kernel module %s is set to be loaded", "Kernel modules %s are set to be loaded")
+    known = set(__salt__["kmod.available"]())
+    unknown = [mod for mod in due if mod not in known]
+    if unknown:
+        ret["result"] = False
+        _say(ret, unknown, "Kernel module %s is unavailable", "Kernel modules %s are unavailable")
+    _do(ret, [mod for mod in due if mod in known], lambda mod: __salt__["kmod.load"](mod, persist), "load", "loaded")
+    return ret
+
+
+def absent(name, persist=False, comment=True, mods=None):
+    """The modules are not loaded, nor at a boot if that shall persist. changes: ``{module: removed}``."""
+    mods = _wanted(name, mods)
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    there = set(__salt__["kmod.mod_list"]())
+    if persist:
+        there |= set(__salt__["kmod.mod_list"](True))
+    due = [mod for mod in mods if mod in there]
+    if not due:
+        return _say(ret, mods, "Kernel module %s is already removed", "Kernel modules %s are already removed")
+    if __opts__["test"]:
+        ret["result"] = None
+        return _say(ret, due, "Kernel module %s is set to be removed", "Kernel modules %s are set to be removed")
+    _do(ret, due, lambda mod: __salt__["kmod.remove"](mod, persist, comment), "remove", "removed")
+    return ret
+
+
+def _wanted(name, mods):
+    found = []
+    for mod in mods if isinstance(mods, (list, tuple)) else [name]:
+        if mod not in found:
+            found.append(mod)
+    return found
+
+
+def _do(ret, mods, act, verb, past):
+    """Each module in turn, but for those that came or went along with another."""
+    good, bad, failed = [], [], []
+    for mod in mods:
+        done = [mod] if mod in ret["changes"] else act(mod)
+        if not isinstance(done, (list, tuple)):
+            failed.append("Failed to %s kernel module %s: %s" % (verb, mod, done))
+            continue
+        (good if done else bad).append(mod)
+        ret["changes"].update(dict.fromkeys(done, past))
+    _say(ret, good, past.capitalize() + " kernel module %s", past.capitalize() + " kernel modules %s")
+    _say(ret, bad, "Failed to %s kernel module %%s" % verb, "Failed to %s kernel modules %%s" % verb)
+    ret["comment"] = "\n".join(filter(None, [ret["comment"]] + failed))
+    if bad or failed:
+        ret["result"] = False
+
+
+def _say(ret, mods, one, many):
+    if mods:
+        words = (one if len(mods) == 1 else many) % ", ".join(mods)
+        ret["comment"] = "\n".join(filter(None, [ret["comment"], words]))
+    return ret
