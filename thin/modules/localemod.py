@@ -1,0 +1,236 @@
+"""Locales: those that can be used, and the system's own. Salt: modules/localemod.py
+
+The system's is told by ``localectl`` where systemd runs and by the distribution's file elsewhere. Names are as
+``en_US.UTF-8``; on Debian and Gentoo the character map may follow: ``en_IE.UTF-8 UTF-8``.
+"""
+
+import logging
+import os
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import textfile
+
+__virtualname__ = "locale"
+
+log = logging.getLogger(__name__)
+
+SUPPORTED = "/usr/share/i18n/SUPPORTED"
+LOCALE_GEN = "/etc/locale.gen"
+
+#: family: files of the system's locale, the first that is there, and the key in them
+_FILES = {
+    "Debian": (("/etc/default/locale",), "LANG"),
+    "RedHat": (("/etc/sysconfig/i18n", "/etc/locale.conf"), "LANG"),
+    "Suse": (("/etc/sysconfig/language",), "RC_LANG"),
+    "Arch": (("/etc/locale.conf",), "LANG"),
+}
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("Windows", "Darwin", "SunOS"):
+        return False, "The locale module is for Linux and the BSDs"
+    return __virtualname__
+
+
+def list_avail():
+    """
+    Return the names of the locales that can be used, as ``locale -a`` has them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locale.list_avail
+    """
+    return __salt__["cmd.run"](["locale", "-a"], python_shell=False).split("\n")
+
+
+def avail(locale):
+    """
+    Return whether the locale can be used: ``en_US.UTF-8`` and ``en_US.utf8`` are the same
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locale.avail en_US.UTF-8
+    """
+    wanted = _normal(locale)
+    return any(_normal(name) == wanted for name in __salt__["locale.list_avail"]())
+
+
+def get_locale():
+    """
+    Return the system's locale; empty when none is set
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locale.get_locale
+    """
+    if _by_systemd():
+        return _localectl().get("LANG", "")
+    if __grains__.get("os_family") == "Gentoo":
+        return __salt__["cmd.run"](["eselect", "--brief", "locale", "show"], python_shell=False).strip()
+    path, key = _file()
+    found = re.search(r"(?m)^%s=(.*)$" % key, textfile.read(path) or "")
+    return found.group(1).strip().replace('"', "") if found else ""
+
+
+def set_locale(locale):
+    """
+    Set the system's locale; other variables, as ``LC_TIME``, stay as they are
+
+    Raises CommandExecutionError with what was said when that cannot be done.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locale.set_locale en_US.UTF-8
+    """
+    family = __grains__.get("os_family")
+    # from Debian 13 on localectl leaves the file alone that logins read
+    if _by_systemd() and not (family == "Debian" and __grains__.get("osmajorrelease", 0) >= 13):
+        return _localectl_set(str(locale))
+    if family == "Gentoo":
+        return __salt__["cmd.retcode"](["eselect", "--brief", "locale", "set", locale], python_shell=False) == 0
+    path, key = _file()
+    if family == "Debian":
+        if not process.which("update-locale"):
+            raise CommandExecutionError('Cannot set locale: "update-locale" was not found.')
+        __salt__["cmd.run"](["update-locale"], python_shell=False)  # makes the file when there is none
+    _set_line(path, "^%s=.*" % key, '%s="%s"' % (key, locale))
+    return True
+
+
+def gen_locale(locale, **kwargs):
+    """
+    Generate a locale; whether that was done
+
+    verbose
+        Return what ``cmd.run_all`` gives of the program instead
+
+    False for a locale that the system has no sources of. Raises CommandExecutionError when it has no sources at all, or
+    no program for it.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locale.gen_locale en_US.UTF-8
+        pushsalt run '*' locale.gen_locale 'en_IE.UTF-8 UTF-8'
+    """
+    ubuntu, family = __grains__.get("os") == "Ubuntu", __grains__.get("os_family")
+    parts = _split(locale)
+    base = parts["language"] + ("_" + parts["territory"] if parts["territory"] else "")
+    name = _join(dict(parts, charmap=""))
+    full = _join(dict(parts, charmap=parts["charmap"] or parts["codeset"]))
+    if not _has_sources(base, full, by_file=family in ("Debian", "Gentoo") and not ubuntu, family=family):
+        return False
+    if os.path.exists(LOCALE_GEN):
+        _set_line(LOCALE_GEN, r"^[ \t]*(?:#[ \t]*)?%s[ \t]*$" % re.escape(full), full)
+    if process.which("locale-gen"):
+        command = ["locale-gen"] + (["--generate"] if family == "Gentoo" else [])
+        command.append(_normal(locale) if ubuntu else full)
+    elif process.which("localedef"):
+        command = ["localedef", "--force", "-i", base, "-f", parts["codeset"], name]
+        command.append("--verbose" if kwargs.get("verbose") else "--quiet")
+    else:
+        raise CommandExecutionError('Command "locale-gen" or "localedef" was not found on this system.')
+    done = __salt__["cmd.run_all"](command, python_shell=False)
+    if done["retcode"]:
+        log.error("%s: %s", " ".join(command), done["stderr"])
+    return done if kwargs.get("verbose") else done["retcode"] == 0
+
+
+def _has_sources(base, full, by_file, family):
+    if by_file:
+        text = textfile.read(SUPPORTED)
+        if text is None:
+            raise CommandExecutionError('Locale "%s" is not available: %s is not there' % (full, SUPPORTED))
+        known, where = [line.strip() for line in text.split("\n")], SUPPORTED
+    else:
+        where = "/usr/share/locale" if family == "Suse" else "/usr/share/i18n/locales"
+        try:
+            known = os.listdir(where)
+        except OSError:
+            raise CommandExecutionError('Locale "%s" is not available: %s is not there' % (full, where))
+    if (full if by_file else base) in known:
+        return True
+    log.error('The provided locale "%s" is not found in %s', full, where)
+    return False
+
+
+# The system's
+
+
+def _by_systemd():
+    # of SLE 12, scripts of packages write the file anew after localectl
+    suse12 = __grains__.get("os_family") == "Suse" and __grains__.get("osmajorrelease") == 12
+    return os.path.isdir("/run/systemd/system") and not suse12
+
+
+def _localectl():
+    """The variables of the system's locale."""
+    if not process.which("localectl"):
+        raise CommandExecutionError('Unable to find "localectl"')
+    done = __salt__["cmd.run_all"](["localectl", "status"], python_shell=False, ignore_retcode=True)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("localectl failed: %s" % done["stderr"])
+    found = re.search(r"System Locale:(.*(?:\n\s+[A-Z_]+=.*)*)", done["stdout"])
+    if not found:
+        raise CommandExecutionError('Unable to parse result of "localectl"')
+    pairs = [word.strip().partition("=") for word in found.group(1).split("\n")]
+    return {key: value.replace('"', "") for key, mark, value in pairs if mark}
+
+
+def _localectl_set(locale):
+    variables = dict(_localectl(), LANG=locale)
+    command = ["localectl", "set-locale"] + ["%s=%s" % pair for pair in variables.items()]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("localectl failed: %s" % (done["stderr"] or done["stdout"]))
+    return True
+
+
+def _file():
+    if __grains__.get("os_family") not in _FILES:
+        raise CommandExecutionError('Error: "%s" is unsupported!' % __grains__.get("oscodename"))
+    paths, key = _FILES[__grains__["os_family"]]
+    return next(filter(os.path.exists, paths), paths[-1]), key
+
+
+def _set_line(path, pattern, line):
+    """Change the line, or add it."""
+    text = textfile.read(path) or ""
+    changed, times = re.subn("(?m)" + pattern, lambda _: line, text)
+    if not times:
+        changed = text + ("\n" if text and not text.endswith("\n") else "") + line + "\n"
+    if changed != text:
+        textfile.write(path, changed)
+
+
+# Names
+
+
+def _split(name):
+    rest, _, charmap = str(name).strip().partition(" ")
+    rest, _, modifier = rest.partition("@")
+    rest, _, codeset = rest.partition(".")
+    language, _, territory = rest.partition("_")
+    return {"language": language, "territory": territory, "codeset": codeset, "modifier": modifier, "charmap": charmap}
+
+
+def _join(parts):
+    marks = (("territory", "_"), ("codeset", "."), ("modifier", "@"), ("charmap", " "))
+    return parts["language"] + "".join(mark + parts[key] for key, mark in marks if parts[key])
+
+
+def _normal(name):
+    parts = _split(name)
+    codeset = parts["codeset"].lower().replace("-", "")
+    return _join(dict(parts, territory=parts["territory"].upper(), codeset=codeset, charmap=""))

@@ -1,0 +1,281 @@
+"""The system's time zone, and whether its hardware clock runs in UTC. Salt: modules/timezone.py
+
+By ``timedatectl`` where systemd runs, by the files elsewhere: ``/etc/localtime`` and ``/etc/adjtime``, with what the
+distribution keeps beside them, as ``/etc/timezone`` or ``/etc/sysconfig/clock``.
+"""
+
+import os
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import textfile
+
+ZONES = "/usr/share/zoneinfo/"
+LOCALTIME = "/etc/localtime"
+ADJTIME = "/etc/adjtime"
+
+#: family: key of the zone in /etc/sysconfig/clock
+_SYSCONFIG = {"RedHat": "ZONE", "Suse": "TIMEZONE"}
+
+
+def __virtual__():
+    if __grains__.get("kernel") in ("Windows", "Darwin", "SunOS", "AIX"):
+        return False, "The timezone module is for Linux and the BSDs"
+    return "timezone"
+
+
+# The zone
+
+
+def get_zone():
+    """
+    Return the name of the time zone, as ``America/Denver``
+
+    Raises CommandExecutionError when it cannot be told.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.get_zone
+    """
+    if _by_systemd():
+        return _timedatectl(r"Time ?zone:\s+(\S+)")
+    family, found = __grains__.get("os_family"), None
+    if family in _SYSCONFIG:
+        found = _setting("/etc/sysconfig/clock", "(?:TIME)?ZONE")
+    elif family in ("Debian", "Gentoo"):
+        found = (textfile.read("/etc/timezone") or "").strip()
+    return found or _linked_zone()
+
+
+def get_zonecode():
+    """
+    Return the abbreviation of the time zone, as ``MDT``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.get_zonecode
+    """
+    return __salt__["cmd.run"](["date", "+%Z"], python_shell=False)
+
+
+def get_offset():
+    """
+    Return the present offset from UTC, as ``-0700``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.get_offset
+    """
+    return __salt__["cmd.run"](["date", "+%z"], python_shell=False)
+
+
+def list_zones():
+    """
+    Return the names of all zones that the system knows, sorted
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.list_zones
+    """
+    return sorted(name for name, _ in _zones())
+
+
+def set_zone(timezone):
+    """
+    Set the time zone: True, or the text ``Zone does not exist: PATH``
+
+    Daemons such as cron and syslog go on in the old one until they are restarted.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.set_zone America/Denver
+    """
+    timezone = str(timezone).strip()
+    path = _zone_file(timezone)
+    if not os.path.isfile(path):
+        return "Zone does not exist: " + path
+    if _by_systemd():  # tells timedated; what it refuses is done below all the same
+        __salt__["cmd.retcode"](["timedatectl", "set-timezone", timezone], python_shell=False, ignore_retcode=True)
+    fresh = "%s.%d" % (LOCALTIME, os.getpid())
+    try:
+        os.symlink(path, fresh)
+        os.rename(fresh, LOCALTIME)
+    except OSError as exc:
+        if os.path.islink(fresh):
+            os.unlink(fresh)
+        raise CommandExecutionError("Could not set %s: %s" % (LOCALTIME, exc.strerror))
+    family = __grains__.get("os_family")
+    if family in _SYSCONFIG:
+        _set_line("/etc/sysconfig/clock", "^%s=.*" % _SYSCONFIG[family], '%s="%s"' % (_SYSCONFIG[family], timezone))
+    elif family in ("Debian", "Gentoo"):
+        textfile.write("/etc/timezone", timezone + "\n")
+    return True
+
+
+def zone_compare(timezone):
+    """
+    Return whether this is the system's time zone
+
+    By its name; when the system's has none, by the content of its file. Raises SaltInvocationError when there is no
+    such zone to compare with, CommandExecutionError when the system's cannot be read; a system without any zone has
+    none that is the same.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.zone_compare America/Denver
+    """
+    try:
+        return timezone == get_zone()
+    except CommandExecutionError:
+        path = _zone_file(timezone)
+        wanted = _content(path) if os.path.isfile(path) else None
+        if wanted is None:
+            raise SaltInvocationError('Can\'t find a local timezone "%s"' % timezone)
+        current = _content(LOCALTIME)
+        if current is None and os.path.lexists(LOCALTIME):
+            raise CommandExecutionError("Failed to read %s to determine current timezone" % LOCALTIME)
+        return current == wanted
+
+
+# The hardware clock
+
+
+def get_hwclock():
+    """
+    Return ``UTC`` or ``localtime``; None when the machine has no such clock
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.get_hwclock
+    """
+    if _by_systemd():
+        return "localtime" if _timedatectl(r"(?i)RTC in local TZ:\s+(\S+)").lower() == "yes" else "UTC"
+    family, said = __grains__.get("os_family"), None
+    if family == "Debian":
+        said = {None: None, "yes": "UTC"}.get(_setting("/etc/default/rcS", "UTC"), "localtime")
+    lines = textfile.lines(ADJTIME)
+    if not said and lines:
+        said = lines[-1].strip()
+    if not said and family == "Gentoo":
+        said = _setting("/etc/conf.d/hwclock", "clock")
+    if said:
+        return "localtime" if said.lower() in ("local", "localtime") else said
+    return "UTC" if os.path.exists("/dev/rtc") else None  # as hwclock has it without /etc/adjtime
+
+
+def set_hwclock(clock):
+    """
+    Say that the hardware clock runs in ``UTC`` or in ``localtime``; whether that could be done
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' timezone.set_hwclock UTC
+    """
+    if clock not in ("UTC", "localtime"):
+        raise SaltInvocationError("Only 'UTC' and 'localtime' are allowed")
+    local = clock == "localtime"
+    if _by_systemd():
+        command = ["timedatectl", "set-local-rtc", "true" if local else "false"]
+        return __salt__["cmd.retcode"](command, python_shell=False) == 0
+    family = __grains__.get("os_family")
+    if family == "Debian":
+        _set_line("/etc/default/rcS", "^UTC=.*", "UTC=no" if local else "UTC=yes")
+    elif family == "Gentoo":
+        _set_line("/etc/conf.d/hwclock", "^clock=.*", 'clock="%s"' % ("local" if local else "UTC"))
+    lines = textfile.lines(ADJTIME)
+    if local or lines:
+        kept = (lines + ["0.0 0 0.0\n", "0\n"][len(lines) :])[:2]
+        textfile.write(ADJTIME, "".join(kept) + ("LOCAL\n" if local else "UTC\n"))
+    return True
+
+
+# How
+
+
+def _by_systemd():
+    return os.path.isdir("/run/systemd/system") and bool(process.which("timedatectl"))
+
+
+def _timedatectl(pattern):
+    done = __salt__["cmd.run_all"](["timedatectl"], python_shell=False, ignore_retcode=True)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("timedatectl failed: %s" % done["stderr"])
+    found = re.search(pattern, done["stdout"])
+    if not found:
+        raise CommandExecutionError("Failed to parse timedatectl output: %s" % done["stdout"])
+    return found.group(1)
+
+
+def _zone_file(timezone):
+    """Names that lead out of the folder of zones are the folder, which is no zone."""
+    path = ZONES + str(timezone)
+    return path if os.path.normpath(path).startswith(ZONES) else ZONES
+
+
+def _linked_zone():
+    """The zone that /etc/localtime leads to; of a copy, the one that it is a copy of."""
+    try:
+        path = os.path.normpath(os.path.join("/etc", os.readlink(LOCALTIME)))
+    except OSError:
+        if not os.path.exists(LOCALTIME):
+            raise CommandExecutionError("%s does not exist" % LOCALTIME)
+        if __grains__.get("os_family") == "FreeBSD":
+            return get_zonecode()
+        content = _content(LOCALTIME)
+        alike = sorted(name for name, file in _zones() if content == _content(file))
+        if alike:
+            return alike[0]
+    else:
+        if path.startswith(ZONES):
+            return path[len(ZONES) :]
+    raise CommandExecutionError("Unable to determine timezone")
+
+
+def _zones():
+    """``(name, path)`` of each zone; ``posix``, ``right`` and the tables have names in lower case."""
+    for folder, folders, files in os.walk(ZONES):
+        if folder == ZONES:
+            folders[:] = [name for name in folders if not name[0].islower()]
+        for name in files:
+            path = os.path.join(folder, name)
+            if not name[0].islower() and _content(path, 4) == b"TZif":
+                yield path[len(ZONES) :], path
+
+
+def _content(path, size=-1):
+    try:
+        with open(path, "rb") as source:
+            return source.read(size)
+    except OSError:
+        return None
+
+
+def _setting(path, key):
+    """The value of ``key=value`` in a file of shell settings; None when it is not there."""
+    found = re.search(r"(?m)^\s*%s=[\"']?([^\"'\s]*)" % key, textfile.read(path) or "")
+    return found.group(1) if found else None
+
+
+def _set_line(path, pattern, line):
+    """Change a setting where it is; files without it need none."""
+    text = textfile.read(path) or ""
+    changed = re.sub("(?m)" + pattern, lambda _: line, text)
+    if changed != text:
+        textfile.write(path, changed)
