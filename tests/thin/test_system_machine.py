@@ -18,6 +18,6 @@ def machine():
         yield found
 
 
-@pytest.mark.parametrize("case", ["alternatives", "alternatives_states", "cron", "host", "ssh_auth", "sysctl"])
+@pytest.mark.parametrize("case", ["alternatives", "alternatives_states", "cron", "host", "mount", "ssh_auth", "sysctl"])
 def test_recorded_steps(machine, case):
     steps.check(machine, case)
