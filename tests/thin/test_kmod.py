@@ -6,6 +6,7 @@ import pytest
 
 from tests.thin import filebed
 from thin import link
+from thin.engine import Engine
 
 MODPROBE = """#!/bin/sh
 case $1 in
@@ -107,3 +108,18 @@ def test_at_each_boot(bed):
     assert run(bed, "absent", mods=["snd", "kvm"], persist=True)[::2] == (
         True, "Kernel modules snd, kvm are already removed"
     )
+
+
+def test_without_the_programs(bed, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("thin.process.which", lambda name, path=None: None)
+    for state in ("present", "absent"):
+        assert run(bed, state, "snd") == (False, {}, "Command 'lsmod' cannot be found")
+
+
+def test_through_the_engine(bed):
+    """The engine gives a state what its signature names."""
+    low = {"state": "kmod", "fun": "present", "name": "snd", "persist": False, "__id__": "x", "__sls__": "t",
+           "__env__": "base", "order": 1}  # fmt: skip
+    (ret,) = Engine(bed.loaders).run([low]).values()
+    assert (ret["result"], ret["changes"]) == (True, {"snd": "loaded"})

@@ -3,11 +3,29 @@
 ``mods`` is a list of them; ``name`` names one where that is missing.
 """
 
+import functools
+
+from thin.exceptions import CommandExecutionError
+
 
 def __virtual__():
     return True if "kmod.available" in __salt__ else (False, "kmod module could not be loaded")
 
 
+def _failing(state):
+    """What cannot be done, as where a program is missing, is the state's comment."""
+
+    @functools.wraps(state)
+    def failing(name, *args, **kwargs):
+        try:
+            return state(name, *args, **kwargs)
+        except CommandExecutionError as exc:
+            return {"name": name, "result": False, "changes": {}, "comment": str(exc)}
+
+    return failing
+
+
+@_failing
 def present(name, persist=False, mods=None):
     """The modules are loaded, and are at each boot if they shall persist. changes: ``{module: loaded}``."""
     mods = _wanted(name, mods)
@@ -32,6 +50,7 @@ def present(name, persist=False, mods=None):
     return ret
 
 
+@_failing
 def absent(name, persist=False, comment=True, mods=None):
     """The modules are not loaded, nor at a boot if that shall persist. changes: ``{module: removed}``."""
     mods = _wanted(name, mods)
