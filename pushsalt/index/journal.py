@@ -62,6 +62,7 @@ class Journal:
         self._depth = 0
         self._boot = b""
         self._forked = False
+        self._forgotten = False
         _alive.add(self)
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -99,8 +100,7 @@ class Journal:
         if self._forked:
             self.close()
             self._forked = False
-        self._close_log()
-        self.fd = fd
+        self._use(fd)
         self.generation = int(meta[1])
         self.segments = meta[2:]
         self.number = -1
@@ -113,7 +113,7 @@ class Journal:
         it was replaced, or cannot be read on. What is ``settled`` has been taken. Raises IndexCorrupt; OSError;
         FileNotFoundError if ``take`` does.
         """
-        if self._forked or self.fd < 0:
+        if self._forked or self._forgotten or self.fd < 0:
             return False
         size = os.lseek(self.fd, 0, os.SEEK_END)
         if size > self.end:
@@ -419,7 +419,18 @@ class Journal:
     def forget(self) -> None:
         """Have the log read from its beginning: what is in memory may not be what it says."""
         with self.mutex:
-            self._close_log()
+            self.settled = UNSETTLED
+            self._forgotten = True
+
+    def _use(self, fd: int) -> None:
+        """Read on from this log. Its descriptor takes the number of the one before: other threads look there."""
+        self.settled = UNSETTLED
+        self._forgotten = False
+        if self.fd < 0:
+            self.fd = fd
+        else:
+            os.dup2(fd, self.fd, inheritable=False)
+            os.close(fd)
 
     def _close_log(self) -> None:
         if self.fd >= 0:

@@ -598,9 +598,12 @@ def _script_bytes(source, saltenv, template, kwargs):
     from thin import link
 
     if template and source.startswith("salt://"):
-        if link.file_digest(source, saltenv) is None:
-            return None
-        return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
+        try:
+            return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
+        except link.LinkError:
+            if link.file_digest(source, saltenv) is None:
+                return None
+            raise
     path = __salt__["cp.cache_file"](source, saltenv)
     if not path:
         return None
