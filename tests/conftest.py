@@ -12,6 +12,8 @@ import tempfile
 import pytest
 from hypothesis import settings
 
+from pushsalt.demo import machines
+
 settings.register_profile("pushsalt", deadline=None)
 settings.load_profile("pushsalt")
 
@@ -22,7 +24,11 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 @pytest.fixture(scope="session", autouse=True)
 def user_folders():
-    """Compiled templates and the cache's key are kept in folders of the user; in some of these tests' own instead."""
+    """Compiled templates and the cache's key are kept in folders of the user; in some of these tests' own instead.
+
+    Machines' roots and packages stay where they are from one time to the next.
+    """
+    os.environ.setdefault("PUSHSALT_TEST_CACHE", str(machines.cache_dir()))
     with tempfile.TemporaryDirectory(prefix="pushsalt-user-") as folder:
         before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME")}
         os.environ.update({"XDG_CACHE_HOME": f"{folder}/cache", "XDG_STATE_HOME": f"{folder}/state"})
