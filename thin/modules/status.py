@@ -1,14 +1,96 @@
-"""How the target is doing: uptime, load, time, memory, disks. Salt: ``salt/modules/status.py``."""
+"""How the target is doing: load, memory, processes, disks, network, who is on it. Salt: modules/status.py
+
+Linux is read from /proc; on the BSDs and macOS their programs are asked. A function that a system has no source for
+answers with the text ``UNSUPPORTED``, as Salt does.
+"""
 
 import os
 import time as _time
 
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+from thin.utils import procfs
+
 __func_alias__ = {"time_": "time"}
+
+log = getLogger(__name__)
+
+UNSUPPORTED = "This method is unsupported on the current operating system!"
+
+_DISK = (
+    "reads_issued", "reads_merged", "sectors_read", "ms_spent_reading", "writes_completed", "writes_merged",
+    "sectors_written", "ms_spent_writing", "io_in_progress", "ms_spent_in_io", "weighted_ms_spent_in_io",
+)
+_NET = (
+    "rx_bytes", "rx_packets", "rx_errs", "rx_drop", "rx_fifo", "rx_frame", "rx_compressed", "rx_multicast",
+    "tx_bytes", "tx_packets", "tx_errs", "tx_drop", "tx_fifo", "tx_colls", "tx_carrier", "tx_compressed",
+)
+_OPENBSD_VM = (
+    "active virtual pages", "free list size", "page faults", "pages reclaimed", "pages paged in", "pages paged out",
+    "pages freed", "pages scanned",
+)
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Windows":
+        return False, "Windows platform is not supported by this module"
+    return True
+
+
+# Composites
+
+
+def all_status():
+    """
+    Return everything that this module knows, by the functions' names; it is a lot
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.all_status
+    """
+    parts = (cpuinfo, cpustats, diskstats, diskusage, loadavg, meminfo, netdev, netstats, uptime, vmstats, w)
+    return {part.__name__: part() for part in parts}
+
+
+def custom():
+    """
+    Return the values that the configuration names: ``status.cpustats.custom: [ctxt, btime]`` and the like
+
+    Each such option names a function and what of its answer shall be in this one; "UNKNOWN" stands for what it lacks.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.custom
+    """
+    found = {}
+    for option, names in __salt__["config.dot_vals"]("status").items():
+        function = option.rpartition(".")[0]
+        if function == "status.custom":
+            continue
+        if function not in __salt__:
+            log.warning("custom status %s isn't loaded", function)
+            continue
+        values = __salt__[function]()
+        for name in names:
+            if name not in values:
+                log.warning("val %s not in return of %s", name, function)
+            found[name] = values.get(name, "UNKNOWN")
+    return found
+
+
+# Time and load
 
 
 def time_(format="%A, %d. %B %Y %I:%M%p"):
     """
-    Return the local date and time, in a format of ``strftime``
+    Return the local date and time
+
+    format
+        a format of ``strftime``
 
     CLI Example:
 
@@ -21,7 +103,7 @@ def time_(format="%A, %d. %B %Y %I:%M%p"):
 
 def uptime():
     """
-    Return how long the system is up, since when, and who is on it
+    Return ``{"seconds", "since_iso", "since_t", "days", "time", "users"}``: how long the system is up
 
     CLI Example:
 
@@ -29,20 +111,28 @@ def uptime():
 
         pushsalt run '*' status.uptime
     """
-    with open("/proc/uptime") as handle:
-        seconds = int(float(handle.read().split()[0]))
-    since = _time.time() - seconds
+    now = _time.time()
+    if _kernel() == "Linux":
+        seconds = int(float(_proc("/proc/uptime").split()[0]))
+    elif _kernel() in ("FreeBSD", "DragonFly", "Darwin", "OpenBSD", "NetBSD"):
+        seconds = int(now - _boottime(__salt__["sysctl.get"]("kern.boottime")))
+    else:
+        return _run("uptime")
+    since = now - seconds
     days, rest = divmod(seconds, 86400)
-    return {
-        "seconds": seconds, "since_iso": _time.strftime("%Y-%m-%dT%H:%M:%S", _time.gmtime(since)),
-        "since_t": int(since), "days": days, "time": "%d:%d" % (rest // 3600, rest % 3600 // 60),
-        "users": len(_users()),
-    }
+    found = {
+        "seconds": seconds, "since_iso": _iso(since), "since_t": int(since), "days": days,
+        "time": "%d:%d" % (rest // 3600, rest % 3600 // 60),
+    }  # fmt: skip
+    if __salt__["cmd.which"]("who"):
+        said = _run("who") if _kernel() == "OpenBSD" else _run("who", "-s")
+        found["users"] = len(said.split("\n"))
+    return found
 
 
 def loadavg():
     """
-    Return the load of the last 1, 5 and 15 minutes
+    Return the load of the last 1, 5 and 15 minutes: ``{"1-min", "5-min", "15-min"}``
 
     CLI Example:
 
@@ -53,9 +143,77 @@ def loadavg():
     return dict(zip(("1-min", "5-min", "15-min"), os.getloadavg()))
 
 
+# Processors and memory
+
+
+def cpustats():
+    """
+    Return how long the processors did what, and how many interrupts and processes there were
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.cpustats
+    """
+    kernel = _kernel()
+    if kernel == "Linux":
+        return _proc_stat(procfs.read("/proc/stat", ""))
+    if kernel in ("FreeBSD", "DragonFly"):
+        return _vmstat_cpus(_run("vmstat", "-P").splitlines())
+    if kernel == "OpenBSD":
+        lines = [line.split() for line in _run("systat", "-s", "2", "-B", "cpu").splitlines()]
+        return {row[0]: dict(zip(lines[3][1:], row[1:])) for row in lines[4:] if row}
+    return UNSUPPORTED
+
+
+def cpuinfo():
+    """
+    Return what the system says of its processor; of several, of the last one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.cpuinfo
+    """
+    kernel = _kernel()
+    if kernel == "Linux":
+        found = {}
+        for line in procfs.read("/proc/cpuinfo", "").splitlines():
+            if line:
+                fields = line.split(":")
+                name, value = fields[0].strip(), fields[1].strip() if len(fields) > 1 else ""
+                found[name] = value.split() if name == "flags" else value
+        return found
+    if kernel in ("FreeBSD", "DragonFly", "NetBSD", "OpenBSD", "Darwin"):
+        sign = "=" if kernel in ("NetBSD", "OpenBSD") else ":"
+        rows = [line.split(sign, 1) for line in _run("sysctl", "hw.model", "hw.ncpu").splitlines() if sign in line]
+        return {row[0].strip(): row[1].strip() for row in rows}
+    return UNSUPPORTED
+
+
+def nproc():
+    """
+    Return the number of processors that can be used
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.nproc
+    """
+    kernel = _kernel()
+    if kernel == "Linux":
+        return len(os.sched_getaffinity(0))
+    if kernel in ("Darwin", "FreeBSD", "DragonFly", "OpenBSD"):
+        return _number(__salt__["sysctl.get"]("hw.ncpu") or "1")
+    return UNSUPPORTED
+
+
 def meminfo():
     """
-    Return ``{name: {value, unit}}`` of /proc/meminfo
+    Return ``{name: {"value", "unit"}}`` of /proc/meminfo, or what vmstat and sysctl say of the memory
 
     CLI Example:
 
@@ -63,40 +221,72 @@ def meminfo():
 
         pushsalt run '*' status.meminfo
     """
-    ret = {}
-    with open("/proc/meminfo") as handle:
-        for line in handle:
+    kernel = _kernel()
+    if kernel == "Linux":
+        found = {}
+        for line in procfs.read("/proc/meminfo", "").splitlines():
             name, _, rest = line.partition(":")
             words = rest.split()
-            ret[name] = dict({"value": words[0]}, **({"unit": words[1]} if len(words) > 1 else {}))
-    return ret
+            found[name] = dict({"value": words[0]}, **({"unit": words[1]} if len(words) > 1 else {}))
+        return found
+    if kernel in ("FreeBSD", "DragonFly"):
+        rows = [line.split(":") for line in _run("sysctl", "vm").splitlines() if line.startswith("vm")]
+        found = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1 and row[1].strip()}
+        found["vm.vmtotal"] = [line for line in _run("sysctl", "-n", "vm.vmtotal").splitlines() if line]
+        return found
+    if kernel == "OpenBSD":
+        return dict(zip(_OPENBSD_VM, _run("vmstat").splitlines()[2].split()[2:10]))
+    return UNSUPPORTED
 
 
-def diskusage(*args):
+def vmstats():
     """
-    Return ``{path: {available, total}}`` in bytes: of these paths, or of all mounts of real file systems
+    Return the counters of the virtual memory: ``{name: number}``
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' status.diskusage /
+        pushsalt run '*' status.vmstats
     """
-    paths = list(args)
-    if not paths:
-        with open("/proc/mounts") as handle:
-            paths = [line.split()[1] for line in handle if line.startswith("/")]
-    ret = {}
-    for path in paths:
-        if os.path.exists(path):
-            found = os.statvfs(path)
-            ret[path] = {"available": found.f_frsize * found.f_bavail, "total": found.f_frsize * found.f_blocks}
-    return ret
+    if _kernel() == "Linux":
+        rows = (line.split() for line in procfs.read("/proc/vmstat", "").splitlines())
+        return {row[0]: _number(row[1]) for row in rows if len(row) > 1}
+    if _kernel() in ("FreeBSD", "DragonFly", "OpenBSD"):
+        rows = (line.split(None, 1) for line in _run("vmstat", "-s").splitlines())
+        return {row[1]: int(row[0]) for row in rows if len(row) > 1 and row[0].isdigit()}
+    return UNSUPPORTED
+
+
+# Processes and users
+
+
+def procs():
+    """
+    Return ``{pid: {"user", "cmd"}}`` of all processes, as ps lists them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.procs
+    """
+    lines = _ps().splitlines()
+    heads = lines[0].split() if lines else []
+    user, pid, cmd = [
+        next((heads.index(name) for name in names if name in heads), 0)
+        for names in (("USER", "UID"), ("PID",), ("COMMAND", "CMD"))
+    ]
+    rows = [line.split() for line in lines[1:] if line.strip()]
+    return {row[pid]: {"user": row[user], "cmd": " ".join(row[cmd:])} for row in rows}
 
 
 def pid(sig):
     """
-    Return the ids of the processes whose command line holds a text, one a line
+    Return the numbers of the processes whose line of ps matches, one a line; "" for none
+
+    sig
+        a regular expression
 
     CLI Example:
 
@@ -104,22 +294,324 @@ def pid(sig):
 
         pushsalt run '*' status.pid sshd
     """
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                with open("/proc/%s/cmdline" % name, "rb") as handle:
-                    line = handle.read().replace(b"\0", b" ").decode("utf-8", "replace")
-            except OSError:
-                continue
-            if sig in line:
-                found.append(int(name))
-    return "\n".join(str(number) for number in sorted(found))
+    import re
+
+    own = str(os.getpid())
+    lines = [line for line in _ps().splitlines() if own not in line and re.search(str(sig), line)]
+    return "\n".join(line.split()[1] for line in lines)
 
 
-def _users():
-    """Names of those who are logged in on a terminal, from the login manager's sessions."""
+def w():
+    """
+    Return who is logged in: ``[{"user", "tty", "login", "idle", "jcpu", "pcpu", "what"}]``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.w
+    """
+    kernel = _kernel()
+    if kernel == "Linux":
+        names, rows = ("user", "tty", "login", "idle", "jcpu", "pcpu"), _run("w", "-fh")
+    elif kernel in ("Darwin", "FreeBSD", "DragonFly", "OpenBSD"):
+        names, rows = ("user", "tty", "from", "login", "idle"), _run("w", "-h")
+    else:
+        return UNSUPPORTED
+    split = [row.split() for row in rows.splitlines() if len(row.split()) >= len(names)]
+    return [dict(zip(names, row), what=" ".join(row[len(names):])) for row in split]
+
+
+def version():
+    """
+    Return the kernel's own words on its version
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.version
+    """
+    if _kernel() == "Linux":
+        return procfs.read("/proc/version", "").strip()
+    if _kernel() in ("FreeBSD", "DragonFly", "OpenBSD", "Darwin"):
+        return _run("sysctl", "-n", "kern.version")
+    return UNSUPPORTED
+
+
+# Disks
+
+
+def diskstats():
+    """
+    Return ``{device: {"reads_issued", "sectors_read", "writes_completed", …}}`` since the start
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.diskstats
+    """
+    found = {}
+    if _kernel() == "Linux":
+        for line in procfs.read("/proc/diskstats", "").splitlines():
+            row = line.split()
+            found[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": _number(row[2])}
+            found[row[2]].update(zip(_DISK, [_number(value) for value in row[3:]]))
+        return found
+    if _kernel() in ("FreeBSD", "DragonFly"):
+        lines = [line.split() for line in _run("iostat", "-xzd").splitlines()]
+        for row in lines[2:]:
+            found[row[0]] = dict(zip(lines[1][1:], [_number(value) for value in row[1:]]))
+        return found
+    return UNSUPPORTED
+
+
+def diskusage(*args):
+    """
+    Return ``{path: {"available", "total"}}`` in bytes of mounted file systems
+
+    args
+        paths, and globs of file system types (``ext?``); without any, of all file systems
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.diskusage / ext?
+    """
+    from fnmatch import fnmatchcase
+
+    paths = [arg for arg in args if arg.startswith("/")]
+    kinds = [arg for arg in args if not arg.startswith("/")] if args else ["*"]
+    if kinds:
+        if _kernel() == "Linux":
+            rows = [(one["mountpoint"], one["fstype"]) for one in procfs.partitions(True)]
+        elif _kernel() in ("FreeBSD", "DragonFly"):
+            rows = [tuple(line.split()[1:3]) for line in _run("mount", "-p").splitlines() if len(line.split()) > 2]
+        else:
+            raise CommandExecutionError("status.diskusage not yet supported on this platform")
+        paths += [path for path, kind in rows if any(fnmatchcase(kind, glob) for glob in kinds)]
+    found = {}
+    for path in paths:
+        if path in found or not os.path.exists(path):
+            continue
+        try:
+            data = os.statvfs(path)
+            found[path] = {"available": data.f_bavail * data.f_bsize, "total": data.f_blocks * data.f_bsize}
+        except OSError as exc:
+            log.warning("Cannot get stats from '%s': %s", path, exc)
+            found[path] = {"available": None, "total": None}
+    return found
+
+
+# Network
+
+
+def netstats():
+    """
+    Return the counters of the network protocols: ``{protocol: {name: number}}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.netstats
+    """
+    if _kernel() == "Linux":
+        return _proc_netstat(procfs.read("/proc/net/netstat", ""))
+    if _kernel() not in ("FreeBSD", "DragonFly", "OpenBSD"):
+        return UNSUPPORTED
+    found, key = {}, None
+    for line in _run("netstat", "-s").splitlines():
+        if line.startswith("\t\t") or not line.strip():
+            continue
+        words = line.split()
+        if not line.startswith("\t"):
+            key = words[0].replace(":", "")
+            found[key] = {}
+        elif words[0].isdigit():
+            found[key][" ".join(words[1:])] = words[0]
+    return found
+
+
+def netdev():
+    """
+    Return ``{interface: {"rx_bytes", "tx_bytes", …}}`` since the start
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.netdev
+    """
+    found = {}
+    if _kernel() == "Linux":
+        for line in procfs.read("/proc/net/dev", "").splitlines():
+            name, colon, rest = line.partition(":")
+            if colon:
+                found[name.strip()] = dict(zip(_NET, [_number(value) for value in rest.split()]), iface=name.strip())
+        return found
+    if _kernel() not in ("FreeBSD", "DragonFly"):
+        return UNSUPPORTED
+    lines = _run("netstat", "-i", "-n", "-4", "-b", "-d").splitlines()
+    heads = lines[0].split()
+    for line in lines[1:] + _run("netstat", "-i", "-n", "-6", "-b", "-d").splitlines()[1:]:
+        row = line.split()
+        values = dict(zip(heads[4:13], [_number(value) for value in row[4:13]]))
+        found.setdefault(row[0], {}).setdefault(row[2], {})[row[3]] = values
+    return found
+
+
+# What a minion's daemon has and a target has not
+
+
+def master(master=None, connected=True):
+    """
+    Return whether there is a connection to a Salt master: False, since a target has none; None when none is named
+
+    master
+        the master's name
+    connected
+        accepted, and without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.master salt.example.com
+    """
+    return False if master else None
+
+
+def ping_master(master):
+    """
+    Return whether a Salt master answers: always False, since a target talks to none
+
+    master
+        the master's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.ping_master salt.example.com
+    """
+    return False
+
+
+def proxy_reconnect(proxy_name, opts=None):
+    """
+    Return False: there is no proxy minion that could be connected again
+
+    proxy_name
+        the proxy module's name
+    opts
+        accepted, and without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' status.proxy_reconnect rest_sample
+    """
+    return False
+
+
+# Inside
+
+
+def _kernel():
+    return __grains__.get("kernel")
+
+
+def _run(*command):
+    return __salt__["cmd.run"](list(command), python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+
+
+def _proc(path):
+    text = procfs.read(path)
+    if text is None:
+        raise CommandExecutionError("File %s was not found." % path)
+    return text
+
+
+def _number(text):
+    if text.isdigit():
+        return int(text)
     try:
-        return [name for name in os.listdir("/run/systemd/sessions") if not name.endswith(".ref")]
-    except OSError:
-        return []
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _iso(seconds):
+    """A time without a zone, as datetime writes it: with microseconds, where there are some."""
+    from datetime import datetime, timezone
+
+    return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None).isoformat()
+
+
+def _boottime(text):
+    """Seconds since 1970 of what sysctl says: a number, or ``{ sec = 1477761334, usec = 664698 } Sat Oct …``."""
+    import re
+
+    found = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())
+    if not found:
+        raise CommandExecutionError("Cannot find kern.boottime system parameter")
+    return int(found.group(1))
+
+
+def _proc_stat(text):
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    found = {}
+    for line in text.splitlines():
+        row = line.split()
+        if row[:1] == ["cpu"]:
+            found["cpu"] = dict(zip(names, [_number(value) for value in row[1:]]))
+        elif row[:1] in (["intr"], ["softirq"]):
+            parts = "irqs" if row[0] == "intr" else "softirqs"
+            found[row[0]] = {"total": _number(row[1]), parts: [_number(value) for value in row[2:]]}
+        elif len(row) > 1:
+            found[row[0]] = _number(row[1])
+    return found
+
+
+def _vmstat_cpus(lines):
+    """``{cpu: {"us", "sy", "id"}}`` of ``vmstat -P``."""
+    heads, values, found = lines[1].split(), lines[2].split(), {}
+    at = heads.index("us")
+    names = lines[0].split()
+    for number, name in enumerate(names[names.index("cpu0"):]):
+        found[name] = dict(zip(("us", "sy", "id"), [_number(value) for value in values[at + 3 * number:][:3]]))
+    return found
+
+
+def _proc_netstat(text):
+    """Pairs of lines: names, then values. Salt leaves out the last column."""
+    found, heads = {}, [""]
+    for line in text.splitlines():
+        row = line.split()
+        if row and row[0] == heads[0]:
+            values = [_number(value) for value in row[1:len(heads) - 1]]
+            found[heads[0].replace(":", "")] = dict(zip(heads[1:], values))
+        elif row:
+            heads = row
+    return found
+
+
+def _ps():
+    """The table of ps with the grain's options; that of /proc in the same columns, where ps has not such options."""
+    command = __grains__.get("ps") or "ps -efHww"
+    done = __salt__["cmd.run_all"](command.split(), python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+    if done["retcode"] == 0 and done["stdout"].strip():
+        return done["stdout"]
+    rows = ["UID PID PPID C STIME TTY TIME CMD"]
+    for process in procfs.processes():
+        try:
+            words = process.cmdline() or ["[%s]" % process.comm]
+            rows.append("%s %d %s 0 - ? 00:00:00 %s" % (
+                process.username(), process.pid, process.stat[1], " ".join(words)))
+        except procfs.Gone:
+            continue
+    return "\n".join(rows)

@@ -1,0 +1,505 @@
+"""Processes, processors, memory, disks and network counters. Salt: modules/ps.py
+
+Salt asks the library psutil; here Linux's /proc is read, so that a target needs nothing. Names, units and shapes are
+psutil's. A process that ends while it is looked at is left out.
+"""
+
+import os
+import re
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import procfs
+
+
+def __virtual__():
+    if os.path.isdir("/proc/self/task"):
+        return True
+    return False, "The ps module cannot be loaded: it reads /proc as Linux has it"
+
+
+# Processes
+
+
+def top(num_processes=5, interval=3):
+    """
+    Return the processes that used the most processor time during an interval
+
+    num_processes
+        how many of them
+    interval
+        seconds to watch
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.top 5 10
+    """
+    import time
+
+    before = {(process.pid, process.stat[19]): _used(process) for process in procfs.processes()}
+    time.sleep(interval)
+    usage = []
+    for process in procfs.processes():
+        key = process.pid, process.stat[19]
+        if key in before:
+            usage.append((_used(process) - before[key], process))
+    found = []
+    for _, process in sorted(usage, key=lambda item: item[0], reverse=True)[:num_processes]:
+        try:
+            found.append({
+                "cmd": process.cmdline() or process.name(), "user": process.username(), "status": process.status(),
+                "pid": process.pid, "create_time": process.create_time(), "cpu": process.cpu_times(),
+                "mem": process.memory_info(),
+            })  # fmt: skip
+        except procfs.Gone:
+            continue
+    return found
+
+
+def get_pid_list():
+    """
+    Return the numbers of all processes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.get_pid_list
+    """
+    return procfs.pids()
+
+
+def proc_info(pid, attrs=None):
+    """
+    Return what is known of a process as a dict
+
+    pid
+        its number
+    attrs
+        only these of psutil's attributes (``name``, ``cmdline``, ``status``, ``username``, ``memory_info`` …)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.proc_info 1 attrs='[pid, name]'
+    """
+    try:
+        return procfs.Process(pid).as_dict(attrs)
+    except (procfs.Gone, ValueError) as exc:
+        raise CommandExecutionError(str(exc))
+
+
+def kill_pid(pid, signal=15):
+    """
+    Send a signal to a process; whether there is such a process
+
+    pid
+        its number
+    signal
+        the signal's number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.kill_pid 2000 signal=9
+    """
+    try:
+        os.kill(int(pid), int(signal))
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def pkill(pattern, user=None, signal=15, full=False):
+    """
+    Send a signal to all processes whose name contains a text; ``{"killed": [numbers]}``, or None
+
+    pattern
+        the text
+    user
+        only processes of this user
+    signal
+        the signal's number
+    full
+        look for the text in the whole command line
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.pkill httpd signal=1
+    """
+    killed = []
+    for process in _matching(lambda text: str(pattern) in text, user, full):
+        try:
+            os.kill(process.pid, int(signal))
+        except ProcessLookupError:
+            continue
+        killed.append(process.pid)
+    return {"killed": killed} if killed else None
+
+
+def pgrep(pattern, user=None, full=False, pattern_is_regex=False):
+    """
+    Return the numbers of the processes whose name contains a text, or None
+
+    pattern
+        the text
+    user
+        only processes of this user
+    full
+        look for the text in the whole command line
+    pattern_is_regex
+        the text is a regular expression
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.pgrep sshd user=root
+    """
+    matches = re.compile(str(pattern)).search if pattern_is_regex else lambda text: str(pattern) in text
+    return [process.pid for process in _matching(matches, user, full)] or None
+
+
+def status(status):
+    """
+    Return ``[{"pid", "name"}]`` of the processes in a state
+
+    status
+        ``running``, ``sleeping``, ``disk-sleep``, ``stopped``, ``tracing-stop``, ``zombie``, ``dead``, ``wake-kill``,
+        ``waking``, ``parked`` or ``idle``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.status zombie
+    """
+    if not status:
+        raise SaltInvocationError("Filter is required for ps.status")
+    wanted = str(status).replace("_", "-")
+    return [{"pid": one.pid, "name": one.name()} for one in procfs.processes() if one.status() == wanted]
+
+
+def psaux(name):
+    """
+    Return ``[pattern, [lines of "ps aux" that it is found in], "N occurrence(s)."]``
+
+    name
+        a regular expression
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.psaux 'www-data.+apache2'
+    """
+    pattern, own = re.compile(str(name)), re.compile(r"(salt|pushsalt).+ps\.psaux.+")
+    lines = [line for line in _lines(["ps", "aux"]) if pattern.search(line) and not own.search(line)]
+    return [str(name), lines, "%d occurrence(s)." % len(lines)]
+
+
+def lsof(name):
+    """
+    Return ``[name, what lsof says of the open files of processes whose name begins so]``
+
+    name
+        the beginning of a program's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.lsof apache2
+    """
+    said = __salt__["cmd.run"](["lsof", "-c", str(name)], python_shell=False, ignore_retcode=True)
+    return [str(name), said]
+
+
+def netstat(name):
+    """
+    Return ``[name, [lines of "netstat -nap" that contain it]]``
+
+    name
+        a text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.netstat apache2
+    """
+    return _sockets("netstat", "-nap", name)
+
+
+def ss(name):
+    """
+    Return ``[name, [lines of "ss -neap" that contain it]]``
+
+    name
+        a text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.ss apache2
+    """
+    return _sockets("ss", "-neap", name)
+
+
+# Processors and memory
+
+
+def cpu_percent(interval=0.1, per_cpu=False):
+    """
+    Return the percentage of time in which the processors are busy
+
+    interval
+        seconds to watch
+    per_cpu
+        a list with one number for each processor
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.cpu_percent
+    """
+    import time
+
+    before = procfs.cpu_times()
+    time.sleep(interval)
+    after = procfs.cpu_times()
+    if per_cpu:
+        return [procfs.cpu_busy(*pair) for pair in zip(before[1], after[1])]
+    return procfs.cpu_busy(before[0], after[0])
+
+
+def cpu_times(per_cpu=False):
+    """
+    Return the seconds that the processors spent in each state: ``{"user", "system", "idle", "iowait", …}``
+
+    per_cpu
+        a list with one dict for each processor
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.cpu_times
+    """
+    together, each = procfs.cpu_times()
+    return each if per_cpu else together
+
+
+def virtual_memory():
+    """
+    Return how much memory is used for what: ``{"total", "available", "percent", "used", "free", …}`` in bytes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.virtual_memory
+    """
+    return procfs.virtual_memory()
+
+
+def swap_memory():
+    """
+    Return ``{"total", "used", "free", "percent", "sin", "sout"}`` of the swap space, in bytes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.swap_memory
+    """
+    return procfs.swap_memory()
+
+
+def total_physical_memory():
+    """
+    Return the bytes of memory that the machine has
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.total_physical_memory
+    """
+    return procfs.virtual_memory()["total"]
+
+
+def num_cpus():
+    """
+    Return the number of processors
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.num_cpus
+    """
+    return os.sysconf("SC_NPROCESSORS_ONLN")
+
+
+def boot_time(time_format=None):
+    """
+    Return when the machine was started, in seconds since 1970
+
+    time_format
+        a format of strftime for it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.boot_time time_format=%c
+    """
+    import time
+
+    if not time_format:
+        return procfs.boot_time()
+    try:
+        return time.strftime(time_format, time.localtime(procfs.boot_time()))
+    except TypeError as exc:
+        raise SaltInvocationError("Invalid format string: %s" % exc)
+
+
+def get_users():
+    """
+    Return ``[{"name", "terminal", "host", "started", "pid"}]`` of who is logged in
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.get_users
+    """
+    return procfs.users()
+
+
+# Disks and network
+
+
+def disk_partitions(all=False):
+    """
+    Return ``[{"device", "mountpoint", "fstype", "opts"}]`` of the mounted file systems
+
+    all
+        those without a device (proc, tmpfs …), too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.disk_partitions
+    """
+    return procfs.partitions(all)
+
+
+def disk_usage(path):
+    """
+    Return ``{"total", "used", "free", "percent"}`` of the file system of a path, in bytes
+
+    path
+        anything in that file system
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.disk_usage /home
+    """
+    try:
+        return procfs.disk_usage(path)
+    except OSError as exc:
+        raise CommandExecutionError(str(exc))
+
+
+def disk_partition_usage(all=False):
+    """
+    Return what ``disk_partitions`` gives, and beside it what ``disk_usage`` says of each
+
+    all
+        as for ``disk_partitions``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.disk_partition_usage
+    """
+    return [dict(one, **disk_usage(one["mountpoint"])) for one in disk_partitions(all)]
+
+
+def network_io_counters(interface=None):
+    """
+    Return the bytes, packets and errors since the start: ``{"bytes_sent", "bytes_recv", "packets_sent", …}``
+
+    interface
+        of this one alone (False where there is none); else of all together
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.network_io_counters interface=eth0
+    """
+    found = procfs.net_counters()
+    return found.get(interface, False) if interface else procfs.summed(found.values())
+
+
+def disk_io_counters(device=None):
+    """
+    Return what was read and written since the start: ``{"read_count", "write_count", "read_bytes", …}``
+
+    device
+        of this disk or partition alone (False where there is none); else of all disks together
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ps.disk_io_counters device=sda1
+    """
+    found = procfs.disk_counters()
+    if device:
+        return found.get(device, False)
+    whole = [name for name in found if os.path.exists("/sys/block/" + name.replace("/", "!"))]
+    return procfs.summed(found[name] for name in whole)
+
+
+# Inside
+
+
+def _used(process):
+    times = process.cpu_times()
+    return times["user"] + times["system"]
+
+
+def _matching(matches, user, full):
+    for process in procfs.processes():
+        if not matches(" ".join(process.cmdline()) if full else process.name()):
+            continue
+        try:
+            if user is None or process.username() == user:
+                yield process
+        except procfs.Gone:
+            continue
+
+
+def _sockets(program, option, name):
+    if not __salt__["cmd.which"](program):
+        raise CommandExecutionError('"%s" binary was not found in your $PATH' % program)
+    return [str(name), [line for line in _lines([program, option]) if str(name) in line]]
+
+
+def _lines(command):
+    return __salt__["cmd.run"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"}).splitlines()
