@@ -3,6 +3,9 @@
 Source files are kept in ``files/`` of the private directory, by digest, so that the next run finds them; they are
 verified before use and the oldest go when there are too many. Without a private directory they live in a temporary one
 (0700) that is removed at the end. What is ``secret`` (a rendered template may hold pillar) never touches a disk here.
+
+A file that did not arrive whole stays as ``.DIGEST.part``: the next transfer says how much is there, with its digest,
+and goes on behind it (``part``, ``resume``). Who writes such a file holds a lock on it.
 """
 
 import errno
@@ -10,6 +13,10 @@ import os
 
 DIGEST_SIZE = 32
 CACHE_LIMIT = 256 * 1024 * 1024
+#: Less than this is not worth to be kept of a transfer that was cut off.
+PART_LEAST = 1024 * 1024
+#: Seconds for which such a transfer can be continued.
+PART_LIFE = 24 * 3600
 _FLAGS = os.O_NOFOLLOW | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -61,6 +68,17 @@ class Blobs(object):
             self._failed.pop(digest, None)
             self._coming[digest] = _Memory() if secret else _File()
 
+    def part(self, digest):
+        """``[bytes, their SHA-256]`` that an earlier transfer left of what is expected, or None."""
+        coming = self._coming.get(digest)
+        return coming.part(self, digest) if isinstance(coming, _File) else None
+
+    def resume(self, digest, at):
+        """The sender begins behind the first ``at`` bytes, which it was told to be here."""
+        coming = self._coming.get(digest)
+        if isinstance(coming, _File):
+            coming.resume(at)
+
     def forget(self, digest):
         """Expect it no longer."""
         coming = self._coming.pop(digest, None)
@@ -82,7 +100,7 @@ class Blobs(object):
         except OSError as exc:
             del self._coming[digest]
             coming.abort()
-            self._failed[digest] = "cannot store a file of the controller: %s" % (exc.strerror or exc)
+            self._failed[digest] = _storing_failed(exc, self._folder)
             # Its other pieces are dropped on arrival.
             return
         del self._coming[digest]
@@ -162,7 +180,7 @@ class Blobs(object):
     def close(self):
         """Remove what was temporary, and the oldest of the rest when it is too much."""
         for coming in self._coming.values():
-            coming.abort()
+            coming.leave()
         self._coming.clear()
         self._memory.clear()
         if self._folder is None:
@@ -177,15 +195,23 @@ class Blobs(object):
 
 
 def prune(folder, limit):
-    """Remove the files used longest ago until the rest has ``limit`` bytes at most."""
-    entries = []
+    """Remove the files used longest ago until the rest has ``limit`` bytes at most.
+
+    What is there of cut-off transfers does not count; it goes after PART_LIFE.
+    """
+    import time
+
+    entries, old = [], time.time() - PART_LIFE
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         try:
             info = os.lstat(path)
         except OSError:
             continue
-        entries.append((info.st_mtime, info.st_size, path))
+        if not name.endswith(".part"):
+            entries.append((info.st_mtime, info.st_size, path))
+        elif info.st_mtime < old:
+            _unlink(path)
     total = sum(entry[1] for entry in entries)
     for _, size, path in sorted(entries):
         if total <= limit:
@@ -211,42 +237,115 @@ class _Memory(object):
     def abort(self):
         self._bytes = bytearray()
 
+    leave = abort
+
 
 class _File(object):
+    """A file on its way. It is made when its first piece comes, or when somebody asks what is here of it."""
+
     def __init__(self):
         self._handle = self._path = None
         self._sha = _sha256()
+        self._size = 0  # bytes that are there, and in the digest
+        self._started = False
 
-    def _open(self, blobs, digest):
-        if self._handle is None:
-            self._path = os.path.join(blobs.folder(), ".%s.%d" % (digest, os.getpid()))
-            _unlink(self._path)
-            self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    def part(self, blobs, digest):
+        """See Blobs.part."""
+        folder = blobs.folder(create=False)
+        if self._started or folder is None or not os.path.exists(_part_path(folder, digest)):
+            return None
+        self._open(blobs, digest)
+        for piece in iter(lambda: os.read(self._handle, 1024 * 1024), b""):
+            self._sha.update(piece)
+            self._size += len(piece)
+        return [self._size, self._sha.hexdigest()] if self._size else None
+
+    def resume(self, at):
+        self._started = self._handle is not None and at == self._size
 
     def write(self, blobs, digest, piece):
-        self._open(blobs, digest)
+        self._begin(blobs, digest)
         self._sha.update(piece)
         rest = memoryview(piece)
         while rest:
             rest = rest[os.write(self._handle, rest):]
+        self._size += len(piece)
 
     def end(self, blobs, digest):
-        self._open(blobs, digest)
+        self._begin(blobs, digest)
         if self._sha.hexdigest() != digest:
             self.abort()
             return False
-        os.close(self._handle)
-        self._handle = None
         target = os.path.join(blobs.folder(), digest)
         os.rename(self._path, target)
+        self._close()
         blobs._verified[digest] = target
         return True
 
     def abort(self):
+        """Keep nothing of it."""
         if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
             _unlink(self._path)
+            self._close()
+
+    def leave(self):
+        """Keep what has come for the next time, if it is much."""
+        if self._size < PART_LEAST or not self._path.endswith(".part"):
+            self.abort()
+        else:
+            self._close()
+
+    def _begin(self, blobs, digest):
+        """Ready for the first piece: from the start, unless the sender said otherwise."""
+        if not self._started:
+            self._started = True
+            self._open(blobs, digest)
+            if self._size or os.fstat(self._handle).st_size:
+                os.ftruncate(self._handle, 0)
+                os.lseek(self._handle, 0, os.SEEK_SET)
+                self._sha, self._size = _sha256(), 0
+
+    def _open(self, blobs, digest):
+        if self._handle is not None:
+            return
+        self._path = _part_path(blobs.folder(), digest)
+        self._handle = _locked(self._path)
+        if self._handle is None:  # another session receives the same file
+            self._path = os.path.join(blobs.folder(), ".%s.%d" % (digest, os.getpid()))
+            _unlink(self._path)
+            self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+
+    def _close(self):
+        os.close(self._handle)
+        self._handle = None
+
+
+def _part_path(folder, digest):
+    return os.path.join(folder, ".%s.part" % digest)
+
+
+def _locked(path):
+    """A descriptor of the file at ``path``, made if it is not there, which only we write; None when another does."""
+    import fcntl
+
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (IOError, OSError):
+            os.close(handle)
+            return None
+        try:
+            if os.path.samestat(os.fstat(handle), os.lstat(path)):
+                return handle
+        except OSError:
+            pass
+        os.close(handle)  # whoever held it has just finished: the name is free again
+
+
+def _storing_failed(exc, folder):
+    where = " in %s" % folder if folder else ""
+    return "cannot store a file of the controller%s: %s" % (where, exc.strerror or exc)
 
 
 def _unlink(path):

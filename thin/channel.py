@@ -55,6 +55,8 @@ class Channel(object):
                 message = wire.unpack(payload)
                 if message.get("k") == "answer":
                     self._answers[message.get("re")] = message
+                elif message.get("k") == "resume":
+                    self.blobs.resume(message["digest"], message["at"])
                 elif message.get("k") == "bye":
                     raise Closed()
                 else:

@@ -8,6 +8,18 @@ import os
 from thin import blobs, exceptions, wire
 from thin.link import LinkError
 
+#: How much of what is foreseen is asked for at once.
+AHEAD_FILES = 500
+AHEAD_BYTES = 16 * 1024 * 1024
+
+
+def _has(path, digest, size):
+    """Whether a file has these bytes; one of another size (None: not known) is not read."""
+    try:
+        return size in (None, os.path.getsize(path)) and blobs.digest_of(path) == digest
+    except OSError:
+        return False
+
 
 class Controller(object):
     """``channel`` asks, ``store`` (thin.blobs.Blobs) has the bytes; ``begin``/``end`` bracket a run's plan."""
@@ -20,7 +32,7 @@ class Controller(object):
     # the plan
 
     def begin(self, files=None, templates=None, trees=None, wants=()):
-        """Take the plan of a run. Returns the digests that are not here and have to be sent.
+        """Take the plan of a run. Returns ``[digest, what is here of it or None]`` of what has to be sent.
 
         ``wants`` are ``[digest, destination or None]``: a destination that has the bytes already is as good as a copy.
         """
@@ -28,20 +40,22 @@ class Controller(object):
         self._templates = dict(templates or {})
         self._trees = dict(trees or {})
         secret = set(self._templates.values())
-        need = []
+        need, seen = [], set()
         for digest, destination in wants:
-            if digest in need or self._store.hold(digest):
+            if digest in seen or self._store.hold(digest):
                 continue
             if destination and blobs.digest_of(destination) == digest:
                 self._elsewhere[digest] = destination
                 continue
             self._store.expect(digest, digest in secret)
-            need.append(digest)
+            seen.add(digest)
+            need.append([digest, self._store.part(digest)])
         return need
 
     def end(self):
         self._files, self._templates, self._trees = {}, {}, {}
         self._elsewhere = {}  # digest -> path outside of the store that had these bytes when the run began
+        self._ahead = []  # what was foreseen: (URL, digest, size, destination), the next one last
         self._store.forget_secrets()
 
     # what thin.link offers
@@ -54,15 +68,46 @@ class Controller(object):
             if path and blobs.digest_of(path) == digest:
                 return path
         path = self._arrived(digest)
+        if path is None and self._fetch_ahead(digest, saltenv):
+            path = self._arrived(digest)
         if path is None:
             self._store.expect(digest, secret=False)
-            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": []})
+            part = self._store.part(digest)
+            answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "part": part})
             if answer.get("digest") != digest:  # what was announced will never come
                 self._store.forget(digest)
             path = self._arrived(digest)
         if path is None:
             raise LinkError("the file %s changed on the controller during the run" % url)
         return path
+
+    def foresee(self, files, saltenv="base"):
+        self._ahead = list(files)[::-1]
+
+    def _fetch_ahead(self, digest, saltenv):
+        """Ask for a foreseen file and, in the same breath, for those behind it that are missing too."""
+        if not any(entry[1] == digest for entry in self._ahead):
+            return False
+        wanted, size = {}, 0
+        while self._ahead and len(wanted) < AHEAD_FILES and size < AHEAD_BYTES:
+            url, other, bytes_, destination = self._ahead.pop()
+            if not wanted and other != digest:
+                continue  # this far, nothing was missing
+            if other in wanted or self._store.hold(other) or self._store.waiting(other):
+                continue
+            if other != digest and _has(destination, other, bytes_):
+                continue
+            self._store.expect(other, secret=False)
+            wanted[other] = [url, self._store.part(other)]
+            size += bytes_ or 0
+        if not wanted:
+            return False
+        answer = self._ask({"k": "files", "files": list(wanted.values()), "saltenv": saltenv})
+        coming = set(answer.get("digests") or ())
+        for other in wanted:
+            if other not in coming:  # it has changed meanwhile: who needs it asks for it by itself
+                self._store.forget(other)
+        return True
 
     def file_digest(self, url, saltenv="base"):
         key = wire.file_key(url, saltenv)

@@ -51,6 +51,16 @@ def file(url, saltenv="base", have=()):
     return _link().file(url, saltenv, have)
 
 
+def foresee(files, saltenv="base"):
+    """Say which files will be asked for, in this order: ``(URL, SHA-256, bytes or None, where it is going to)`` of
+    each.
+
+    When the first of them has to be sent, those behind it come along, many for one question. Only a file whose
+    destination does not have its bytes is among them. A later call takes the place of an earlier one.
+    """
+    _link().foresee(files, saltenv)
+
+
 def file_digest(url, saltenv="base"):
     """SHA-256 (hex) of a source file, or None when there is no such file; its bytes do not travel.
 

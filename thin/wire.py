@@ -32,13 +32,15 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode | exc: re, type, message,
                                                                       tb, known
 grains    n, refresh: bool                                            ret
-run       n, chunks, test, mock, files, templates, trees, wants       need: digests (only when some are missing),
-          ([[digest, dest path|None]]: what may have to be sent),     then start: tag; state: tag, ret; event: name
-          and numbers of chunks: declared (in the order in which      (the chunk's ``fire_event``), ret; and
-          they are written; None: as they come), groups (to be        ret: re, ret={"states": count}
+run       n, chunks, test, mock, files, templates, trees, wants       need: digests, parts (only when some are
+          ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
+          and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret;
+          they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
           aggregated), only (that are wanted; None: all)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
+resume    digest, at: the b"B" frames that follow begin behind so     (nothing)
+          many bytes, which the target has said to have
 bye       (nothing): end of session                                   (the target closes its side)
 ========= =========================================================== ==========================================
 
@@ -48,6 +50,9 @@ because what renders on the controller may ask it something::
     file      url, saltenv                   -> digest, size (the bytes follow as b"B" frames if ``have`` was false)
               have: [digests]                   or missing: true
               stat: true                     -> digest, size: the bytes are not wanted
+              part: [size, SHA-256]             what a cut-off transfer has left there, or None; so in ``files`` and
+                                                in ``need``, there for each digest
+    files     files: [[url, part]], saltenv  -> digests: of those that follow as b"B" frames, one after the other
     tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls

@@ -147,7 +147,8 @@ class Worker(object):
         need = self.controller.begin(
             message.get("files"), message.get("templates"), message.get("trees"), message.get("wants") or ())
         if need:
-            self.channel.send({"k": "need", "re": message["n"], "digests": need})
+            self.channel.send({"k": "need", "re": message["n"], "digests": [digest for digest, _ in need],
+                               "parts": dict(item for item in need if item[1])})
         self._answer(message, lambda: self._run(message))
         self.controller.end()
 

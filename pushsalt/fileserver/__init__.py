@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from pushsalt import plugins
 from pushsalt.errors import StateError
+from pushsalt.fileserver.digests import key_of, known_digests
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
@@ -257,8 +258,6 @@ def merged(listings: Sequence[Listing]) -> Listing:
 
 # --- files on disk, for backends ---------------------------------------------------------------------------------
 
-_digests: dict[tuple[Any, ...], str] = {}
-
 
 @dataclass(frozen=True)
 class DiskFile:
@@ -295,15 +294,16 @@ class DiskFile:
         return data
 
     def digest(self, hash_type: str = "sha256") -> str:
-        status = self.status
-        key = (self.path, hash_type, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-        if key not in _digests:
+        key = key_of(self.path, hash_type, self.status)
+        known = known_digests.known(key, self.status)
+        if known is None:
             hasher = hashlib.new(hash_type, usedforsecurity=False)
             with self.open() as stream:
                 while chunk := stream.read(1024 * 1024):
                     hasher.update(chunk)
-            _digests[key] = hasher.hexdigest()
-        return _digests[key]
+            known = hasher.hexdigest()
+            known_digests.add(key, self.status, known)
+        return known
 
 
 def disk_file(path: str, rel: str) -> DiskFile | None:

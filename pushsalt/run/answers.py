@@ -36,6 +36,8 @@ _ASKABLE = ("cp.", "saltutil.sync_")
 #: Of what targets have serialized: values and characters of the data, and levels of it.
 _LARGEST = 4_000_000
 _DEEPEST = 50
+#: Files that are given for one question.
+_MANY = 1000
 #: The renderers that a text from a target can reach, whatever it calls.
 HARMLESS = ("jinja", "yaml", "json")
 
@@ -154,7 +156,18 @@ class Answers:
         digest = found.digest()
         if question.get("stat") or digest in (question.get("have") or ()):
             return {"digest": digest, "size": found.size, "have": True}
-        return {"digest": digest, "size": found.size, "blob": Blob(digest, found.size, found.path, open=found.open)}
+        blob = Blob(digest, found.size, found.path, open=found.open)
+        return {"digest": digest, "size": found.size, "blobs": [(blob, question.get("part"))]}
+
+    def _files(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
+        """Many at once, as ``file.recurse`` needs them; what is not there any more is left out."""
+        blobs = []
+        for url, part in list(question["files"])[:_MANY]:
+            where = split_url(str(url), str(question.get("saltenv") or "base"))
+            found = minion.files.find(*where) if where else None
+            if found is not None:
+                blobs.append((Blob(found.digest(), found.size, found.path, open=found.open), part))
+        return {"digests": [blob.digest for blob, _ in blobs], "blobs": blobs}
 
     def _tree(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         where = split_url(str(question["url"]), str(question.get("saltenv") or "base"))

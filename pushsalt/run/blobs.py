@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pushsalt.errors import PushsaltError
 from pushsalt.model import Blob
@@ -24,18 +24,24 @@ class Sender:
         # The pieces of two blobs never mix: the target puts together one at a time.
         self._turn = asyncio.Lock()
 
-    async def send(self, blob: Blob) -> None:
+    async def send(self, blob: Blob, part: Any = None) -> None:
         """Send all pieces and the empty one that ends them.
 
+        ``part`` is what the target says to have of it: ``[bytes, their SHA-256]``. If that is how the blob begins,
+        only the rest is sent.
         A file that has changed since it was digested, or cannot be read any more, ends early or differs: the target
         sees by the digest that it is not what was asked for, and the reason is logged here.
         """
         name = bytes.fromhex(blob.digest)
         async with self._turn:
             try:
-                async for piece in _pieces(blob):
-                    self._write(b"B", name + piece)
-                    await self._drain()
+                at = await asyncio.to_thread(_begins, blob, part)
+                if at:
+                    self._write(b"M", wire.pack({"k": "resume", "digest": blob.digest, "at": at}))
+                async for piece in _pieces(blob, at):
+                    if piece:  # an empty one would be the end
+                        self._write(b"B", name + piece)
+                        await self._drain()
             except (OSError, PushsaltError, _ChangedError) as exc:
                 log.warning("%s cannot be sent: %s", blob.path or "rendered text", exc)
             self._write(b"B", name)
@@ -46,17 +52,35 @@ class _ChangedError(Exception):
     pass
 
 
-async def _pieces(blob: Blob) -> AsyncIterator[bytes]:
+def _begins(blob: Blob, part: Any) -> int:
+    """How many bytes of the blob are not needed: those of ``part``, a word of the target, if it is how it begins."""
+    match part:
+        case [int(size), str(digest)] if blob.data is None and 0 < size <= blob.size:
+            hasher = hashlib.sha256()
+            with (blob.open or _file(blob))() as stream:
+                left = size
+                while left and (piece := stream.read(min(left, 1024 * 1024))):
+                    hasher.update(piece)
+                    left -= len(piece)
+            return size if not left and hasher.hexdigest() == digest else 0
+    return 0
+
+
+async def _pieces(blob: Blob, skip: int = 0) -> AsyncIterator[bytes]:
+    """The pieces behind the first ``skip`` bytes."""
     if blob.data is not None:
-        for at in range(0, len(blob.data), wire.BLOB_PIECE):
+        for at in range(skip, len(blob.data), wire.BLOB_PIECE):
             yield blob.data[at : at + wire.BLOB_PIECE]
+        return
+    if blob.size <= wire.BLOB_PIECE and not skip:
+        yield await asyncio.to_thread(_whole, blob)
         return
     stream = await asyncio.to_thread(blob.open or _file(blob))
     try:
         digest = hashlib.sha256()
         held = b""
         while True:
-            piece = await asyncio.to_thread(stream.read, wire.BLOB_PIECE)
+            piece = await asyncio.to_thread(stream.read, min(wire.BLOB_PIECE, skip) or wire.BLOB_PIECE)
             # One piece is held back until the whole is known to be right: what changed never arrives complete.
             if piece:
                 digest.update(piece)
@@ -66,9 +90,19 @@ async def _pieces(blob: Blob) -> AsyncIterator[bytes]:
                 yield held
             if not piece:
                 return
-            held = piece
+            held = b"" if skip else piece
+            skip -= min(skip, len(piece))
     finally:
         stream.close()
+
+
+def _whole(blob: Blob) -> bytes:
+    """All of a small blob."""
+    with (blob.open or _file(blob))() as stream:
+        data = stream.read(wire.BLOB_PIECE + 1)
+    if hashlib.sha256(data).hexdigest() != blob.digest:
+        raise _ChangedError("it has changed since the run began")
+    return data
 
 
 def _file(blob: Blob) -> Callable[[], BinaryIO]:

@@ -149,7 +149,9 @@ class Project:
     @cached_property
     def files(self) -> FileServer:
         from pushsalt.fileserver import FileServer
+        from pushsalt.fileserver.digests import known_digests
 
+        known_digests.keep_in(self.config.cache_dir)
         return FileServer(self.config.opts, self.remotes if self._uses_gitfs else None)
 
     @cached_property

@@ -20,7 +20,8 @@ from thin import wire
 log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
-#: Answers a question of the target: the fields of the answer; a Blob as ``blob`` among them is sent after it.
+#: Answers a question of the target: the fields of the answer. What is in ``blobs`` is sent after it: a Blob, and what
+#: the target says to have of it.
 Serve = Callable[[Message], Awaitable[Message]]
 OnEvent = Callable[[Message], None]
 
@@ -31,7 +32,7 @@ CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 #: Questions that may wait for their answer at once; a sound worker asks few at a time.
 QUESTION_LIMIT = 64
-QUESTIONS = frozenset({"file", "tree", "template", "pillar", "ask"})
+QUESTIONS = frozenset({"file", "files", "tree", "template", "pillar", "ask"})
 EVENTS = frozenset({"start", "state", "log", "event"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -405,7 +406,8 @@ class Session:
             self._begin(self._answer(message))
         elif kind == "need":
             digests = message.get("digests") or ()
-            self._begin(self._send_needed([digest for digest in digests if isinstance(digest, str)]))
+            parts = message.get("parts") or {}
+            self._begin(self._send_needed({digest: parts.get(digest) for digest in digests if isinstance(digest, str)}))
         elif kind in EVENTS:
             self._on_event(message)
         elif kind == "stderr":
@@ -438,21 +440,21 @@ class Session:
         except Exception as exc:
             log.debug("%s: answering %s", self.target.id, question.get("k"), exc_info=exc)
             answer = {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
-        blob = answer.pop("blob", None)
+        blobs = answer.pop("blobs", ())
         head = {"k": "answer", "re": question.get("n")}
         try:
             frame = _frame({**head, **answer})
         except Exception as exc:  # too much for one message, or nothing that can travel: the target is told
             log.debug("%s: the answer to %s", self.target.id, question.get("k"), exc_info=exc)
-            blob = None
+            blobs = ()
             frame = _frame({**head, "error": f"the answer cannot be sent: {exc}", "exception": "SaltException"})
         self._write(frame)
         await self._stream.drain()
-        if blob is not None:
-            await self._sender.send(blob)
+        for blob, part in blobs:
+            await self._sender.send(blob, part)
 
-    async def _send_needed(self, digests: list[str]) -> None:
-        for digest in digests:
+    async def _send_needed(self, digests: Mapping[str, Any]) -> None:
+        for digest, part in digests.items():
             try:
                 if self._custom is not None and digest == self._custom.digest:
                     blob: Blob | None = self._custom
@@ -463,7 +465,7 @@ class Session:
             if blob is None:
                 log.debug("%s: asks for %r, which is not in the plan", self.target.id, digest)
             else:
-                await self._sender.send(blob)
+                await self._sender.send(blob, part)
 
     # --- ending
 

@@ -127,6 +127,10 @@ class Runner:
             self._prepared.cancel()
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
+        if "files" in self.project.__dict__:
+            from pushsalt.fileserver.digests import known_digests
+
+            known_digests.keep()
 
 
 def _load_compiler() -> None:

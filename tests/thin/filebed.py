@@ -42,6 +42,9 @@ class Sources:
         path = self._path(url)
         return path if os.path.isfile(path) else None
 
+    def foresee(self, files, saltenv="base"):
+        pass
+
     def file_digest(self, url, saltenv="base"):
         path = self._path(url)
         if not os.path.isfile(path):

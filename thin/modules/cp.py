@@ -190,8 +190,9 @@ def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
         url, dest = (_rendered(text, saltenv, template).decode("utf-8").rstrip("\n") for text in (url, dest))
     url = url.rstrip("/")
     top = os.path.join(dest, os.path.basename(url)) if os.path.basename(url) != "salt:" else dest
-    written = []
-    for relpath, kind, _, _, _ in link.tree(url, saltenv) or ():
+    written, entries = [], link.tree(url, saltenv) or ()
+    _foresee(url, saltenv, entries)
+    for relpath, kind, _, _, _ in entries:
         target = os.path.join(top, relpath)
         if ".." in relpath.split("/"):
             continue
@@ -203,6 +204,14 @@ def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
         if found and _put(atomic.pieces(found), target, makedirs=True):
             written.append(target)
     return written
+
+
+def _foresee(url, saltenv, entries):
+    from thin import link
+
+    top = url.rstrip("/")
+    files = [("%s/%s" % (top, name), digest, size, "") for name, kind, digest, _, size in entries if kind == "f"]
+    link.foresee(files, saltenv)
 
 
 def get_url(path, dest="", saltenv=None, makedirs=False, source_hash=None, verify_ssl=True):
@@ -255,8 +264,10 @@ def cache_dir(path, saltenv=None, include_empty=False, include_pat=None, exclude
     from thin.utils.files import walk
 
     url, saltenv = _split(path, saltenv)
-    files = [entry[0] for entry in link.tree(url, saltenv) or () if entry[1] != "d"]
-    chosen = [name for name in files if walk.check_include_exclude(name, include_pat, exclude_pat)]
+    files = [entry for entry in link.tree(url, saltenv) or () if entry[1] != "d"]
+    wanted = [entry for entry in files if walk.check_include_exclude(entry[0], include_pat, exclude_pat)]
+    _foresee(url, saltenv, wanted)
+    chosen = [entry[0] for entry in wanted]
     return [found for found in (link.file("%s/%s" % (url.rstrip("/"), name), saltenv) for name in chosen) if found]
 
 

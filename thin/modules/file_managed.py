@@ -286,7 +286,8 @@ def get_diff(
     source_hash_file2=None, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None
 ):
     """The unified diff of two files, which may be salt:// URLs; "" when they are equal."""
-    from thin.utils.files import diff, edit, sources
+    from thin.utils.files import content as contents_of
+    from thin.utils.files import diff, sources
 
     paths, missing = [], []
     for name in (file1, file2):
@@ -297,17 +298,17 @@ def get_diff(
     if missing:
         raise CommandExecutionError("Failed to cache one or more files", info=missing)
     try:
-        old, new = (edit.read(path) for path in paths)
+        equal = contents_of.same(contents_of.LocalFile(paths[0]), paths[1])
     except OSError as exc:
         raise CommandExecutionError("Failed to read %s: %s" % (exc.filename, exc.strerror))
     ignoring = ignore_ordering or ignore_whitespace or ignore_comment_characters
-    if old == new:
+    if equal:
         return (False, "") if ignoring else ""
     if template and __opts__.get("obfuscate_templates"):
         return diff.OBFUSCATED
     if not show_changes:
         return diff.HIDDEN
-    text = diff.unified(old, new, *(paths if show_filenames else ("", "")))
+    text = diff.of_files(*(paths + (paths if show_filenames else ["", ""])))
     if ignoring:
         return diff.matters(text, ignore_ordering, ignore_whitespace, ignore_comment_characters), text
     return text

@@ -736,7 +736,9 @@ def recurse(
         merge_return(path, directory(path, user=user, group=group, recurse=[], dir_mode=dir_mode, makedirs=True))
     options = ("attrs", "follow_symlinks", "selinux", "show_changes", "new_file_diff")
     options = {key: kwargs[key] for key in options if key in kwargs}
-    for path, (url, digest, mode) in plan.files.items():
+    if replace and not template:
+        link.foresee([(url, digest, size, path) for path, (url, digest, _, size) in plan.files.items()], __env__)
+    for path, (url, digest, mode, _) in plan.files.items():
         if clean and replace and os.path.isdir(path) and not os.path.islink(path):
             if not cleared(path, "directory ", "file"):
                 continue

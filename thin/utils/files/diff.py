@@ -1,5 +1,10 @@
 """Differences between two contents, in the words of Salt's ``changes: {diff: ...}``."""
 
+import os
+
+#: Bytes of either side up to which two texts are compared line by line.
+LIMIT = 2 * 1024 * 1024
+TOO_LARGE = "Replace a text of %d bytes with one of %d bytes (too large to show what differs)"
 HIDDEN = "<show_changes=False>"
 OBFUSCATED = "<Obfuscated Template>"
 _ASCII = bytes(range(32, 127)) + b"\n\r\t\f\b"
@@ -52,16 +57,44 @@ def unified(old, new, old_name="", new_name="", binary=True):
     """
     if old == new:
         return ""
-    binaries = (is_binary(old[:512]), is_binary(new[:512])) if binary else (False, False)
+    sentence = _of_binaries(old[:512], new[:512]) if binary else ""
+    if sentence:
+        return sentence
+    from thin.utils import unified as lines
+
+    return "".join(lines.unified(_lines(old), _lines(new), old_name, new_name))
+
+
+def _of_binaries(old, new):
+    """The sentence when one of two beginnings is binary, else ""."""
+    binaries = is_binary(old), is_binary(new)
     if all(binaries):
         return "Replace binary file"
     if binaries[0]:
         return "Replace binary file with text file"
-    if binaries[1]:
-        return "Replace text file with binary file"
-    from thin.utils import unified as lines
+    return "Replace text file with binary file" if binaries[1] else ""
 
-    return "".join(lines.unified(_lines(old), _lines(new), old_name, new_name))
+
+def of_files(old, new, old_name="", new_name=""):
+    """``unified`` of two files that differ, which are not read whole when they are binary or large.
+
+    ``old``: a path, None for nothing.
+    """
+    heads, sizes = [], []
+    for path in (old, new):
+        with open(path or "/dev/null", "rb") as source:
+            heads.append(source.read(512))
+            sizes.append(os.fstat(source.fileno()).st_size if path else 0)
+    sentence = _of_binaries(*heads)
+    if sentence:
+        return sentence
+    if max(sizes) > LIMIT:
+        return TOO_LARGE % tuple(sizes)
+    data = []
+    for path in (old, new):
+        with open(path or "/dev/null", "rb") as source:
+            data.append(source.read())
+    return unified(data[0], data[1], old_name, new_name)
 
 
 def of_lines(old, new, joint=""):
@@ -73,6 +106,8 @@ def of_lines(old, new, joint=""):
 
 def matters(diff, ignore_ordering=False, ignore_whitespace=False, ignore_comment_characters=None):
     """False when a unified diff has nothing but what is to be ignored: moved lines, white space, comments."""
+    if diff.startswith(TOO_LARGE[:14]):
+        return True
     comments = ignore_comment_characters or []
     if isinstance(comments, str):
         comments = [comments]

@@ -36,15 +36,18 @@ class Wish(object):
 
 
 def describe_change(old, content, wish):
-    """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from
-    ``old``."""
+    """(text of ``changes["diff"]``, whether it matters under ``wish.ignore``) for a content that differs from that of
+    the file ``old`` (None: there is none)."""
     from thin.utils.files import diff
 
     if not wish.ignore and wish.obfuscate:
         return diff.OBFUSCATED, True
     if not wish.ignore and not wish.show_changes:
         return diff.HIDDEN, True
-    text = diff.unified(old, content.read())
+    if isinstance(content, contents_of.Data):
+        text = diff.unified(b"" if old is None else contents_of.read_file(old), content.read())
+    else:
+        text = diff.of_files(old, content.fetched())
     matters = diff.matters(text, **wish.ignore) if wish.ignore else True
     if wish.obfuscate:
         text = diff.OBFUSCATED
@@ -63,7 +66,7 @@ def predict(name, content, wish):
     if st is None:
         if not wish.new_file_diff or content is None:
             return {"newfile": name}, True
-        text, _ = describe_change(b"", content, wish)
+        text, _ = describe_change(None, content, wish)
         return {"diff": text}, True
     changes, matters = {}, False
     if content is not None:
@@ -73,7 +76,7 @@ def predict(name, content, wish):
         elif not stat.S_ISREG(target.st_mode):
             raise Failed(NO_FILE % name)
         elif not contents_of.same(content, name):
-            changes["diff"], matters = describe_change(contents_of.read_file(name), content, wish)
+            changes["diff"], matters = describe_change(name, content, wish)
         elif stat.S_ISLNK(st.st_mode):
             changes["diff"], matters = REPLACES_LINK, True
         st = target
@@ -115,7 +118,7 @@ def _update(name, st, content, wish, ret):
         elif not stat.S_ISREG(st.st_mode):
             raise Failed(NO_FILE % path)
         elif replace_link or not contents_of.same(content, path):
-            ret["changes"]["diff"], matters = describe_change(contents_of.read_file(path), content, wish)
+            ret["changes"]["diff"], matters = describe_change(path, content, wish)
             if not ret["changes"]["diff"]:
                 ret["changes"]["diff"] = REPLACES_LINK
     link = stat.S_ISLNK(st.st_mode)
@@ -144,7 +147,7 @@ def _create(name, content, wish, ret, from_source):
     born = owner.born(directory, 0o600 if private else owner.mode_bits(owner.default_mode()))
     change = NEW_FILE
     if wish.new_file_diff and content is not None:
-        change = describe_change(b"", content, wish)[0]
+        change = describe_change(None, content, wish)[0]
     mode = wish.mode if wish.mode is not None else owner.default_mode()
     wanted = owner.drift(born, wish.user, wish.group, mode)
     _write(name, content or contents_of.Data(b""), wish, mode)
@@ -170,7 +173,7 @@ def _write(path, content, wish, mode=None):
     try:
         atomic.write(path, content.pieces(), uid, gid, None if mode is None else owner.mode_bits(mode))
     except OSError as exc:
-        raise Failed("Failed to commit change: %s" % exc)
+        raise Failed("Failed to commit change: %s%s" % (exc, "" if exc.filename else ": %r" % path))
 
 
 def settle(name, wish, ret):

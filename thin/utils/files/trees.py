@@ -10,7 +10,7 @@ from thin.utils.files import walk
 class Plan(object):
     """Destinations of a recursion. All paths are absolute.
 
-    ``files``        destination -> (URL, SHA-256, mode)
+    ``files``        destination -> (URL, SHA-256, mode, bytes or None)
     ``directories``  destinations of directories, parents first
     ``links``        destination -> target as written on the file server
     ``keep``         every destination, for ``clean``
@@ -94,7 +94,7 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
     links = {entry[0]: entry[2] for entry in entries if entry[1] == "l"} if keep_symlinks else {}
     folders = {entry[0] for entry in entries if entry[1] == "d"}
     pointless = _place_links(made, name, entries, links, fits)
-    for relpath, kind, digest, mode, _ in entries:
+    for relpath, kind, digest, mode, size in entries:
         if kind == "d" or (links and _through(relpath, links)) or not fits(relpath):
             continue
         destination = os.path.join(name, relpath)
@@ -105,7 +105,8 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
             digest = link.file_digest(url, saltenv)
             if digest is None:
                 continue  # a link to a directory: what is in it is listed by itself
-        made.files[destination] = (url, digest, mode)
+            size = None  # that of the link
+        made.files[destination] = (url, digest, mode, size)
         made.keep.add(destination)
         made.add_directory(os.path.dirname(destination))
     if include_empty:

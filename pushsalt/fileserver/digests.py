@@ -1,0 +1,97 @@
+"""Digests of files on this machine's disk, each computed once while the file stays as it is.
+
+A process remembers all of them. From one command to the next they are kept in the cache, when there was much to hash:
+reading that costs more than hashing a few files. A file counts as the same by path, device, inode, size and times; one
+that changed within the last seconds is not kept, since it could change again without showing it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final
+
+#: Files, or bytes, to be hashed from which on the cache is looked at.
+MANY_FILES: Final = 200
+MANY_BYTES: Final = 16 * 1024 * 1024
+#: Seconds in which a file can change twice with the same times.
+RACY: Final = 3.0
+#: Entries that are kept; beyond, only those that this process has used.
+LIMIT: Final = 100_000
+
+Key = tuple[Any, ...]
+
+
+class Digests:
+    """``known(key)``, ``add(key, status, digest)``; ``keep_in`` names the cache, ``keep`` writes there what is new."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, str] = {}
+        self._lock = threading.Lock()
+        self._cache_dir: Path | None = None
+        self._kept: dict[Key, str] | None = None  # what the cache has, once it was read
+        self._fresh: dict[Key, str] = {}  # what it will have, until then
+        self._new = 0
+        self._files = self._bytes = 0
+
+    def keep_in(self, cache_dir: Path) -> None:
+        if cache_dir != self._cache_dir:
+            self._cache_dir, self._kept = cache_dir, None
+
+    def known(self, key: Key, status: os.stat_result) -> str | None:
+        """The digest of a file with this key, or None."""
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        with self._lock:
+            self._files += 1
+            self._bytes += status.st_size
+            if self._kept is None and (self._files > MANY_FILES or self._bytes > MANY_BYTES):
+                self._kept = {**self._read(), **self._fresh}
+            found = (self._kept or {}).get(key)
+        if found is not None:
+            self._known[key] = found
+        return found
+
+    def add(self, key: Key, status: os.stat_result, digest: str) -> None:
+        self._known[key] = digest
+        if max(status.st_mtime, status.st_ctime) < time.time() - RACY:
+            with self._lock:
+                self._new += 1
+                (self._fresh if self._kept is None else self._kept)[key] = digest
+
+    def keep(self) -> None:
+        """Write what is new to the cache, if there was much."""
+        with self._lock:
+            bank, kept = self._bank(), self._kept
+            if bank is None or kept is None or not self._new:
+                return
+            self._new = 0
+            if len(kept) > LIMIT:
+                kept = {key: digest for key, digest in kept.items() if key in self._known}
+            bank.put("files", [[list(key), digest] for key, digest in kept.items()])
+
+    def _read(self) -> dict[Key, str]:
+        bank = self._bank()
+        entries = bank.get("files") if bank is not None else None
+        try:
+            return {tuple(key): digest for key, digest in entries or ()}
+        except (TypeError, ValueError):
+            return {}
+
+    def _bank(self) -> Any:
+        from pushsalt.cache.store import Bank
+
+        return Bank(self._cache_dir, "digests") if self._cache_dir is not None else None
+
+
+def key_of(path: str, hash_type: str, status: os.stat_result) -> Key:
+    return (
+        path, hash_type, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns,
+    )  # fmt: skip
+
+
+#: Those of this process.
+known_digests: Final = Digests()
