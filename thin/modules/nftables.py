@@ -1,0 +1,502 @@
+"""
+Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
+
+``family`` is ipv4, ipv6, inet, arp, bridge or netdev. Functions that change or check something return
+``{"result", "comment"}``; a rule is its text, as nft takes it.
+"""
+
+from thin import process
+from thin.call_state import INTERNAL
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import nftrules
+
+_NUMERIC = ["--numeric"] * 3
+
+
+def __virtual__():
+    if process.which("nft"):
+        return "nftables"
+    return False, "The nftables execution module failed to load: nftables is not installed."
+
+
+def version():
+    """
+    Return the version of nft, as ``v1.0.6``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.version
+    """
+    return _nft("--version")["stdout"].split()[1]
+
+
+def build_rule(table=None, chain=None, command=None, position="", full=None, family="ipv4", **kwargs):
+    """
+    Return ``{"result", "rule", "comment"}``: the text of a rule, with ``full`` as the whole command
+
+    ``kwargs`` are called like options of iptables: if, of, proto, connstate, icmp-type, icmpv6-type, pkttype, counter,
+    saddr or source, daddr or destination, dport, sport, dports, sports, jump, redirect-to or to-port, to-ports,
+    to-source, to-destination, reject-with.
+
+    table
+        For ``full``: the table.
+    chain
+        For ``full``: the chain.
+    command
+        For ``full``: insert, add or delete.
+    position
+        For ``full`` and insert: the handle of the rule before which this one stands.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.build_rule filter input command=insert full=True connstate=new jump=accept
+    """
+    unused = INTERNAL | {"chain", "save", "table", "state"}
+    _family(family)
+    rule = nftrules.build(family, {key: value for key, value in kwargs.items() if key not in unused})
+    ret = {"result": False, "rule": rule, "comment": ""}
+    if full in (True, "True", "true"):
+        for word, given in (("Table", table), ("Chain", chain), ("Command", command)):
+            if not given:
+                return dict(ret, comment="%s needs to be specified" % word)
+        command = command.lower() if command.lower() == "insert" else command
+        where = "position %s " % position if command == "insert" and position else ""
+        parts = (command, _family(family), table, chain, where, rule)
+        ret["rule"] = "nft %s rule %s %s %s %s%s" % parts
+    return dict(ret, result=True, comment="Successfully built rule" if ret["rule"] else "")
+
+
+def get_saved_rules(conf_file=None):
+    """
+    Return the lines of the file that rules are saved in, without comments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.get_saved_rules
+    """
+    with open(conf_file or _conf()) as source:
+        return [line for line in source if line.strip() and not line.strip().startswith("#")]
+
+
+def list_tables(family="ipv4"):
+    """
+    Return ``[{"family", "name", "handle"}]`` of the tables
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.list_tables family=ipv6
+    """
+    done = _nft("--json", *_NUMERIC, *["list", "tables", _family(family)])
+    return [item["table"] for item in _json(done["stdout"]) if "table" in item]
+
+
+def get_rules(family="ipv4"):
+    """
+    Return what nft lists of each table, as texts
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.get_rules
+    """
+    names = [table["name"] for table in list_tables(family)]
+    return [_nft(*_NUMERIC, *["list", "table", _family(family), name])["stdout"] for name in names]
+
+
+def get_rules_json(family="ipv4"):
+    """
+    Return what nft lists of all tables, as data
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.get_rules_json family=inet
+    """
+    return _json(_nft(*_NUMERIC, *["--json", "list", "ruleset", _family(family)])["stdout"])
+
+
+def save(filename=None, family="ipv4"):
+    """
+    Write the rules of all families to a file and return its text
+
+    ``filename`` is ``/etc/nftables`` by default; in a folder the file is ``salt-all-in-one.nft``, which the system's
+    own configuration must include.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.save /etc/nftables.d
+    """
+    import os
+
+    from thin.utils import textfile
+
+    filename = filename or _conf()
+    text = "#! nft -f\n"
+    for each in ("ip", "ip6", "inet", "arp", "bridge", "netdev"):
+        rules = get_rules(each)
+        text += ("\n" if rules else "") + "\n".join(rules)
+    text += "\n"
+    if os.path.isdir(filename):
+        filename = os.path.join(filename, "salt-all-in-one.nft")
+    try:
+        textfile.write(filename, text)
+    except (IOError, OSError) as exc:
+        raise CommandExecutionError("Problem writing to configuration file: %s" % exc)
+    return text
+
+
+def get_rule_handle(table="filter", chain=None, rule=None, family="ipv4"):
+    """
+    Return ``{"result": True, "handle": text}`` of a rule, by which nft deletes it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.get_rule_handle filter input rule='tcp dport 22 accept'
+    """
+    problem = _lacking(table, chain, rule, family) or _unlike(check(table, chain, rule, family), True)
+    if problem:
+        return problem
+    return {"result": True, "handle": _handle(table, chain, rule, family)}
+
+
+def check(table="filter", chain=None, rule=None, family="ipv4"):
+    """
+    Whether the chain has a rule
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.check filter input rule='tcp dport 22 accept'
+    """
+    problem = _lacking(table, chain, rule, family)
+    if problem:
+        return problem
+    there = _handle(table, chain, rule, family) is not None
+    words = "Rule %s in chain %s in table %s in family %s %s"
+    return _ret(there, words % (rule, chain, table, family, "exists" if there else "does not exist"))
+
+
+def check_chain(table="filter", chain=None, family="ipv4"):
+    """
+    Whether the table has a chain
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.check_chain filter input
+    """
+    if not chain:
+        return _ret(False, "Chain needs to be specified")
+    lines = _nft("list", "table", _family(family), table)["stdout"].splitlines()
+    there = any(line.split() == ["chain", str(chain), "{"] for line in lines)
+    words = "Chain %s in table %s in family %s %s"
+    return _ret(there, words % (chain, table, family, "exists" if there else "does not exist"))
+
+
+def check_table(table=None, family="ipv4"):
+    """
+    Whether there is a table
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.check_table nat
+    """
+    if not table:
+        return _ret(False, "Table needs to be specified")
+    lines = _nft("list", "tables", _family(family))["stdout"].splitlines()
+    there = ["table", _family(family), str(table)] in map(str.split, lines)
+    return _ret(there, "Table %s in family %s %s" % (table, family, "exists" if there else "does not exist"))
+
+
+def new_table(table, family="ipv4"):
+    """
+    Make a table; that it exists is a result, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.new_table filter
+    """
+    if not table:
+        return _ret(False, "Table needs to be specified")
+    found = check_table(table, family)
+    if found["result"]:
+        return found
+    what = "Table %s in family %s" % (table, family)
+    return _did(["add", "table", _family(family), table], what + " created", what + " could not be created")
+
+
+def delete_table(table, family="ipv4"):
+    """
+    Take away a table with all that is in it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.delete_table filter
+    """
+    if not table:
+        return _ret(False, "Table needs to be specified")
+    found = check_table(table, family)
+    if not found["result"]:
+        return found
+    what = "Table %s in family %s" % (table, family)
+    return _did(["delete", "table", _family(family), table], what + " deleted", what + " could not be deleted")
+
+
+def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=None, family="ipv4"):
+    """
+    Make a chain in a table
+
+    table_type
+        For a chain that sees packets by itself, with the next two: filter, nat or route.
+    hook
+        prerouting, input, forward, output, postrouting or ingress.
+    priority
+        A number, or a word that nft knows; chains of lower ones are first.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.new_chain filter input table_type=filter hook=input priority=0
+    """
+    if not chain:
+        return _ret(False, "Chain needs to be specified")
+    problem = _unlike(check_table(table, family), True)
+    if problem:
+        return problem
+    what = "Chain %s in table %s in family %s" % (chain, table, family)
+    if check_chain(table, chain, family)["result"]:
+        return _ret(False, what + " already exists")
+    words = ["--", "add", "chain", _family(family), table, chain]
+    if table_type or hook or priority:
+        if not (table_type and hook and priority is not None):
+            return _ret(False, "Table_type, hook, and priority required.")
+        words.append("{ type %s hook %s priority %s; }" % (table_type, hook, priority))
+    return _did(words, what + " created", what + " could not be created")
+
+
+def delete_chain(table="filter", chain=None, family="ipv4"):
+    """
+    Take away a chain, which no rule may jump to
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.delete_chain filter input
+    """
+    problem = _lacking(table, chain, True, family)
+    if problem:
+        return problem
+    what = "Chain %s in table %s in family %s" % (chain, table, family)
+    return _did(["delete", "chain", _family(family), table, chain], what + " deleted", what + " could not be deleted")
+
+
+def append(table="filter", chain=None, rule=None, family="ipv4"):
+    """
+    Add a rule at the end of a chain that lacks it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.append filter input rule='tcp dport 22 log accept'
+    """
+    return _add("add", table, chain, None, rule, family)
+
+
+def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
+    """
+    Add a rule at the beginning of a chain that lacks it, or before the rule with the handle ``position``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.insert filter input position=3 rule='tcp dport 22 log accept'
+    """
+    return _add("insert", table, chain, position, rule, family)
+
+
+def delete(table, chain=None, position=None, rule=None, family="ipv4"):
+    """
+    Take away a rule, given as text or by its handle (``position``)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.delete filter input rule='tcp dport 22 log accept'
+    """
+    if position and rule:
+        return _ret(False, "Only specify a position or a rule, not both")
+    problem = _lacking(table, chain, rule or position, family)
+    if problem:
+        return problem
+    handle = position or _handle(table, chain, rule, family)
+    where = "%s in table %s in family %s" % (chain, table, family)
+    if handle is None:
+        return _ret(False, "Rule %s chain %s does not exist" % (rule, where))
+    shown = rule or "handle %s" % position
+    words = ["delete", "rule", _family(family), table, chain, "handle", handle]
+    return _did(words, 'Deleted rule "%s" in chain %s.' % (shown, where),
+                'Failed to delete rule "%s" in chain %s' % (shown, where))  # fmt: skip
+
+
+def flush(table="filter", chain="", family="ipv4"):
+    """
+    Take away all rules of a chain, or of all chains of a table
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.flush filter input
+    """
+    problem = _unlike(check_table(table, family), True)
+    where = "from table %s in family %s." % (table, family)
+    words = ["flush", "table", _family(family), table]
+    if chain and not problem:
+        problem = _unlike(check_chain(table, chain, family), True)
+        where = "from chain %s in table %s in family %s." % (chain, table, family)
+        words = ["flush", "chain", _family(family), table, chain]
+    return problem or _did(words, "Flushed rules " + where, "Failed to flush rules " + where)
+
+
+def get_policy(table="filter", chain=None, family="ipv4"):
+    """
+    Return what becomes of packets that no rule of the chain takes: accept or drop; None for a chain without a hook
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.get_policy filter input
+    """
+    if not chain:
+        return "Error: Chain needs to be specified"
+    return (_about(table, chain, family) or {}).get("policy")
+
+
+def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
+    """
+    Say what becomes of packets that no rule of a chain with a hook takes: accept or drop; whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' nftables.set_policy filter input accept
+    """
+    if not chain:
+        return "Error: Chain needs to be specified"
+    if not policy:
+        return "Error: Policy needs to be specified"
+    about = _about(table, chain, family)
+    if not about or not {"type", "hook", "prio"}.issubset(about):
+        return False
+    about = dict(about, policy=policy)
+    body = "{ type %(type)s hook %(hook)s priority %(prio)s; policy %(policy)s; }" % about
+    return _nft("--", "add", "chain", _family(family), table, chain, body)["retcode"] == 0
+
+
+def _add(command, table, chain, position, rule, family):
+    problem = _lacking(table, chain, rule, family)
+    if problem:
+        return problem
+    where = "chain %s in table %s in family %s" % (chain, table, family)
+    if _handle(table, chain, rule, family) is not None:
+        return _ret(False, "Rule %s %s already exists" % (rule, where))
+    words = [command, "rule", _family(family), table, chain] + (["position", position] if position else []) + [rule]
+    return _did(words, 'Added rule "%s" %s.' % (rule, where), 'Failed to add rule "%s" %s.' % (rule, where))
+
+
+def _family(family):
+    if family not in nftrules.FAMILIES:
+        known = ", ".join(sorted(nftrules.FAMILIES))
+        raise SaltInvocationError("nftables has no family '%s', only %s" % (family, known))
+    return nftrules.FAMILIES[family]
+
+
+def _handle(table, chain, rule, family):
+    """The handle of a rule, or None."""
+    listing = _nft("--handle", "list", "chain", _family(family), table, chain)["stdout"]
+    wanted = nftrules.canonical(rule)
+    for text, handle in nftrules.handles(listing):
+        if nftrules.canonical(text) == wanted:
+            return handle
+    return None
+
+
+def _about(table, chain, family):
+    """What nft says of a chain: {table, name, type, hook, prio, policy}."""
+    for item in get_rules_json(family):
+        about = item.get("chain")
+        if about and (about["table"], about["name"]) == (table, chain):
+            return about
+    return None
+
+
+def _lacking(table, chain, rule, family):
+    """What is wrong with the place of a rule, or None."""
+    if not chain:
+        return _ret(False, "Chain needs to be specified")
+    if not rule:
+        return _ret(False, "Rule needs to be specified")
+    return _unlike(check_table(table, family), True) or _unlike(check_chain(table, chain, family), True)
+
+
+def _unlike(ret, result):
+    return None if ret["result"] is result else ret
+
+
+def _ret(result, comment):
+    return {"result": result, "comment": comment}
+
+
+def _did(words, done, failed):
+    out = _nft(*words)
+    return _ret(True, done) if out["retcode"] == 0 else _ret(False, "%s\n%s" % (failed, out["stderr"]))
+
+
+def _json(text):
+    import json
+
+    try:
+        return json.loads(text)["nftables"]
+    except (ValueError, KeyError):
+        return []
+
+
+def _nft(*words):
+    return __salt__["cmd.run_all"](
+        ["nft"] + [str(word) for word in words], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
+    )
+
+
+def _conf():
+    if __grains__.get("os_family") in ("RedHat", "Arch", "Debian") or __grains__.get("os") == "Gentoo":
+        return "/etc/nftables"
+    raise CommandExecutionError("Where %s keeps nftables' rules is not known: give a file name" % __grains__.get("os"))

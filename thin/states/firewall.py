@@ -1,0 +1,27 @@
+"""Whether the target reaches a port of another machine. Salt: ``salt/states/firewall.py``."""
+
+
+def __virtual__():
+    return "firewall" if "network.connect" in __salt__ else (False, "network module could not be loaded")
+
+
+def check(name, port=None, **kwargs):
+    """
+    A connection can be made. Nothing is ever changed; a dry run does not try.
+
+    name
+        The other machine: a name or an address.
+    port
+        The port there.
+    proto
+        tcp or udp.
+    family
+        ipv4 or ipv6.
+    timeout
+        How long to wait, in seconds.
+    """
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    if kwargs.pop("test", __opts__.get("test", False)):
+        return dict(ret, comment="The connection will be tested")
+    found = __salt__["network.connect"](name, port, **kwargs)
+    return dict(ret, result=found["result"], comment=found["comment"])
