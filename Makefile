@@ -5,13 +5,14 @@
 #   make differential EXAMPLES=5000      so many trees (default 300)
 #   make differential SEED=7             the very trees of a run before; each run says its seed
 #   make differential ARGS='-k filters'  more words for pytest
+#   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 
 EXAMPLES ?= 300
 SEED ?=
 ARGS ?=
 
-.PHONY: test salt differential
+.PHONY: test salt differential differential-states
 
 test:
 	sh scripts/test.sh $(ARGS)
@@ -21,3 +22,6 @@ salt:
 
 differential:
 	EXAMPLES='$(EXAMPLES)' SEED='$(SEED)' sh scripts/differential.sh $(ARGS)
+
+differential-states:
+	sh scripts/differential-states.sh $(ARGS)

@@ -9,4 +9,4 @@ export SALT_PYTHON EXAMPLES="${EXAMPLES:-300}"
 [ -n "${SEED:-}" ] || SEED="$(date +%s)"
 install_into .venv '.[test]'
 echo "$EXAMPLES examples from seed $SEED; again: make differential EXAMPLES=$EXAMPLES SEED=$SEED"
-exec .venv/bin/python -m pytest tests/differential --hypothesis-seed="$SEED" "$@"
+exec .venv/bin/python -m pytest tests/differential --ignore=tests/differential/test_states.py --hypothesis-seed="$SEED" "$@"

@@ -1,0 +1,171 @@
+"""Whether what real Salt returned and what pushsalt returned is the same, and if not, what is different, in words.
+
+Results and changes must be equal. Comments need not be equal in words: what Salt's comment names of the chunk's
+arguments and of the changes must be named in ours.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+FAILED = "One or more requisite failed: "
+RAISED = "An exception occurred in this state: Traceback"
+#: of a chunk, what is no argument of its function
+INTERNAL = {"state", "fun", "order", "__sls__", "__env__", "__id__", "__pub_user", "__pub_jid"}
+#: differ from run to run
+BLANKED = ("pid",)
+
+
+def blanked(value: Any, blank: Callable[[str], str]) -> Any:
+    """The value without what is volatile, in keys and values; bytes and tuples as JSON has them."""
+    if isinstance(value, str):
+        return blank(value)
+    if isinstance(value, dict):
+        return {blank(str(key)): "(any)" if key in BLANKED else blanked(one, blank) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [blanked(one, blank) for one in value]
+    return value
+
+
+def returns(theirs: Any, ours: Any, low: list[dict[str, Any]], blank: Callable[[str], str]) -> list[str]:
+    """What is different between two returns of a run of states."""
+    theirs, ours = blanked(theirs, blank), blanked(ours, blank)
+    if not isinstance(theirs, dict) or "raised" in theirs or not isinstance(ours, dict) or "raised" in ours:
+        return _refusals(theirs, ours)
+    lines: list[str] = []
+    order = [sorted(ret, key=lambda tag: ret[tag].get("__run_num__", 0)) for ret in (theirs, ours)]
+    if order[0] != order[1]:
+        lines += ["other chunks, or another order:", *(f"    Salt  {tag}" for tag in order[0])]
+        lines += [f"    ours  {tag}" for tag in order[1]]
+    chunks = {blank(_tag(chunk)): chunk for chunk in low}
+    for tag in order[0]:
+        if tag in ours:
+            found = _chunk(theirs[tag], ours[tag], chunks.get(tag, {}), blank)
+            lines += [tag.replace("_|-", "|"), *found] if found else []
+    return lines
+
+
+def _tag(chunk: dict[str, Any]) -> str:
+    return "{state}_|-{__id__}_|-{name}_|-{fun}".format(**{"name": "", "__id__": "", **chunk})
+
+
+def _refusals(theirs: Any, ours: Any) -> list[str]:
+    if isinstance(theirs, dict) and "raised" in theirs:
+        if isinstance(ours, dict) and "raised" in ours:
+            return []
+        return [f"Salt raised: {_short(theirs['raised'])}", f"    ours  {_short(ours)}"]
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return []
+    return [f"Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
+
+
+def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], blank: Callable[[str], str]) -> list[str]:
+    lines: list[str] = []
+    for name in ("result", "changes"):
+        if theirs.get(name) != ours.get(name):
+            lines += _unequal(name, theirs.get(name), ours.get(name))
+    for name in ("name", "__id__", "__sls__"):
+        if name in theirs and theirs[name] != ours.get(name):
+            lines += _unequal(name, theirs[name], ours.get(name))
+    lines += comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
+    return lines
+
+
+def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> list[str]:
+    """What Salt's comment names and ours does not."""
+    if theirs == ours:
+        return []
+    want, got = _text(theirs), _text(ours)
+    if RAISED in want:  # Salt broke here: its words are no facts
+        return []
+    if bool(want.strip()) != bool(got.strip()):
+        return _unequal("comment", theirs, ours)
+    lacking = sorted({fact for fact in facts(want, low, changes, blank) if fact not in got})
+    if not lacking:
+        return []
+    return [*_unequal("comment", theirs, ours), f"      not named: {', '.join(lacking)}"]
+
+
+def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
+    """What the comment names of a chunk's arguments and of its changes."""
+    values = {blank(text) for text in _leaves([value for key, value in low.items() if key not in INTERNAL])}
+    values |= set(_leaves(changes, keys=True))
+    known: set[str] = set()
+    for value in values:
+        if len(value) < 200:
+            known.add(value)
+        known.update(word for word in _words(value) if _says_something(word))
+    words = set(_words(comment))
+    for value in known:
+        if value in words or (" " in value and value in comment):
+            yield value
+
+
+def _says_something(word: str) -> bool:
+    """A word of an argument that would not be in a sentence anyhow: a path, a number, a name with a sign in it."""
+    return bool(re.search(r"[/\d_.:@=-]", word)) and len(word) > 1
+
+
+def _words(text: str) -> list[str]:
+    return [found for word in re.split(r"[\s\"'`,;()\[\]{}<>]+", text) if (found := word.strip(".:!?"))]
+
+
+def _leaves(value: Any, keys: bool = False) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if keys:
+                yield str(key)
+            yield from _leaves(one, keys)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _leaves(one, keys)
+    elif value is not None and not isinstance(value, bool) and str(value).strip():
+        yield str(value)
+
+
+def _text(comment: Any) -> str:
+    if isinstance(comment, str):
+        return comment
+    if isinstance(comment, list):
+        return "\n".join(map(str, comment))
+    return "" if comment is None else str(comment)
+
+
+def answers(theirs: Any, ours: Any, blank: Callable[[str], str]) -> list[str]:
+    """What is different between two answers of an execution function: ``ret``, or ``error`` and ``message``."""
+    if "error" in theirs or "error" in ours:
+        if theirs.get("error") == ours.get("error"):
+            want, got = blank(str(theirs.get("message"))), blank(str(ours.get("message")))
+            lacking = [word for word in _words(want) if _says_something(word) and word not in got]
+            return [*_unequal("message", want, got), f"      not named: {', '.join(lacking)}"] if lacking else []
+        return _unequal("answer", _raised(theirs), _raised(ours))
+    want, got = blanked(theirs["ret"], blank), blanked(ours["ret"], blank)
+    return [] if want == got else _unequal("return", want, got)
+
+
+def _raised(answer: dict[str, Any]) -> Any:
+    return f"{answer['error']}: {answer.get('message')}" if "error" in answer else answer["ret"]
+
+
+def _unequal(what: str, theirs: Any, ours: Any) -> list[str]:
+    if isinstance(theirs, dict) and isinstance(ours, dict) and len(_short(theirs)) > 100:
+        lines = []
+        for key in sorted({*theirs, *ours}, key=str):
+            values = [side.get(key, "(none)") for side in (theirs, ours)]
+            if values[0] != values[1]:
+                lines += _unequal(f"{what}: {key}", *values)
+        if lines:
+            return lines
+    return [f"  {what}", f"    Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
+
+
+def _short(value: Any, limit: int = 1500) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str, ensure_ascii=False)
+    if isinstance(value, str) and "\n" in value:
+        text = "\n          ".join(["|", *value.splitlines()])
+    elif isinstance(value, str):
+        text = repr(value)
+    return text if len(text) <= limit else text[:limit] + f" … ({len(text)} characters)"

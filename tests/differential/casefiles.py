@@ -1,0 +1,137 @@
+"""Case files (``cases/README.md`` says what may stand in them), read and checked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CASES = Path(__file__).with_name("cases")
+RUNS = ("test", "first", "second", "drift")
+BLANK = "<volatile>"
+
+
+@dataclass(frozen=True)
+class Call:
+    """An execution function and what it is called with."""
+
+    fun: str
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case; the words are those of the case file."""
+
+    covers: list[str]
+    title: str
+    sls: str = ""
+    call: list[Call] = field(default_factory=list)
+    pillar: dict[str, Any] = field(default_factory=dict)
+    opts: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    setup: str = ""
+    drift: str = ""
+    look: str = ""
+    cleanup: str = ""
+    runs: tuple[str, ...] = RUNS
+    ignore: list[str] = field(default_factory=list)
+    volatile: list[str] = field(default_factory=list)
+    differs: str = ""
+    ci: bool = False
+
+    def blank(self, text: str) -> str:
+        """The text without what the case calls volatile."""
+        for pattern in self.volatile:
+            text = re.sub(pattern, BLANK, text)
+        return text
+
+
+@dataclass(frozen=True)
+class NotComparable:
+    """Functions that no case examines, why, and a command that shows so."""
+
+    functions: list[str]
+    why: str
+    shows: str
+
+
+@dataclass(frozen=True)
+class CaseFile:
+    """What one file says."""
+
+    path: Path
+    packages: list[str] = field(default_factory=list)
+    repository: list[str | dict[str, Any]] = field(default_factory=list)
+    setup: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    pillar: dict[str, Any] = field(default_factory=dict)
+    ignore: list[str] = field(default_factory=list)
+    volatile: list[str] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    not_comparable: list[NotComparable] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+
+def load(path: Path) -> CaseFile:
+    """The case file. Raises ValueError that names what is wrong in it."""
+    data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    _known(data, CaseFile, path.name)
+    shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
+    cases = [
+        _case(one, shared, f"{path.name}, case {number}") for number, one in enumerate(data.pop("cases", None) or [], 1)
+    ]
+    titles = [case.title for case in cases]
+    twice = {title for title in titles if titles.count(title) > 1}
+    if twice:
+        raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(twice))}")
+    others = []
+    for one in data.pop("not_comparable", None) or []:
+        _known(one, NotComparable, f"{path.name}, not_comparable")
+        others.append(NotComparable(**one))
+    return CaseFile(path, cases=cases, not_comparable=others, **{key: value for key, value in data.items() if value})
+
+
+def load_all() -> list[CaseFile]:
+    """Every case file."""
+    return [load(path) for path in sorted(CASES.glob("*.yaml"))]
+
+
+def _known(data: Any, kind: type, where: str) -> None:
+    known = {one.name for one in fields(kind)} - {"path"}
+    if not isinstance(data, dict):
+        raise ValueError(f"{where}: a mapping is wanted here, not {data!r}")
+    unknown = sorted(set(data) - known)
+    if unknown:
+        raise ValueError(f"{where}: {', '.join(map(str, unknown))}: not known; known are {', '.join(sorted(known))}")
+
+
+def _case(data: Any, shared: dict[str, list[str]], where: str) -> Case:
+    _known(data, Case, where)
+    given = {key: value for key, value in data.items() if value is not None}
+    if bool(given.get("sls")) == bool(given.get("call")):
+        raise ValueError(f"{where}: either `sls` or `call`")
+    for name in ("covers", "title"):
+        if not given.get(name):
+            raise ValueError(f"{where}: `{name}` is missing")
+    if given.get("call"):
+        calls = given["call"] if isinstance(given["call"], list) else [given["call"]]
+        for one in calls:
+            _known(one, Call, f"{where}, call")
+        given["call"] = [Call(**one) for one in calls]
+        given.setdefault("runs", ["first"])
+    runs = tuple(given.get("runs") or RUNS)
+    if set(runs) - set(RUNS):
+        raise ValueError(f"{where}: runs are {', '.join(RUNS)}, not {runs}")
+    given["runs"] = tuple(run for run in runs if run != "drift" or given.get("drift"))
+    for name, values in shared.items():
+        given[name] = [*values, *(given.get(name) or [])]
+    given["title"] = str(given["title"])
+    return Case(**given)

@@ -1,0 +1,152 @@
+"""What the machines of a case file start from: cached layers of packages over a Debian root, and an apt repository.
+
+A layer is the upper folder of an overlay; it is named by what is in it, made once behind a lock, and never written to
+again. Files that the machines change are in upper folders of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from pushsalt.demo.machines import _host_apt_settings, _locked, _overlay, _run  # the same tools, for the same roots
+from tests.beds.machines import base_root, cache_dir
+
+#: raise it when what is put into a layer changes
+VERSION = 1
+REPOSITORY = "/srv/repository"
+NSPAWN = ["systemd-nspawn", "--quiet", "--keep-unit", "--register=no", "--resolv-conf=off", "--timezone=off"]
+NSPAWN += ["--console=pipe"]
+REFUSE_START = "#!/bin/sh\nexit 101\n"
+
+
+def _key(*parts: Any) -> str:
+    return hashlib.sha256(json.dumps([VERSION, *parts], sort_keys=True).encode()).hexdigest()[:12]
+
+
+def lower_dirs(packages: list[str], suite: str = "bookworm") -> list[Path]:
+    """The read-only folders of a machine with these Debian packages, topmost first."""
+    root = base_root(suite)
+    return [packages_layer(sorted(set(packages)), root, suite), root] if packages else [root]
+
+
+def packages_layer(packages: list[str], root: Path, suite: str) -> Path:
+    """The files that installing these packages adds to the root."""
+    layer = cache_dir() / f"layer-{_key(packages, root.name)}"
+    with _locked(layer.with_suffix(".lock")):
+        if layer.exists():
+            return layer
+        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-layer-"))
+        try:
+            upper, work, merged = (aside / name for name in ("upper", "work", "merged"))
+            for path in (upper, work, merged):
+                path.mkdir()
+            mount = f"lowerdir={root},upperdir={upper},workdir={work}"
+            _run("mount", "-t", "overlay", "overlay", "-o", mount, merged)
+            try:
+                _install(merged, packages, suite)
+            finally:
+                _run("umount", merged)
+            upper.chmod(0o755)
+            upper.rename(layer)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    return layer
+
+
+def _install(merged: Path, packages: list[str], suite: str) -> None:
+    resolv, policy = merged / "etc/resolv.conf", merged / "usr/sbin/policy-rc.d"
+    before = resolv.read_bytes()
+    resolv.write_bytes(Path("/etc/resolv.conf").read_bytes())
+    settings = set((merged / "etc/apt/apt.conf.d").iterdir())
+    _host_apt_settings(merged, suite)
+    policy.write_text(REFUSE_START)
+    policy.chmod(0o755)
+    words = " ".join(packages)
+    script = f"apt-get -q update && apt-get -qy --no-install-recommends install {words} && apt-get clean"
+    _run(*NSPAWN, f"--directory={merged}", "--setenv=DEBIAN_FRONTEND=noninteractive", "sh", "-c", script)
+    policy.unlink()
+    for path in set((merged / "etc/apt/apt.conf.d").iterdir()) - settings:
+        path.unlink()
+    for path in (merged / "var/lib/apt/lists").iterdir():
+        if path.is_file():
+            path.unlink()
+    resolv.write_bytes(before)
+    (merged / "etc/machine-id").unlink(missing_ok=True)
+
+
+def repository(wanted: list[str | dict[str, Any]], suite: str = "bookworm") -> Path:
+    """A flat repository of Debian packages (a name; with all they need) and of small ones made here (a mapping)."""
+    root = base_root(suite)
+    place = cache_dir() / f"apt-{_key(wanted, root.name)}"
+    with _locked(place.with_suffix(".lock")):
+        if place.exists():
+            return place
+        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-apt-"))
+        try:
+            named = [one for one in wanted if isinstance(one, str)]
+            if named:
+                _download(aside, named, root, suite)
+            for number, one in enumerate(wanted):
+                if isinstance(one, dict):
+                    with tempfile.TemporaryDirectory() as scratch:
+                        _build(Path(scratch) / str(number), aside, **one)
+            index = _run("apt-ftparchive", "packages", ".", cwd=aside).stdout
+            lines = [line for line in index.splitlines(True) if not line.startswith("W: ")]
+            (aside / "Packages").write_text("".join(lines))
+            aside.chmod(0o755)
+            aside.rename(place)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+    return place
+
+
+def _download(folder: Path, names: list[str], root: Path, suite: str) -> None:
+    with _overlay(root) as merged:
+        (merged / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
+        _host_apt_settings(merged, suite)
+        script = f"apt-get -q update && apt-get -qy --no-install-recommends --download-only install {' '.join(names)}"
+        _run(*NSPAWN, f"--directory={merged}", "sh", "-c", script)
+        for deb in (merged / "var/cache/apt/archives").glob("*.deb"):
+            shutil.copy(deb, folder / deb.name)
+
+
+def _build(
+    tree: Path,
+    folder: Path,
+    package: str,
+    version: str = "1.0",
+    control: str = "",
+    files: dict[str, str] | None = None,
+    conffiles: list[str] | None = None,
+    scripts: dict[str, str] | None = None,
+    architecture: str = "all",
+) -> None:
+    """A package: files with an executable ``#!`` first line are programs; files below /etc are conffiles by default."""
+    (tree / "DEBIAN").mkdir(parents=True)
+    about = f"Package: {package}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: T <t@example.org>\n"
+    more = control.strip() + "\n" if control.strip() else ""
+    (tree / "DEBIAN/control").write_text(f"{about}{more}Description: test {package}\n long text\n")
+    for path, text in (files or {}).items():
+        file = tree / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        if text.startswith("#!"):
+            file.chmod(0o755)
+    kept = conffiles if conffiles is not None else [path for path in files or {} if path.startswith("/etc/")]
+    if kept:
+        (tree / "DEBIAN/conffiles").write_text("\n".join(kept) + "\n")
+    for name, text in (scripts or {}).items():
+        (tree / "DEBIAN" / name).write_text(text)
+        (tree / "DEBIAN" / name).chmod(0o755)
+    target = folder / f"{package}_{version.replace(':', '%3a')}_{architecture}.deb"
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
+    argv = ["dpkg-deb", "-b", "--root-owner-group", str(tree), str(target)]
+    subprocess.run(argv, stdout=subprocess.DEVNULL, check=True, env=environment)

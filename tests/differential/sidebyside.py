@@ -1,0 +1,238 @@
+"""A case, run by real Salt in one machine and by pushsalt over SSH in its twin; the differences come out in words."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import json
+import logging
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from pushsalt.api import Client, JobOptions, Selection, Settings
+from tests.differential import alike, changed
+from tests.differential.casefiles import Call, Case, CaseFile
+from tests.differential.pair import NAME, REFERENCE, ROOTS, RUNTIME, Pair
+
+SLS = "case"
+
+
+class SaltInMachine:
+    """The process in the machine that answers as `salt-call --local` does."""
+
+    def __init__(self, pair: Pair, python: Path) -> None:
+        self._log = open(pair.folder / "salt.log", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
+        self._process = subprocess.Popen(
+            pair.salt.inside(str(python), "-B", "-W", "ignore", REFERENCE),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, encoding="utf-8", start_new_session=True,
+        )  # fmt: skip
+        opts = {
+            "id": NAME, "file_client": "local", "local": True, "file_roots": {"base": [ROOTS]},
+            "pillar_roots": {"base": []}, "fileserver_list_cache_time": 0, "state_events": False,
+        }  # fmt: skip
+        self.ask(opts)
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            self._log.seek(0)
+            raise RuntimeError(f"Salt's process has ended:\n{self._log.read()[-4000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._log.close()
+
+
+class Bench:
+    """The machines of a case file, and both programs ready to run its cases."""
+
+    def __init__(self, file: CaseFile, salt_python: Path, pair: Pair) -> None:
+        self.file, self.pair, self._python = file, pair, salt_python
+        self._project = pair.folder / "project"
+        self._salt: SaltInMachine | None = None
+        self._dirty = False
+        self._said: dict[str, list[str]] = {}
+
+    def start(self, fresh: bool = True) -> None:
+        """Boot, or (not fresh) go on with machines that are there."""
+        if fresh:
+            self.pair.start()
+        else:
+            self._dirty = True
+        self._project.mkdir(exist_ok=True)
+        host = {"host": self.pair.address, "user": "root", "priv": str(self.pair.key), "thin_dir": RUNTIME}
+        host["ssh_options"] = [f"UserKnownHostsFile={self.pair.known_hosts}"]
+        (self._project / "inventory.json").write_text(json.dumps({"hosts": {NAME: host}}))
+
+    def close(self) -> None:
+        if self._salt:
+            self._salt.close()
+            self._salt = None
+
+    @property
+    def salt(self) -> SaltInMachine:
+        if self._salt is None:
+            self._salt = SaltInMachine(self.pair, self._python)
+        return self._salt
+
+    def run(self, case: Case) -> list[str]:
+        """What is different in this case, run by run; nothing when all is equal."""
+        if self._dirty:
+            self._reset()
+        self._dirty = True
+        self._place(case)
+        trouble = self._script("setup", case.setup)
+        for run in [] if trouble else case.runs:
+            if run == "drift":
+                trouble += self._script("drift", case.drift)
+                trouble += self._one("drift-test", case, test=True)
+                trouble += self._one("drift", case)
+            else:
+                trouble += self._one(run, case, test=run == "test")
+        if case.cleanup:
+            self.pair.shell(case.cleanup)
+        self._said = {}
+        return trouble
+
+    def _once(self, what: str, lines: list[str]) -> list[str]:
+        """These lines, or that they are those of the run before."""
+        if lines and self._said.get(what) == lines:
+            return [f"{what}: as in the run before"]
+        self._said[what] = lines
+        return [f"{what}:", *(f"  {line}" for line in lines)] if lines else []
+
+    def _reset(self) -> None:
+        if not all(side.alive() for side in self.pair.sides.values()):
+            self.close()
+        if self.pair.reset():
+            self.close()
+
+    def _place(self, case: Case) -> None:
+        for path in self.pair.roots.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        texts = {**self.file.files, **case.files}
+        if case.sls:
+            texts[f"{SLS}.sls"] = case.sls
+        for path, text in texts.items():
+            place = self.pair.roots / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        config = {"file_roots": {"base": [str(self.pair.roots)]}, "pillar_roots": {"base": []}, **case.opts}
+        (self._project / "pushsalt.yaml").write_text(json.dumps(config))
+
+    def _script(self, what: str, script: str) -> list[str]:
+        """Run it in both machines; a step that fails is the case's own mistake, or a difference."""
+        if not script:
+            return []
+        done = self.pair.shell("set -e\n" + script)
+        return [f"{what} failed for {kind}: exit {code}\n{out}" for kind, (code, out) in done.items() if code]
+
+    # -- one run
+
+    def _one(self, run: str, case: Case, test: bool = False) -> list[str]:
+        pillar = {**self.file.pillar, **case.pillar}
+        if case.sls:
+            lines = self._states(case, pillar, test)
+        else:
+            lines = [line for call in case.call for line in self._call(case, call, pillar, test)]
+        lines += self._files(case)
+        lines += self._look(case)
+        return [f"{run}: {line}" if not line.startswith(" ") else line for line in lines]
+
+    def _states(self, case: Case, pillar: dict[str, Any], test: bool) -> list[str]:
+        asked = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": case.opts}
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(self.salt.ask, asked)
+            ours = self._ours("state.apply", [SLS], {}, pillar, test)
+            theirs = waiting.result()
+        want = theirs["ret"] if "ret" in theirs else {"raised": f"{theirs['error']}: {theirs['message']}"}
+        got = ours["ret"] if "ret" in ours else {"raised": f"{ours['error']}: {ours['message']}"}
+        return alike.returns(want, got, theirs.get("low") or [], case.blank)
+
+    def _call(self, case: Case, call: Call, pillar: dict[str, Any], test: bool) -> list[str]:
+        kwargs = {**call.kwargs, **({"test": True} if test else {})}
+        asked = {"fun": call.fun, "args": call.args, "kwargs": kwargs, "opts": {**case.opts, "pillar": pillar}}
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(self.salt.ask, asked)
+            ours = self._ours(call.fun, call.args, call.kwargs, pillar, test)
+            theirs = waiting.result()
+        lines = alike.answers(theirs, ours, case.blank)
+        return [f"{call.fun} {call.args or ''} {call.kwargs or ''}", *lines] if lines else []
+
+    def _ours(
+        self, fun: str, args: list[Any], kwargs: dict[str, Any], pillar: dict[str, Any], test: bool
+    ) -> dict[str, Any]:
+        settings = Settings(
+            inventories=[self._project / "inventory.json"],
+            config=self._project / "pushsalt.yaml",
+            cache_dir=self._project / "cache",
+        )
+        options = JobOptions(test=test, pillar=pillar or None, timeout=280)
+        logging.disable(logging.CRITICAL)  # what states that fail say would bury what is different
+        try:
+            ret = Client(settings).run(Selection(NAME), fun, args, kwargs, options)[NAME].ret
+        finally:
+            logging.disable(logging.NOTSET)
+        ret = json.loads(json.dumps(ret, default=_json))
+        if isinstance(ret, dict) and set(ret) == {"error"} and isinstance(ret["error"], dict):
+            error = ret["error"]
+            return {"error": error.get("exception", error.get("kind")), "message": error.get("message")}
+        return {"ret": ret}
+
+    def _files(self, case: Case) -> list[str]:
+        paths: set[str] = set()
+        for side in self.pair.sides.values():
+            paths |= changed.touched(side.baseline, changed.snapshot(side.upper))
+        lines: list[str] = []
+        for path in sorted(paths):
+            ignored = any(fnmatch.fnmatchcase(path, pattern) for pattern in case.ignore)
+            want, got = (changed.entry(side.root, path, not ignored) for side in (self.pair.salt, self.pair.ours))
+            if want != got and not (want.kind == got.kind == "file" and self._same_text(case, path, want, got)):
+                lines += [f"{path}", f"    Salt  {want}", f"    ours  {got}", *self._text_diff(path)]
+        return self._once("other files", lines)
+
+    def _same_text(self, case: Case, path: str, want: changed.Entry, got: changed.Entry) -> bool:
+        if want._replace(content="") != got._replace(content=""):
+            return False
+        texts = [changed.text(side.root, path) for side in (self.pair.salt, self.pair.ours)]
+        return None not in texts and len({case.blank(text) for text in texts if text is not None}) == 1
+
+    def _text_diff(self, path: str) -> list[str]:
+        texts = [changed.text(side.root, path) for side in (self.pair.salt, self.pair.ours)]
+        if texts[0] is None or texts[1] is None or texts[0] == texts[1]:
+            return []
+        lines = difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "Salt", "ours", lineterm="", n=2)
+        return [f"      {line}" for line in list(lines)[:60]]
+
+    def _look(self, case: Case) -> list[str]:
+        if not case.look:
+            return []
+        done = {kind: (code, case.blank(out)) for kind, (code, out) in self.pair.shell(case.look).items()}
+        if done["salt"] == done["ours"]:
+            return []
+        lines = difflib.unified_diff(
+            [*done["salt"][1].splitlines(), f"exit {done['salt'][0]}"],
+            [*done["ours"][1].splitlines(), f"exit {done['ours'][0]}"],
+            "Salt", "ours", lineterm="", n=2,
+        )  # fmt: skip
+        return self._once("look", [f"    {line}" for line in lines])
+
+
+def _json(value: Any) -> Any:
+    """As Salt's side has it: bytes and sets become text there."""
+    return str(value)

@@ -1,0 +1,75 @@
+"""Every case of ``cases/``, by real Salt and by pushsalt on machines of their own: equal in all that counts.
+
+`make differential-states` runs them all and keeps the record that docs/states-compared.md is made of; with ``CASES=ci``
+only those marked ``ci: true`` run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.beds.machines import missing
+from tests.differential.beside import outcome, thrown_away
+from tests.differential.casefiles import Case, CaseFile, load_all
+from tests.differential.sidebyside import Bench
+
+pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]
+
+WANTED = os.environ.get("CASES", "")
+#: a folder to write each case's outcome to
+RECORD = os.environ.get("RECORD", "")
+FILES = load_all()
+
+
+def _cases() -> Iterator[object]:
+    for file in FILES:
+        for case in file.cases:
+            if WANTED != "ci" or case.ci:
+                name = f"{file.name}: {case.title}"
+                yield pytest.param(file, case, id=name, marks=pytest.mark.xdist_group(file.name))
+
+
+class Benches:
+    """The machines of the file whose cases are run now: one pair at a time."""
+
+    def __init__(self, salt_python: Path) -> None:
+        self._python = salt_python
+        self._open = contextlib.ExitStack()
+        self._file: CaseFile | None = None
+        self._bench: Bench | None = None
+
+    def of(self, file: CaseFile) -> Bench:
+        if self._bench is None or self._file is not file:
+            self.close()
+            self._bench = self._open.enter_context(thrown_away(file, self._python))
+            self._file = file
+        return self._bench
+
+    def close(self) -> None:
+        self._open.close()
+        self._bench = None
+
+
+@pytest.fixture(scope="module")
+def benches(salt_python: Path) -> Iterator[Benches]:
+    found = Benches(salt_python)
+    yield found
+    found.close()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("file", "case"), list(_cases()))
+def test_states(file: CaseFile, case: Case, benches: Benches) -> None:
+    lines = benches.of(file).run(case)
+    good, words = outcome(case, lines)
+    if RECORD:
+        about = {"file": file.name, "title": case.title, "covers": case.covers, "different": lines}
+        (Path(RECORD) / f"{file.name}-{file.cases.index(case)}.json").write_text(json.dumps(about), encoding="utf-8")
+    if not good:
+        pytest.fail(f"{file.name}: {case.title}: {words}\n" + "\n".join(lines), pytrace=False)
