@@ -17,7 +17,7 @@ from pushsalt.errors import PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
 from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
-from pushsalt.plan import split_url
+from pushsalt.plan import Found, split_url
 from pushsalt.render import read_source, render_text
 from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
@@ -128,6 +128,7 @@ class Answers:
         self._minion = minion
         self._in_thread = in_thread
         self.chunks: dict[str, Chunk] = {}
+        self.arguments: Any = None  # of the function that is called
 
     async def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer's fields, or ``error`` and ``exception``. Never raises, except when it is cancelled."""
@@ -149,8 +150,11 @@ class Answers:
             return {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
 
     def _file(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
-        where = split_url(str(question["url"]), str(question.get("saltenv") or "base"))
-        found = minion.files.find(*where) if where else None
+        url = str(question["url"])
+        where = split_url(url, str(question.get("saltenv") or "base"))
+        found: Found | None = minion.files.find(*where) if where else None
+        if where is None and self._is_ours(url):
+            found = minion.project.sources.find(url)
         if found is None:
             return {"missing": True}
         digest = found.digest()
@@ -158,6 +162,10 @@ class Answers:
             return {"digest": digest, "size": found.size, "have": True}
         blob = Blob(digest, found.size, found.path, open=found.open)
         return {"digest": digest, "size": found.size, "blobs": [(blob, question.get("part"))]}
+
+    def _is_ours(self, url: str) -> bool:
+        """Whether a state of this run, or the command itself, names a URL; no target makes one up."""
+        return any(_mentions(one, url) for one in (*self.chunks.values(), self.arguments))
 
     def _files(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         """Many at once, as ``file.recurse`` needs them; what is not there any more is left out."""
@@ -252,6 +260,14 @@ def _parts(value: dict[Any, Any] | list[Any]) -> Iterable[Any]:
 def _is_named(chunk: Chunk, url: object) -> bool:
     """Whether the chunk names this source."""
     return any(url == named for key in ("source", "name") for named in _texts(chunk.get(key)))
+
+
+def _mentions(value: Any, text: str) -> bool:
+    if isinstance(value, dict):
+        return any(_mentions(item, text) for pair in value.items() for item in pair)
+    if isinstance(value, list | tuple):
+        return any(_mentions(item, text) for item in value)
+    return isinstance(value, str) and value == text
 
 
 def _is_contents(chunk: Chunk, text: object) -> bool:

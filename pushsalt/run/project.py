@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pushsalt.model import Blob, Target
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.facts import Shared
+    from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +154,13 @@ class Project:
 
         known_digests.keep_in(self.config.cache_dir)
         return FileServer(self.config.opts, self.remotes if self._uses_gitfs else None)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """Files by schemes of plug-ins."""
+        from pushsalt.sources import Sources
+
+        return Sources(self.config.opts, self.config.cache_dir)
 
     @cached_property
     def remotes(self) -> Remotes:

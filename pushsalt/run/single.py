@@ -443,6 +443,7 @@ class _Work:
 
         if self._answers is None:
             self._answers = Answers(self._asked_minion, self.runner.answer_in_thread)
+            self._answers.arguments = [self.job.args, self.job.kwargs]
         return self._answers
 
     async def _serve(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Where a managed file's content comes from: ``salt://``, paths of the target, http(s) and ftp, in Salt's rules and
-words."""
+words. Other schemes (``s3://``) are a matter of the controller's plug-ins: such a file comes from there by digest.
+"""
 
 import os
 import stat
@@ -24,7 +25,12 @@ def scheme(source):
     """The lower-case protocol of a source, "" for a path."""
     head, separator, _ = str(source).partition("://")
     head = head.lower()
-    return head if separator and head in hashes.PROTOCOLS else ""
+    return head if separator and (head in hashes.PROTOCOLS or head.isidentifier()) else ""
+
+
+def _is_plugged(kind):
+    """Whether the controller is asked for sources of this scheme, as for those of the file server."""
+    return kind not in ("", "file", "salt") and kind not in REMOTE
 
 
 def is_remote(source):
@@ -76,6 +82,8 @@ def exists(source, saltenv):
         from thin.utils.files import web
 
         return web.exists(source)
+    if _is_plugged(kind):
+        return link.file_digest(source, saltenv) is not None
     path = local_path(source)
     return path.startswith(os.sep) and os.path.exists(path)
 
@@ -114,7 +122,7 @@ def _hash_list(source_hash, saltenv, verify_ssl):
 def fetch(source, saltenv, verify_ssl=True, have=(), cache=None, use_etag=False):
     """The path of a local copy of any source, or None when there is none. Raises CommandExecutionError, LinkError."""
     kind = scheme(source)
-    if kind == "salt":
+    if kind == "salt" or _is_plugged(kind):
         return link.file(source, saltenv, have)
     if kind in REMOTE:
         from thin.utils.files import web
@@ -147,8 +155,8 @@ def resolve(
             path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed),
             MISMATCH % source
         )
-    if kind not in REMOTE:
-        raise NoContent("Source %s: the protocol %s is not supported" % (source, kind))
+    if _is_plugged(kind):
+        return _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, signed)
     shown = redact(source)
     wanted = None
     if not skip_verify:
@@ -169,6 +177,19 @@ def resolve(
             raise NoContent("Failed to cache %s: %s" % (shown, exc))
 
     return content.Fetched(shown, download, wanted, MISMATCH % shown)
+
+
+def _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, signed):
+    try:
+        digest = link.file_digest(source, saltenv)
+    except link.LinkError as exc:
+        raise NoContent(str(exc))
+    if digest is None:
+        raise NoContent("Source file %s not found" % redact(source))
+    if not source_hash or skip_verify:
+        return served(source, digest, saltenv)
+    wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
+    return content.Fetched(redact(source), lambda: link.file(source, saltenv), wanted, MISMATCH % redact(source))
 
 
 def served(source, digest, saltenv):

@@ -1,0 +1,57 @@
+"""Files by schemes that no target fetches itself (``s3://bucket/key``): one file per scheme, named like it.
+
+A source has ``fetch(url, folder, opts)``. It gives the path of a copy on this machine, made in ``folder`` (private,
+kept between runs, its own) or lying anywhere, or None when there is no such file; ``opts`` are the configuration's.
+The copy is sent as a file of the file roots is: by digest, streamed, only where a target lacks it. There is none of our
+own; see docs/extending.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from pushsalt import plugins
+from pushsalt.cache.store import private_dir
+from pushsalt.errors import ConfigError, FunctionError
+from pushsalt.fileserver import DiskFile, disk_file
+
+
+class Source(Protocol):
+    """The function of a source. What it raises is the error of the state that named the URL."""
+
+    def __call__(self, url: str, folder: Path, opts: Mapping[str, Any]) -> str | Path | None: ...
+
+
+class Sources:
+    """What the sources have given in one command: each URL is fetched once, for all targets."""
+
+    def __init__(self, opts: Mapping[str, Any], cache_dir: Path) -> None:
+        self._opts, self._cache_dir = opts, cache_dir
+        self._paths: dict[str, Path | None] = {}
+        self._lock = threading.Lock()
+
+    def find(self, url: str) -> DiskFile | None:
+        """The copy of a URL, or None. Raises FunctionError when nothing knows its scheme, or fetching fails."""
+        with self._lock:
+            if url not in self._paths:
+                self._paths[url] = self._fetch(url)
+            path = self._paths[url]
+        return disk_file(str(path), url) if path is not None else None
+
+    def _fetch(self, url: str) -> Path | None:
+        scheme = url.partition("://")[0].lower()
+        try:
+            fetch: Source = plugins.load("sources", scheme, plugins.folders("sources", self._opts)).fetch
+        except (ConfigError, AttributeError) as exc:
+            text = f"Source {url}: the protocol {scheme} is not supported: {exc}"
+            raise FunctionError("exception", text, "docs/extending.md", "CommandExecutionError") from exc
+        try:
+            folder = private_dir(self._cache_dir / "sources" / scheme)
+            found = fetch(url, folder, self._opts)
+        except Exception as exc:  # a plug-in may raise anything
+            text = f"Failed to cache {url}: {type(exc).__name__}: {exc}"
+            raise FunctionError("exception", text, "see the message", "CommandExecutionError") from exc
+        return Path(found) if found else None
