@@ -1,0 +1,782 @@
+"""X.509 certificates, requests, revocation lists and keys, with openssl(1). Salt: ``salt/modules/x509_v2.py``.
+
+Keys and certificates are given as PEM, hexadecimal or base64 text, as bytes, or as the path of a file in any encoding.
+Passphrases reach openssl in its environment, private keys on its stdin.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+from thin.utils.pki import build, given, keys, load, oids, pem, shown, signing
+
+log = getLogger(__name__)
+
+_CERTIFICATES = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
+_KEYS = ("der", "pem", "pkcs12")
+_PLAIN = ("der", "pem")
+_TIME = "%Y-%m-%d %H:%M:%S"
+_REMOTE = (
+    "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
+    "agents. Create it there and pass it on, or keep the signing key where the state runs."
+)
+
+
+def create_certificate(
+    ca_server=None, signing_policy=None, encoding="pem", append_certs=None, pkcs12_passphrase=None,
+    pkcs12_encryption_compat=False, pkcs12_friendlyname=None, path=None, overwrite=True, raw=False, **kwargs
+):
+    """
+    Create a certificate; returns it encoded, or writes it to ``path``
+
+    ca_server
+        Not supported: it needs one agent to ask another
+    signing_policy
+        Name of one of ``x509_signing_policies`` (pillar or configuration); what it says cannot be overridden
+    encoding
+        pem (default), der, pkcs7_pem, pkcs7_der or pkcs12; binary ones are returned as base64
+    append_certs
+        Certificates after the new one (not with der)
+    pkcs12_passphrase
+        Encrypts a pkcs12 container
+    pkcs12_encryption_compat
+        With what old programs understand
+    pkcs12_friendlyname
+        The certificate's name within the container
+    path
+        Write it to this file, and return a sentence
+    overwrite
+        False: a file that is there already stays
+    raw
+        Return bytes
+    signing_private_key
+        Key that signs; required here or in the policy. Its passphrase: ``signing_private_key_passphrase``
+    signing_cert
+        Certificate of the authority; without one, the certificate is self-signed
+    private_key
+        Key whose public half is certified (``private_key_passphrase``); else ``public_key``, else that of ``csr``
+    csr
+        A request: what it asks for in extensions is taken over where nothing else is said
+    subject
+        The name: RFC 4514 text, a list of its parts, or a dict. Else of ``C``, ``ST``, ``L``, ``STREET``, ``O``,
+        ``OU``, ``CN``, ``MAIL``, ``SN``, ``GN``, ``UID``, ``SERIALNUMBER``
+    serial_number
+        Number or hexadecimal text; random by default
+    not_before, not_after
+        ``YYYY-mm-dd HH:MM:SS`` in UTC; now, and ``days_valid`` (365) days later, by default
+    digest
+        sha256 by default
+    copypath
+        Also write it to this directory as ``SERIAL.crt``; ``prepend_cn``: as ``CN-SERIAL.crt``
+    basicConstraints, keyUsage, extendedKeyUsage, subjectKeyIdentifier, authorityKeyIdentifier, subjectAltName, …
+        Extensions, in openssl's words (``critical, CA:TRUE``), or as dicts and lists
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.create_certificate signing_private_key=/etc/pki/ca.key CN=example.org days_valid=30
+    """
+    if "algorithm" in kwargs:
+        kwargs["digest"] = kwargs.pop("algorithm")
+    kwargs = oids.short(kwargs)
+    if "days_valid" not in kwargs and "not_after" not in kwargs:
+        kwargs["days_valid"] = 365
+    _check(encoding, _CERTIFICATES)
+    signing.check_digest(kwargs.get("digest", "sha256"))
+    if encoding == "der" and append_certs:
+        raise SaltInvocationError("Cannot encode a certificate chain in DER")
+    if ca_server:
+        raise SaltInvocationError(_REMOTE)
+    if "signing_private_key" not in kwargs:
+        raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
+    if path and not overwrite and os.path.isfile(path):
+        return "The file at %s exists and overwrite was set to false" % path
+    kwargs = build.with_policy(_policy(signing_policy), kwargs)
+    if encoding == "pkcs12" and "private_key" not in kwargs and "signing_cert" in kwargs:
+        raise SaltInvocationError(
+            "Creating a PKCS12-encoded certificate without embedded private key is unsupported"
+        )
+    certificate, key = _certificate(**kwargs)
+    more = {}
+    if encoding == "pkcs12":
+        more = {
+            "private_key": key, "pkcs12_passphrase": pkcs12_passphrase, "pkcs12_friendlyname": pkcs12_friendlyname,
+            "pkcs12_encryption_compat": pkcs12_encryption_compat,
+        }  # fmt: skip
+    out = encode_certificate(certificate, encoding, append_certs, raw=bool(path) or raw, **more)
+    if path is None:
+        return out
+    if encoding == "pem":
+        return write_pem(out.decode("ascii"), path, overwrite=overwrite, pem_type="CERTIFICATE")
+    _write(path, out, 0o644)
+    return "Certificate written to %s" % path
+
+
+def _certificate(digest="sha256", copypath=None, prepend_cn=False, **kwargs):
+    """(Certificate, PrivateKey that belongs to it or None)"""
+    draft = build.certificate(**kwargs)
+    certificate = draft.sign(digest)
+    if copypath:
+        name = certificate.subject.first(oids.NAME_ATTRS["CN"]) if prepend_cn else None
+        if name and ("/" in name or "\0" in name):
+            raise SaltInvocationError("prepend_cn: the common name %r cannot be part of a file's name" % name)
+        name = "%s%x.crt" % (name + "-" if name else "", certificate.serial_number)
+        write_pem(certificate.pem(), os.path.join(copypath, name), pem_type="CERTIFICATE")
+    return certificate, draft.private_key
+
+
+def create_certificate_ssh(*args, **kwargs):
+    """
+    The same as ``x509.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.create_certificate_ssh signing_private_key=/etc/pki/ca.key CN=example.org
+    """
+    return create_certificate(*args, **kwargs)
+
+
+def encode_certificate(
+    certificate, encoding="pem", append_certs=None, private_key=None, private_key_passphrase=None,
+    pkcs12_passphrase=None, pkcs12_encryption_compat=False, pkcs12_friendlyname=None, raw=False,
+):
+    """
+    Return a certificate in another encoding
+
+    certificate
+        What to encode
+    encoding
+        pem (default), der, pkcs7_pem, pkcs7_der or pkcs12; binary ones are returned as base64
+    append_certs
+        Certificates after it
+    private_key
+        The key that goes into a pkcs12 container, with its ``private_key_passphrase``
+    pkcs12_passphrase, pkcs12_encryption_compat, pkcs12_friendlyname
+        As in ``x509.create_certificate``
+    raw
+        Return bytes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.encode_certificate /etc/pki/my.crt pkcs7_pem
+    """
+    _check(encoding, _CERTIFICATES)
+    if encoding == "der" and append_certs:
+        raise SaltInvocationError("Cannot encode a certificate chain in DER")
+    if encoding != "pkcs12" and private_key:
+        raise SaltInvocationError("Embedding private keys is only supported for pkcs12 encoding")
+    if encoding == "pkcs12" and not private_key:
+        raise SaltInvocationError(
+            "Creating a PKCS12-encoded certificate without embedded private key is unsupported"
+        )
+    append_certs = append_certs or []
+    append_certs = append_certs if isinstance(append_certs, list) else [append_certs]
+    found = [load.certificate(one) for one in [certificate] + append_certs]
+    if encoding == "der":
+        out = found[0].raw
+    elif encoding == "pem":
+        out = b"\n".join(one.pem() for one in found)
+    elif encoding == "pkcs12":
+        key = keys.load_private(private_key, private_key_passphrase)
+        chain = [one.raw for one in found]
+        out = keys.make_container(key, chain, pkcs12_passphrase, pkcs12_friendlyname, pkcs12_encryption_compat)
+    else:
+        out = load.bundle([one.raw for one in found])
+        out = pem.armor("PKCS7", out) if encoding == "pkcs7_pem" else out
+    return _returned(out, encoding, raw)
+
+
+def create_crl(
+    signing_private_key, revoked, signing_cert=None, signing_private_key_passphrase=None, include_expired=False,
+    days_valid=None, digest="sha256", encoding="pem", extensions=None, path=None, raw=False, **kwargs
+):
+    """
+    Create a revocation list; returns it encoded, or writes it to ``path``
+
+    signing_private_key
+        Key that signs, with its ``signing_private_key_passphrase``
+    revoked
+        A list of dicts: ``certificate`` or ``serial_number``, ``not_after``, ``revocation_date``, ``extensions``
+        (``certificateIssuer``, ``CRLReason``, ``invalidityDate``)
+    signing_cert
+        Certificate of the authority
+    include_expired
+        Keep what has expired anyway
+    days_valid
+        Days until the next list, 100 by default
+    digest
+        sha256 by default
+    encoding
+        pem or der
+    extensions
+        ``authorityKeyIdentifier``, ``authorityInfoAccess``, ``cRLNumber``, ``deltaCRLIndicator``, ``freshestCRL``,
+        ``issuerAltName``, ``issuingDistributionPoint``
+    path, raw
+        As in ``x509.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.create_crl signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt \\
+            revoked="[{serial_number: 'DE:CA:FB:AD'}]"
+    """
+    _no_more(kwargs, ("text",))
+    _check(encoding, _PLAIN)
+    signing.check_digest(digest)
+    draft = build.revocation_list(
+        signing_private_key, build.revocations(revoked), signing_cert, signing_private_key_passphrase,
+        include_expired, 100 if days_valid is None else days_valid, extensions,
+    )  # fmt: skip
+    out = encode_crl(draft.sign(digest), encoding, raw=bool(path) or raw)
+    if path is None:
+        return out
+    if encoding == "pem":
+        return write_pem(out.decode("ascii"), path, pem_type="X509 CRL")
+    _write(path, out, 0o644)
+    return "CRL written to %s" % path
+
+
+def encode_crl(crl, encoding="pem", raw=False):
+    """
+    Return a revocation list as pem or der (base64, with ``raw`` bytes)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.encode_crl /etc/pki/my.crl der
+    """
+    _check(encoding, _PLAIN)
+    return _returned(load.revocation_list(crl).encoded(encoding), encoding, raw)
+
+
+def create_csr(
+    private_key, private_key_passphrase=None, digest="sha256", encoding="pem", path=None, raw=False, **kwargs
+):
+    """
+    Create a certificate signing request; returns it encoded, or writes it to ``path``
+
+    private_key
+        Key that the certificate is wanted for, with its ``private_key_passphrase``
+    digest
+        sha256 by default
+    encoding
+        pem or der
+    path, raw, subject, and extensions
+        As in ``x509.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.create_csr private_key=/etc/pki/my.key CN=www.example.org
+    """
+    if "algorithm" in kwargs:
+        digest = kwargs.pop("algorithm")
+    _check(encoding, _PLAIN)
+    signing.check_digest(digest)
+    draft = build.request(private_key, private_key_passphrase, **oids.short(kwargs))
+    out = encode_csr(draft.sign(digest), encoding, raw=bool(path) or raw)
+    if path is None:
+        return out
+    if encoding == "pem":
+        return write_pem(out.decode("ascii"), path, pem_type="CERTIFICATE REQUEST")
+    _write(path, out, 0o644)
+    return "CSR written to %s" % path
+
+
+def encode_csr(csr, encoding="pem", raw=False):
+    """
+    Return a certificate signing request as pem or der (base64, with ``raw`` bytes)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.encode_csr /etc/pki/my.csr der
+    """
+    _check(encoding, _PLAIN)
+    return _returned(load.request(csr).encoded(encoding), encoding, raw)
+
+
+def create_private_key(
+    algo="rsa", keysize=None, passphrase=None, encoding="pem", pkcs12_encryption_compat=False, path=None, raw=False,
+    **kwargs
+):
+    """
+    Create a private key; returns it encoded, or writes it to ``path``, which only its owner can read
+
+    algo
+        rsa, ec, ed25519 or ed448
+    keysize
+        rsa: 2048 (default), 3072, 4096; ec: 256 (default), 384, 521
+    passphrase
+        Encrypts the key
+    encoding
+        pem (default), der or pkcs12; binary ones are returned as base64
+    pkcs12_encryption_compat, raw
+        As in ``x509.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.create_private_key algo=ec path=/etc/pki/my.key
+    """
+    if "bits" in kwargs:
+        keysize = kwargs.pop("bits")
+    _no_more(kwargs, ("cipher", "verbose", "text"))
+    _check(encoding, _KEYS)
+    key = keys.generate(algo, keysize)
+    out = keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat)
+    if path is None:
+        return _returned(out, encoding, raw)
+    if encoding == "pem":
+        return write_pem(out.decode("ascii"), path, pem_type="(?:(?:RSA|ENCRYPTED) )?PRIVATE KEY")
+    _write(path, out, 0o600)
+    return None
+
+
+def encode_private_key(
+    private_key, encoding="pem", passphrase=None, private_key_passphrase=None, pkcs12_encryption_compat=False,
+    raw=False,
+):
+    """
+    Return a private key in another encoding, or with another passphrase
+
+    encoding
+        pem (default), der or pkcs12; binary ones are returned as base64
+    passphrase
+        Encrypts what is returned
+    private_key_passphrase
+        That of the key that is given
+    pkcs12_encryption_compat, raw
+        As in ``x509.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.encode_private_key /etc/pki/my.key der
+    """
+    _check(encoding, _KEYS)
+    key = keys.load_private(private_key, private_key_passphrase)
+    return _returned(keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat), encoding, raw)
+
+
+def expires(certificate, days=0):
+    """
+    Whether a certificate expires within so many days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.expires /etc/pki/my.crt days=7
+    """
+    import datetime
+
+    return load.certificate(certificate).not_after <= build.utc_now() + datetime.timedelta(days=days)
+
+
+def expired(certificate):
+    """
+    Return whether a certificate has expired: ``{path, cn, expired}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.expired /etc/pki/my.crt
+    """
+    return dict(_about(certificate), expired=expires(certificate))
+
+
+def will_expire(certificate, days):
+    """
+    Return whether a certificate will have expired in so many days: ``{check_days, path, cn, will_expire}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.will_expire /etc/pki/my.crt days=30
+    """
+    return dict(_about(certificate), check_days=days, will_expire=expires(certificate, days))
+
+
+def get_pem_entries(glob_path):
+    """
+    Return ``{path: its first PEM block}`` of the files that match a pattern
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_pem_entries '/etc/pki/*.crt'
+    """
+    return _each(glob_path, get_pem_entry)
+
+
+def get_pem_entry(text, pem_type=None):
+    """
+    Return the first PEM block of a text or file, well formed
+
+    pem_type
+        Only a block of this kind, like ``CERTIFICATE``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_pem_entry /etc/pki/my.crt
+    """
+    return pem.tidy(given.load(text).decode("utf-8", "replace"), pem_type)
+
+
+def get_private_key_size(private_key, passphrase=None):
+    """
+    Return the size of a private key in bits; None for ed25519 and ed448
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_private_key_size /etc/pki/my.key
+    """
+    return keys.load_private(private_key, passphrase).size
+
+
+def get_public_key(key, passphrase=None, asObj=None):
+    """
+    Return the public key (PEM) of a key, certificate or request
+
+    passphrase
+        That of an encrypted private key
+    asObj
+        Has no effect
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_public_key /etc/pki/my.crt
+    """
+    return load.public_key(key, passphrase).pem().decode("ascii")
+
+
+def get_signing_policy(signing_policy, ca_server=None):
+    """
+    Return a signing policy, from ``x509_signing_policies`` of pillar or configuration; {} without it
+
+    ca_server
+        Not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_signing_policy www
+    """
+    if ca_server is not None:
+        raise SaltInvocationError(_REMOTE)
+    return oids.short(dict(_policy(signing_policy)))
+
+
+def read_certificate(certificate):
+    """
+    Return what a certificate says: ``version``, ``key_type``, ``key_size``, ``serial_number``, ``fingerprints``,
+    ``subject``, ``issuer``, ``not_before``, ``not_after``, ``public_key``, ``extensions``, ``signature_algorithm`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_certificate /etc/pki/my.crt
+    """
+    found = load.certificate(certificate)
+    ret = {
+        "version": found.version,
+        "key_size": found.public.size,
+        "key_type": found.public.type,
+        "serial_number": shown.number(found.serial_number),
+        "fingerprints": {digest: shown.hexed(found.fingerprint(digest)) for digest in ("sha1", "sha256")},
+        "subject": found.subject.parts(),
+        "subject_hash": shown.hexed(found.subject.hash()),
+        "subject_str": found.subject.text(),
+        "issuer": found.issuer.parts(),
+        "issuer_hash": shown.hexed(found.issuer.hash()),
+        "issuer_str": found.issuer.text(),
+        "not_before": found.not_before.strftime(_TIME),
+        "not_after": found.not_after.strftime(_TIME),
+        "public_key": found.public.pem().decode("ascii"),
+        "extensions": shown.all_of(found.extensions),
+        "signature_algorithm": found.signature_name,
+    }
+    if not __opts__.get("fips_mode"):
+        ret["fingerprints"]["md5"] = shown.hexed(found.fingerprint("md5"))
+    return ret
+
+
+def read_certificates(glob_path):
+    """
+    Return ``{path: what the certificate says}`` of the files that match a pattern
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_certificates '/etc/pki/*.crt'
+    """
+    return _each(glob_path, read_certificate)
+
+
+def read_crl(crl):
+    """
+    Return what a revocation list says: ``issuer``, ``last_update``, ``next_update``, ``revoked_certificates``,
+    ``extensions``, ``signature_algorithm``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_crl /etc/pki/my.crl
+    """
+    found = load.revocation_list(crl)
+    return {
+        "issuer": found.issuer.parts(),
+        "last_update": found.last_update.strftime(_TIME),
+        "next_update": found.next_update.strftime(_TIME) if found.next_update else None,
+        "revoked_certificates": {
+            shown.number(number).replace(":", ""): {
+                "revocation_date": date.strftime(_TIME), "extensions": shown.all_of(more, oids.CRL_ENTRY)
+            }
+            for number, (date, more) in found.revoked.items()
+        },
+        "extensions": shown.all_of(found.extensions),
+        "signature_algorithm": found.signature_name,
+    }
+
+
+def read_csr(csr):
+    """
+    Return what a request says: ``key_type``, ``key_size``, ``subject``, ``public_key_hash``, ``extensions`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_csr /etc/pki/my.csr
+    """
+    found = load.request(csr)
+    return {
+        "key_size": found.public.size,
+        "key_type": found.public.type,
+        "subject": found.subject.parts(),
+        "subject_hash": shown.hexed(found.subject.hash()),
+        "subject_str": found.subject.text(),
+        "public_key_hash": shown.hexed(found.public.digest()),
+        "extensions": shown.all_of(found.extensions),
+    }
+
+
+def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
+    """
+    Return ``{data: certificate as DER, errors: [text]}``, signed by a policy that is configured here
+
+    kwargs
+        Arguments of ``x509.create_certificate``
+    get_signing_policy_only
+        Return the policy instead, without its keys
+    __pub_id
+        Who asks; a policy's ``minions`` (a glob, or a compound expression) must match it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.sign_remote_certificate www kwargs="{public_key: /etc/pki/www.pub}"
+    """
+    ret = {"data": None, "errors": []}
+    try:
+        policy = dict(_policy(signing_policy))
+        if not policy:
+            ret["errors"].append("signing_policy must be specified and defined on signing minion")
+            return ret
+        if "minions" in policy:
+            if "__pub_id" not in more_kwargs:
+                ret["errors"].append("minion sending this request could not be identified")
+                return ret
+            if not _matches(policy.pop("minions"), more_kwargs["__pub_id"]):
+                ret["errors"].append("minion not permitted to use specified signing policy")
+                return ret
+    except Exception as exc:  # who asks gets no details
+        log.error("%s", exc)
+        return {"data": None, "errors": ["Failed building the signing policy. See CA server log for details."]}
+    try:
+        if get_signing_policy_only:
+            policy.pop("signing_private_key", None)
+            policy.pop("signing_private_key_passphrase", None)
+            if "signing_cert" in policy:
+                policy["signing_cert"] = load.certificate(policy["signing_cert"]).raw
+            ret["data"] = policy
+            return ret
+        wanted = build.with_policy(policy, kwargs)
+        wanted.pop("ca_server", None)
+        ret["data"] = _certificate(**wanted)[0].raw
+    except Exception as exc:
+        ret["errors"].append(str(exc))
+    return ret
+
+
+def verify_crl(crl, cert):
+    """
+    Whether a revocation list was signed by the owner of a certificate (or key)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_crl /etc/pki/my.crl /etc/pki/ca.crt
+    """
+    return load.revocation_list(crl).verify(load.public_key(cert))
+
+
+def verify_private_key(private_key, public_key, passphrase=None):
+    """
+    Whether a private key belongs to a public key, or to the one in a certificate
+
+    passphrase
+        The private key's
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_private_key /etc/pki/my.key /etc/pki/my.crt
+    """
+    return keys.load_private(private_key, passphrase).public == load.public_key(public_key)
+
+
+def verify_signature(certificate, signing_pub_key=None, signing_pub_key_passphrase=None):
+    """
+    Whether a certificate was signed by the owner of a key, by default that of the certificate itself
+
+    signing_pub_key
+        Public or private key, certificate or request; ``signing_pub_key_passphrase`` for an encrypted one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_signature /etc/pki/my.crt /etc/pki/ca.crt
+    """
+    public = load.public_key(signing_pub_key or certificate, signing_pub_key_passphrase)
+    return load.certificate(certificate).verify(public)
+
+
+def write_pem(text, path, overwrite=True, pem_type=None):
+    """
+    Write the first PEM block of a text to a file, well formed
+
+    overwrite
+        False: a private key and DH parameters that are in the file stay there (with ``pem_type=CERTIFICATE``)
+    pem_type
+        Only a block of this kind
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.write_pem "-----BEGIN CERTIFICATE-----MIIGMzCCBBugA..." path=/etc/pki/my.crt
+    """
+    parts = [get_pem_entry(text, pem_type)]
+    if pem_type == "CERTIFICATE" and os.path.isfile(path) and not overwrite:
+        before = given.load(path).decode("utf-8", "replace")
+        for kind, place in (("DH PARAMETERS", 1), ("(?:RSA )?PRIVATE KEY", 0)):
+            try:
+                parts.insert(place, pem.tidy(before, kind))
+            except SaltInvocationError as exc:
+                log.debug("%s", exc)
+    _write(path, b"".join(parts), 0o600)
+    return "PEM written to %s" % path
+
+
+def _write(path, data, mode):
+    """The file's new content, whole or not at all. ``mode``: that of a new one, less the umask."""
+    from thin.utils.files import atomic
+
+    umask = os.umask(0)
+    os.umask(umask)
+    real = os.path.realpath(path)
+    try:
+        atomic.write(real, data, mode=None if os.path.exists(real) else mode & ~umask)
+    except OSError as exc:
+        raise CommandExecutionError("Unable to write %s: %s" % (path, exc.strerror))
+
+
+def _check(encoding, valid):
+    if encoding not in valid:
+        raise CommandExecutionError("Invalid value '%s' for encoding. Valid: %s" % (encoding, ", ".join(valid)))
+
+
+def _no_more(kwargs, ignored):
+    unknown = [name for name in kwargs if not name.startswith("_") and name not in ignored]
+    if unknown:
+        raise SaltInvocationError("Unrecognized keyword arguments: %s" % unknown)
+
+
+def _returned(out, encoding, raw):
+    import base64
+
+    if raw:
+        return out
+    return (out if encoding.endswith("pem") else base64.b64encode(out)).decode("ascii")
+
+
+def _about(certificate):
+    """{path, cn} where there are."""
+    ret = {"path": certificate} if given.is_file(certificate) else {}
+    name = load.certificate(certificate).subject.first(oids.NAME_ATTRS["CN"])
+    return dict(ret, cn=name) if name is not None else ret
+
+
+def _each(pattern, read):
+    """{path: what was read} of the files that match and that can be read as such."""
+    import glob
+
+    found = {}
+    for path in glob.glob(pattern):
+        if os.path.isfile(path):
+            try:
+                found[path] = read(path)
+            except (SaltInvocationError, ValueError) as exc:
+                log.debug("%s: %s", path, exc)
+    return found
+
+
+def _policy(name):
+    """The policy of this name, a list of dicts merged; {} without it."""
+    if name is None:
+        return {}
+    found = __salt__["pillar.get"]("x509_signing_policies", {}).get(name)
+    found = found or __salt__["config.get"]("x509_signing_policies", {}).get(name)
+    if isinstance(found, list):
+        merged = {}
+        for part in found:
+            merged.update(part)
+        found = merged
+    return found or {}
+
+
+def _matches(expression, asking):
+    """Whether a policy's ``minions`` match who asks."""
+    if "@" in expression:
+        return __salt__["match.compound"](expression, minion_id=asking)
+    return __salt__["match.glob"](expression, minion_id=asking)

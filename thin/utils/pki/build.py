@@ -1,0 +1,309 @@
+"""What is to be signed, made of Salt's arguments: drafts of certificates, requests and revocation lists.
+
+A draft can be compared with what is there before it is signed. Salt: ``salt.utils.x509``.
+"""
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+from thin.utils.pki import der, extensions, keys, load, names, oids, shown, signing
+from thin.utils.pki.documents import Certificate, Request, RevocationList, compare, extensions_der
+
+log = getLogger(__name__)
+
+_PAIR = "Signing private key does not match the certificate's public key"
+
+
+class Draft(object):
+    """``subject``, ``issuer``, ``public``, ``serial_number``, ``not_before``, ``not_after``, ``extensions``; and
+    ``signing_key``, ``signing_cert``, ``private_key`` as they were loaded."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+class CertificateDraft(Draft):
+    def sign(self, digest):
+        """The Certificate."""
+        parts = [
+            der.context(0, der.integer(2)),
+            der.integer(self.serial_number),
+            signing.algorithm(self.signing_key, digest),
+            self.issuer.raw,
+            der.sequence(der.time(self.not_before), der.time(self.not_after)),
+            self.subject.raw,
+            self.public.spki,
+        ]
+        if self.extensions:
+            parts.append(der.context(3, extensions_der(self.extensions)))
+        return Certificate(signing.signed(self.signing_key, der.sequence(*parts), digest))
+
+    def changes(self, current, serial_number=None):
+        """What differs from the Certificate that is there, as the state shows it."""
+        found = {}
+        if serial_number is not None and self.serial_number != current.serial_number:
+            found["serial_number"] = serial_number
+        if self.public != current.public:
+            found["private_key"] = True
+        if self.signing_cert and not current.verify(self.signing_cert.public):
+            found["signing_private_key"] = True
+        if self.subject != current.subject:
+            found["subject_name"] = self.subject.text()
+        if self.issuer != current.issuer:
+            found["issuer_name"] = self.issuer.text()
+        different = compare(current.extensions, self.extensions)
+        if any(different.values()):
+            found["extensions"] = different
+        return found
+
+
+class RequestDraft(Draft):
+    def sign(self, digest):
+        """The Request."""
+        wanted = b""
+        if self.extensions:
+            wanted = der.sequence(der.oid("1.2.840.113549.1.9.14"), der.set_of(extensions_der(self.extensions)))
+        info = der.sequence(der.integer(0), self.subject.raw, self.public.spki, der.context(0, wanted))
+        return Request(signing.signed(self.signing_key, info, digest))
+
+    def changes(self, current):
+        found = {}
+        if self.public != current.public:
+            found["private_key"] = True
+        if self.subject != current.subject:
+            found["subject_name"] = self.subject.text()
+        different = compare(current.extensions, self.extensions)
+        if any(different.values()):
+            found["extensions"] = different
+        return found
+
+
+class ListDraft(Draft):
+    """``revoked``: {serial number: (date, extensions)}."""
+
+    def sign(self, digest):
+        """The RevocationList."""
+        if self.issuer is None:
+            raise SaltInvocationError("A CRL must have an issuer name: pass signing_cert")
+        parts = [
+            der.integer(1),
+            signing.algorithm(self.signing_key, digest),
+            self.issuer.raw,
+            der.time(self.not_before),
+            der.time(self.not_after),
+        ]
+        entries = [
+            der.sequence(der.integer(number), der.time(date), extensions_der(more) if more else b"")
+            for number, (date, more) in self.revoked.items()
+        ]
+        if entries:
+            parts.append(der.sequence(*entries))
+        if self.extensions:
+            parts.append(der.context(0, extensions_der(self.extensions)))
+        return RevocationList(signing.signed(self.signing_key, der.sequence(*parts), digest))
+
+    def changes(self, current):
+        if self.issuer is None:
+            raise SaltInvocationError("A CRL must have an issuer name: pass signing_cert")
+        found = {}
+        if self.issuer != current.issuer:
+            found["issuer_name"] = self.issuer.text()
+        if not current.verify(self.signing_key.public):
+            found["public_key"] = True
+        revoked = {"added": [], "changed": [], "removed": []}
+        for number, (_, more) in self.revoked.items():
+            if number not in current.revoked:
+                revoked["added"].append(shown.number(number))
+            elif current.revoked[number][1] != more:
+                revoked["changed"].append(shown.number(number))
+        revoked["removed"] = [shown.number(number) for number in current.revoked if number not in self.revoked]
+        if any(revoked.values()):
+            found["revocations"] = revoked
+        different = compare(current.extensions, self.extensions)
+        if any(different.values()):
+            found["extensions"] = different
+        return found
+
+
+def certificate(
+    signing_private_key=None, signing_private_key_passphrase=None, signing_cert=None, public_key=None,
+    private_key=None, private_key_passphrase=None, csr=None, subject=None, serial_number=None, not_before=None,
+    not_after=None, days_valid=30, **kwargs
+):
+    """The CertificateDraft of ``x509.create_certificate``'s arguments."""
+    import datetime
+
+    signing_key = keys.load_private(signing_private_key, signing_private_key_passphrase)
+    request = load.request(csr) if csr else None
+    own = None
+    if signing_cert:
+        signing_cert = load.certificate(signing_cert)
+        if private_key:
+            own = keys.load_private(private_key, private_key_passphrase)
+            public = own.public
+        elif public_key:
+            public = keys.load_public(public_key)
+        elif request:
+            public = request.public
+        else:
+            raise SaltInvocationError(
+                "This certificate is not self-signed (signing_cert is set) and thus needs public_key, private_key or "
+                "csr to derive public key to sign"
+            )
+        if signing_cert.public != signing_key.public:
+            raise SaltInvocationError(_PAIR)
+    else:
+        own, public, signing_cert = signing_key, signing_key.public, None
+    name = names.build(subject or kwargs)
+    now = utc_now().replace(microsecond=0)
+    start = moment(not_before) if not_before else now
+    end = moment(not_after) if not_after else now + datetime.timedelta(days=days_valid)
+    if end < start:
+        raise SaltInvocationError("not_after (%s) is before not_before (%s)" % (end, start))
+    about = {"subject_key": public, "ca": signing_cert, "ca_key": None if signing_cert else public}
+    found = _wanted(kwargs, oids.FOR_CERTIFICATES, **about)
+    if request:
+        for extension in oids.EXTENSION_ORDER:
+            oid = oids.EXTENSIONS[extension]
+            if (extension in oids.FOR_CERTIFICATES and extension not in oids.NOT_IN_REQUESTS
+                    and oid in request.extensions and oid not in found):
+                found[oid] = request.extensions[oid]
+    return CertificateDraft(
+        subject=name, issuer=signing_cert.subject if signing_cert else name, public=public,
+        serial_number=serial(serial_number), not_before=start, not_after=end, extensions=found,
+        signing_key=signing_key, signing_cert=signing_cert, private_key=own,
+    )  # fmt: skip
+
+
+def request(private_key, private_key_passphrase=None, subject=None, **kwargs):
+    """The RequestDraft of ``x509.create_csr``'s arguments."""
+    key = keys.load_private(private_key, private_key_passphrase)
+    wanted = oids.FOR_CERTIFICATES.difference(oids.NOT_IN_REQUESTS)
+    found = _wanted(kwargs, wanted, subject_key=key.public)
+    return RequestDraft(subject=names.build(subject or kwargs), public=key.public, extensions=found, signing_key=key)
+
+
+def _wanted(kwargs, which, **about):
+    """{object identifier: (critical, DER)} of the extensions among arguments. None takes one away."""
+    return {
+        oids.EXTENSIONS[name]: extensions.build(name, kwargs[name], **about)
+        for name in oids.EXTENSION_ORDER
+        if name in which and kwargs.get(name) is not None
+    }
+
+
+def revocation_list(
+    signing_private_key, revoked, signing_cert=None, signing_private_key_passphrase=None, include_expired=False,
+    days_valid=100, extensions_=None,
+):
+    """The ListDraft of ``x509.create_crl``'s arguments."""
+    import datetime
+
+    signing_cert = load.certificate(signing_cert) if signing_cert else None
+    key = keys.load_private(signing_private_key, signing_private_key_passphrase)
+    if signing_cert and signing_cert.public != key.public:
+        raise SaltInvocationError(_PAIR)
+    now = utc_now().replace(microsecond=0)
+    entries = {}
+    for given in revoked:
+        entry = _revoked(given, now, include_expired)
+        if entry:
+            entries[entry[0]] = entry[1:]
+    found = {}
+    for name, value in (extensions_ or {}).items():
+        if name in oids.FOR_CRLS:
+            found[oids.EXTENSIONS[name]] = extensions.build(name, value, ca=signing_cert)
+        else:
+            log.warning("Ignoring invalid CRL extension: %s", name)
+    return ListDraft(
+        issuer=signing_cert.subject if signing_cert else None, not_before=now,
+        not_after=now + datetime.timedelta(days=days_valid), revoked=entries, extensions=found, signing_key=key,
+    )  # fmt: skip
+
+
+def _revoked(given, now, include_expired):
+    """(serial number, date, extensions) of one entry; None when it has expired anyway."""
+    number, until = given.get("serial_number"), given.get("not_after")
+    until = moment(until) if until else None
+    if "certificate" in given:
+        known = load.certificate(given["certificate"])
+        number, until = known.serial_number, known.not_after
+    if not number:
+        raise SaltInvocationError("Need serial_number or certificate")
+    number = serial(number)
+    if until and not include_expired and now > until:
+        return None
+    found = {}
+    for name, value in (given.get("extensions") or {}).items():
+        if name in oids.CRL_ENTRY:
+            found[oids.CRL_ENTRY[name]] = extensions.build(name, value)
+        else:
+            log.warning("Ignoring invalid CRL entry extension: %s", name)
+    return number, moment(given["revocation_date"]) if "revocation_date" in given else now, found
+
+
+def revocations(revoked):
+    """The entries as they are written now, of those of older releases: ``name: [{...}]``, ``reason``."""
+    found = []
+    for given in revoked:
+        entry = dict(given)
+        first = next(iter(entry.values())) if len(entry) == 1 else None
+        if isinstance(first, list):
+            entry = {}
+            for part in first:
+                entry.update(part)
+        if "reason" in entry:
+            entry["extensions"] = dict(entry.get("extensions") or {}, CRLReason=entry.pop("reason"))
+        found.append(entry)
+    return found
+
+
+def utc_now():
+    """The time in UTC, without a time zone."""
+    import datetime
+
+    return datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+
+
+def moment(text):
+    """A datetime (UTC) of Salt's text. Raises SaltInvocationError."""
+    import datetime
+
+    try:
+        return datetime.datetime.strptime(text, extensions.TIME)
+    except (TypeError, ValueError) as exc:
+        raise SaltInvocationError(str(exc))
+
+
+def serial(value=None):
+    """The number that a serial number is: given, of hexadecimal text, or a new one at random."""
+    import os
+
+    if value is None:
+        return int.from_bytes(os.urandom(20), "big") >> 1
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    else:
+        try:
+            number = int(value.replace(":", ""), 16)
+        except (AttributeError, ValueError):
+            raise CommandExecutionError("Could not parse serial number %s" % value)
+    if number <= 0 or number.bit_length() >= 160:
+        raise SaltInvocationError("The serial number should be positive and not more than 159 bits.")
+    return number
+
+
+def with_policy(policy, kwargs):
+    """The arguments of a certificate with those of a signing policy, which nobody overrides. A new dict."""
+    if not policy:
+        return kwargs
+    policy, kwargs = oids.short(dict(policy)), oids.short(dict(kwargs))
+    mine, given = policy.get("subject"), kwargs.get("subject")
+    if "subject" in kwargs:
+        if any(name in policy for name in oids.NAME_ATTRS):
+            del kwargs["subject"]
+        elif isinstance(mine, dict) and isinstance(given, dict):
+            kwargs["subject"] = dict(given, **policy.pop("subject"))
+        elif isinstance(mine, list) and isinstance(given, list):
+            kwargs["subject"] = policy.pop("subject") + given
+    kwargs.update(policy)
+    return kwargs

@@ -1,0 +1,83 @@
+"""What users give as key, certificate, request or list: a path, PEM text, hexadecimal, base64, or bytes.
+
+The classes of errors are Salt's: what cannot be read is a SaltInvocationError, and its kinds tell what may be done.
+"""
+
+import os
+
+from thin.exceptions import SaltInvocationError
+from thin.utils.pki import pem
+
+
+class DeserializationError(SaltInvocationError):
+    """This is not what it should be."""
+
+    exception = "SaltInvocationError"
+
+
+class PasswordError(SaltInvocationError):
+    """It is a key or a PKCS#12 container, but the passphrase is another matter."""
+
+    words = ""
+    exception = "SaltInvocationError"
+
+    def __init__(self):
+        super(PasswordError, self).__init__(self.words)
+
+
+class InvalidPassword(PasswordError):
+    words = "Bad decrypt - is the password correct?"
+
+
+class MissingPassword(PasswordError):
+    words = "Private key is encrypted. Please provide a password."
+
+
+class SuperfluousPassword(PasswordError):
+    words = "Private key is unencrypted. Please remove the password."
+
+
+def is_file(value):
+    try:
+        return os.path.isfile(value)
+    except (TypeError, ValueError):
+        return False
+
+
+def load(value):
+    """The bytes. Raises SaltInvocationError."""
+    import base64
+
+    if is_file(value):
+        with open(value, "rb") as handle:
+            return handle.read()
+    if isinstance(value, str):
+        if value.startswith("b64:"):
+            return base64.b64decode(value[4:])
+        if "-----BEGIN" in value:
+            return value.encode("utf-8")
+        for decode in (bytes.fromhex, base64.b64decode):
+            try:
+                return decode(value)
+            except ValueError:
+                continue
+    if not isinstance(value, bytes):
+        raise SaltInvocationError(
+            "Could not load provided source. You need to pass an existing file, (PEM|hex|base64)-encoded string or "
+            "raw bytes."
+        )
+    return value
+
+
+def one(value, kinds, what):
+    """(DER, encoding) of something that is PEM of one of these kinds, or DER. Raises DeserializationError."""
+    data = load(value)
+    if not pem.is_pem(data):
+        return data, "der"
+    try:
+        for kind, _, body in pem.blocks(data):
+            if kind in kinds:
+                return body, "pem"
+    except ValueError:
+        pass
+    raise DeserializationError("Could not load PEM-encoded %s." % what)

@@ -1,0 +1,140 @@
+"""Certificates, requests and revocation lists from whatever users give, in any encoding that Salt takes."""
+
+from thin.exceptions import SaltInvocationError
+from thin.utils.pki import der, given, keys, pem
+from thin.utils.pki.documents import Certificate, InvalidVersion, Request, RevocationList
+
+_SIGNED_DATA, _DATA = "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.1"
+
+
+class Loaded(object):
+    """``certificate``, its ``encoding``, the ``chain`` of those after it, ``name`` and ``key`` of a PKCS#12 one."""
+
+    def __init__(self, certificate, encoding, chain=(), name=None, key=None):
+        self.certificate, self.encoding, self.chain = certificate, encoding, list(chain)
+        self.name, self.key = name, key
+
+
+def certificate(value, passphrase=None):
+    return value if isinstance(value, Certificate) else certificate_as(value, passphrase).certificate
+
+
+def certificate_as(value, passphrase=None):
+    """The Loaded of a certificate. Raises DeserializationError, InvalidPassword."""
+    data = given.load(value)
+    if pem.is_pem(data):
+        return _from_pem(data)
+    try:
+        return Loaded(Certificate(data), "der")
+    except ValueError:
+        pass
+    if keys.is_container(data):
+        try:
+            held = keys.container(data, passphrase)
+            if held.certificate:
+                return Loaded(Certificate(held.certificate), "pkcs12", map(Certificate, held.others), held.name, held.key)
+        except (ValueError, given.DeserializationError):
+            pass
+    try:
+        found = [Certificate(one) for one in unbundle(data)]
+        return Loaded(found[0], "pkcs7_der", found[1:])
+    except (IndexError, ValueError):
+        raise given.DeserializationError(
+            "Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12."
+        )
+
+
+def _from_pem(data):
+    try:
+        blocks = pem.blocks(data)
+    except ValueError:
+        blocks = []
+    if blocks and blocks[0][0] == "PKCS7":
+        try:
+            found = [Certificate(one) for one in unbundle(blocks[0][2])]
+            return Loaded(found[0], "pkcs7_pem", found[1:])
+        except (IndexError, ValueError):
+            raise given.DeserializationError("Could not load PEM-encoded PKCS#7 blob")
+    try:
+        first = Certificate(blocks[0][2])
+    except (IndexError, ValueError):
+        raise given.DeserializationError("Could not load PEM-encoded certificate.")
+    chain = []
+    for kind, _, body in blocks[1:]:
+        if kind.endswith("CERTIFICATE"):
+            try:
+                chain.append(Certificate(body))
+            except ValueError:
+                pass
+    return Loaded(first, "pem", chain)
+
+
+def revocation_list(value):
+    return revocation_list_as(value)[0]
+
+
+def revocation_list_as(value):
+    """(RevocationList, encoding)"""
+    return _signed(value, RevocationList, ("X509 CRL",), "certificate revocation list")
+
+
+def request(value):
+    return request_as(value)[0]
+
+
+def request_as(value):
+    """(Request, encoding). Raises InvalidVersion besides."""
+    return _signed(value, Request, ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"), "certificate signing request")
+
+
+def _signed(value, kind, names, what):
+    if isinstance(value, kind):
+        return value, None
+    data, encoding = given.one(value, names, what)
+    try:
+        return kind(data), encoding
+    except InvalidVersion:
+        raise
+    except ValueError:
+        raise given.DeserializationError("Could not load %s-encoded %s." % (encoding.upper(), what))
+
+
+def public_key(value, passphrase=None):
+    """The PublicKey of a public or private key, a certificate or a request. Raises SaltInvocationError."""
+    from thin.exceptions import CommandExecutionError
+
+    if isinstance(value, keys.PublicKey):
+        return value
+    if isinstance(value, (Certificate, Request)):
+        return value.public
+    if isinstance(value, keys.PrivateKey):
+        return value.public
+    for read in (
+        keys.load_public,
+        lambda one: certificate(one, passphrase).public,
+        lambda one: keys.load_private(one, passphrase).public,
+        lambda one: request(one).public,
+    ):
+        try:
+            return read(value)
+        except given.PasswordError as exc:
+            raise CommandExecutionError(str(exc))
+        except (SaltInvocationError, ValueError):
+            continue
+    raise CommandExecutionError("Could not load key as certificate, public key, private key or CSR")
+
+
+def bundle(certificates):
+    """PKCS#7 (DER) with these certificates (DER) and nothing else."""
+    content = der.sequence(
+        der.integer(1), der.set_of(), der.sequence(der.oid(_DATA)), der.context(0, *certificates), der.set_of()
+    )
+    return der.sequence(der.oid(_SIGNED_DATA), der.context(0, content))
+
+
+def unbundle(data):
+    """[DER of the certificates] in PKCS#7. Raises ValueError."""
+    kind, content = der.read(data).items()
+    if kind.oid() != _SIGNED_DATA:
+        raise ValueError("no PKCS#7 with certificates")
+    return [item.raw for part in content.inner().items() if part.tag == 0xA0 for item in part]

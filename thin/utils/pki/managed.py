@@ -1,0 +1,136 @@
+"""A file of keys or certificates that a state looks after: what Salt's x509 and ssh_pki states have in common.
+
+``file.managed`` sees to owner, mode and directories; its return goes along as that of a state of its own. The bytes of
+binary encodings are written here, since ``contents`` are text.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
+_FILE_ARGS = (
+    "user", "group", "mode", "attrs", "makedirs", "dir_mode", "backup", "create", "follow_symlinks", "check_cmd",
+    "tmp_dir", "tmp_ext", "selinux", "file_encoding", "encoding_errors", "win_owner", "win_perms", "win_deny_perms",
+    "win_inheritance", "win_perms_reset",
+)  # fmt: skip
+
+
+def split(kwargs, internal):
+    """(arguments of file.managed, the rest). ``internal``: names that are for the engine."""
+    mine, rest = {"show_changes": False}, {}
+    for key, value in kwargs.items():
+        if key in _FILE_ARGS:
+            mine["encoding" if key == "file_encoding" else key] = value
+        elif key not in internal:
+            rest[key] = value
+    return mine, rest
+
+
+class Found(object):
+    """What an examination of the file says: ``current`` (None: nothing of use), ``changes``, and whether it is
+    ``replaced`` by something of another kind."""
+
+    def __init__(self, current=None, changes=None, replaced=False):
+        self.current, self.changes, self.replaced = current, changes or {}, replaced
+
+
+class Managed(object):
+    """One run of such a state.
+
+    ``what``: the words for it; ``file``: arguments of file.managed; ``text``: whether the encoding is text;
+    ``dunders``: the state module's globals.
+    """
+
+    def __init__(self, name, what, file, text, dunders):
+        self.name, self.what, self.file, self.text = name, what, file, text
+        self.opts, self.states, self.low = dunders["__opts__"], dunders["__states__"], dunders["__low__"]
+        self.backup_mode = dunders["__salt__"]["config.backup_mode"]
+        self.ret = {
+            "name": name, "changes": {}, "result": True, "comment": "The %s is in the correct state" % what
+        }  # fmt: skip
+
+    def run(self, examine, make, exists_counts=False):
+        """The state's return.
+
+        ``examine(path) -> Found`` looks at the file that is there; ``make(found) -> bytes`` gives its new content.
+        ``exists_counts``: any file that was there is "recreated", not only one that could be read.
+        """
+        try:
+            return self._run(examine, make, exists_counts)
+        except (CommandExecutionError, SaltInvocationError) as exc:
+            self.ret.update(result=False, comment=str(exc), changes={})
+            return self.ret
+
+    def _run(self, examine, make, exists_counts):
+        ret, early = self.ret, self.managed(test=True, replace=False)
+        if early["result"] is False:
+            ret.update(result=False, comment="Problem while testing file.managed changes, see its output")
+            return self._with(early)
+        if "is not present and is not set for creation" in early["comment"]:
+            return self._with(early)
+        path, linked = self.name, False
+        if os.path.islink(path):
+            if self.file.get("follow_symlinks", True):
+                path = os.path.realpath(path)
+            else:
+                linked = True
+        exists = os.path.isfile(path) and not linked
+        found = examine(path) if exists else Found(changes={"created": self.name})
+        changes = found.changes
+        if found.replaced or linked:
+            changes["replaced"] = self.name
+        if not changes and early["result"] and not early["changes"]:
+            return self._with(early)
+        ret["changes"] = changes
+        verb = "recreated" if changes and (exists if exists_counts else found.current) else "created"
+        if self.opts["test"]:
+            ret["result"] = None if changes else True
+            if changes:
+                ret["comment"] = "The %s would have been %s" % (self.what, verb)
+            return self._with(early)
+        content = None
+        if changes:
+            content = make(found)
+            ret["comment"] = "The %s has been %s" % (self.what, verb)
+        if linked:
+            os.unlink(self.name)
+        if changes and not self.text:
+            done = self.managed(replace=False)
+            self._with(done)
+            if done["result"] is False:
+                return self._failed(found)
+            self._write(path, content)
+            return ret
+        how = {"contents": content.decode("ascii"), "replace": True} if changes else {"replace": False}
+        done = self.managed(**how)
+        self._with(done)
+        return self._failed(found) if done["result"] is False else ret
+
+    def managed(self, test=None, **kwargs):
+        """The return of file.managed."""
+        before = self.opts["test"]
+        self.opts["test"] = test or before
+        try:
+            return self.states["file.managed"](self.name, **dict(self.file, **kwargs))
+        finally:
+            self.opts["test"] = before
+
+    def _with(self, sub):
+        low = {"name": self.name, "state": "file", "__id__": self.low.get("__id__", self.name), "fun": "managed"}
+        self.ret.setdefault("sub_state_run", []).append(dict(sub, low=low))
+        return self.ret
+
+    def _failed(self, found):
+        verb = "update" if found.current else "create"
+        self.ret.update(result=False, changes={}, comment="Could not %s file, see file.managed output" % verb)
+        return self.ret
+
+    def _write(self, path, content):
+        from thin.utils.files import atomic, backup
+        from thin.utils.files.arguments import cachedir
+
+        try:
+            backup.keep(path, self.backup_mode(self.file.get("backup") or ""), cachedir(self.opts))
+            atomic.write(path, content)
+        except OSError as exc:
+            raise CommandExecutionError("Unable to write %s: %s" % (path, exc.strerror))

@@ -1,0 +1,61 @@
+"""Running openssl(1). Keys go in on stdin, passphrases in its environment: neither is ever in an argument."""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import osutil
+
+MISSING = "The program openssl is not installed here, and is needed for this: install the package openssl"
+
+
+def run(argv, stdin=b"", secrets=None):
+    """The Result of ``openssl ARGV``. ``secrets``: {NAME: passphrase}, for ``-passin env:NAME``.
+
+    Raises CommandExecutionError when there is no openssl.
+    """
+    env = dict(os.environ, LC_ALL="C", **(secrets or {}))
+    try:
+        return process.run(["openssl"] + argv, env=env, stdin=stdin)
+    except FileNotFoundError:
+        raise CommandExecutionError(MISSING)
+    except OSError as exc:
+        raise CommandExecutionError("openssl cannot be run: %s" % exc)
+
+
+def output(argv, stdin=b"", secrets=None):
+    """What it writes (bytes). Raises CommandExecutionError with its words when it fails."""
+    done = run(argv, stdin, secrets)
+    if done.retcode:
+        raise CommandExecutionError("openssl %s failed: %s" % (argv[0], said(done)))
+    return done.stdout
+
+
+def said(done):
+    """Why it failed, in one line or a few."""
+    text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+    return text or "exit code %s" % done.retcode
+
+
+class Files(object):
+    """A directory of our own for files that are no secrets, gone after the block. ``add(name, data)`` gives a path."""
+
+    def __enter__(self):
+        self.folder = osutil.mkdtemp()
+        return self
+
+    def __exit__(self, *exc):
+        osutil.rmtree(self.folder, ignore_errors=True)
+
+    def add(self, name, data):
+        path = self.path(name)
+        with open(path, "wb") as handle:
+            handle.write(data)
+        return path
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as handle:
+            return handle.read()

@@ -1,0 +1,59 @@
+"""PEM: DER in base64 between two lines that say what it is."""
+
+import re
+
+from thin.exceptions import SaltInvocationError
+
+_BLOCK = re.compile(br"-----BEGIN ([^\r\n-]+)-----[ \t]*\r?\n(.*?)-----END \1-----", re.DOTALL)
+
+
+def armor(kind, data):
+    """PEM text (bytes) of some DER."""
+    import base64
+
+    coded = base64.b64encode(data)
+    lines = [coded[at:at + 64] for at in range(0, len(coded), 64)]
+    name = kind.encode("ascii")
+    return b"-----BEGIN " + name + b"-----\n" + b"".join(line + b"\n" for line in lines) + b"-----END " + name + b"-----\n"
+
+
+def blocks(data):
+    """[(kind, headers, DER)] of a text. ``headers``: those of encrypted keys of old. Raises ValueError."""
+    import base64
+
+    found = []
+    for kind, body in _BLOCK.findall(data):
+        headers, blank, rest = body.replace(b"\r", b"").partition(b"\n\n")
+        if not blank or b":" not in headers:
+            headers, rest = b"", body
+        found.append((kind.decode("ascii"), headers, base64.b64decode(rest, validate=False)))
+    return found
+
+
+def is_pem(data):
+    return b"-----BEGIN" in data
+
+
+def tidy(text, kind=None):
+    """The first block of a text (of a ``kind``, a pattern), in lines of 64 characters. Bytes.
+
+    Takes blocks whose line ends were lost or written as ``\\n``. Raises SaltInvocationError without a block.
+    """
+    text = text.replace("\\n", "\n")
+    pattern = "-----BEGIN (%s)-----(.*?)-----END \\1-----" % ("(?:%s)" % kind if kind else "[0-9A-Z ]+")
+    match = re.search(pattern, text, re.DOTALL)
+    if not match:
+        if kind:
+            raise SaltInvocationError("PEM does not contain a single entry of type %s:\n%s" % (kind, text))
+        raise SaltInvocationError("PEM text not valid:\n%s" % text)
+    name, body = match.group(1), match.group(match.lastindex)
+    headers = re.match(r"\s*(Proc-Type: 4,ENCRYPTED)\s*(DEK-Info: [0-9A-Z-]+,[0-9A-Fa-f]+)\s", body)
+    lines = ["-----BEGIN %s-----" % name]
+    if headers:
+        lines += [headers.group(1), headers.group(2), ""]
+        body = body[headers.end():]
+    body = "".join(body.split())
+    if not body:
+        raise SaltInvocationError("PEM text not valid:\n%s" % text)
+    lines += [body[at:at + 64] for at in range(0, len(body), 64)]
+    return ("\n".join(lines + ["-----END %s-----" % name]) + "\n").encode("ascii")
