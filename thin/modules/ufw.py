@@ -1,0 +1,230 @@
+"""
+The uncomplicated firewall ufw. Salt has no such module: these are the functions of the formula of ufw, and more.
+
+``ufw.add_rule`` and the like change nothing in a dry run: they have ufw say what it would do.
+"""
+
+import os
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError, CommandNotFoundError
+from thin.utils import words
+
+
+def __virtual__():
+    return True if process.which("ufw") else (False, "The ufw execution module cannot be loaded: ufw is not installed.")
+
+
+def version():
+    """
+    Return ufw's version
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.version
+    """
+    return run("version").split()[1]
+
+
+def is_enabled():
+    """
+    Whether the firewall is active
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.is_enabled
+    """
+    return "Status: active" in run("status").splitlines()
+
+
+def status():
+    """
+    Return ``{"active": bool, "rules": [text]}``: the rules as ufw lists what users added, active or not
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.status
+    """
+    lines = run("show", "added").splitlines()
+    return {"active": is_enabled(), "rules": [line[4:] for line in lines if line.startswith("ufw ")]}
+
+
+def get_default_incoming():
+    """
+    Return what becomes of packets to this machine that no rule is about: allow, deny or reject
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.get_default_incoming
+    """
+    return _default("INPUT")
+
+
+def get_default_outgoing():
+    """
+    Return what becomes of packets of this machine that no rule is about: allow, deny or reject
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.get_default_outgoing
+    """
+    return _default("OUTPUT")
+
+
+def get_default_routed():
+    """
+    Return what becomes of packets through this machine that no rule is about: allow, deny or reject
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.get_default_routed
+    """
+    return _default("FORWARD")
+
+
+def set_enabled(enabled):
+    """
+    Turn the firewall on or off, now and at boot; returns what ufw says
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.set_enabled True
+    """
+    return run(*_dry() + (["--force", "enable"] if enabled else ["disable"]))
+
+
+def add_rule(rule):
+    """
+    Give ufw a rule, as text (words in quotes are one) or list of words; returns what ufw says
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.add_rule 'allow proto tcp from any to any port 22'
+    """
+    return run(*_dry() + _words(rule))
+
+
+def delete_rule(rule):
+    """
+    Take away a rule, given as it was added, without its comment; returns what ufw says
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.delete_rule 'allow 22/tcp'
+    """
+    return run(*_dry() + ["--force", "delete"] + _words(rule))
+
+
+def would_add(rule):
+    """
+    Whether a rule is lacking, or there with another comment; asks ufw and changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.would_add 'allow 22/tcp'
+    """
+    lines = [line for line in run("--dry-run", *_words(rule)).splitlines() if re.match("(Rules?|Skipping) ", line)]
+    return not lines or not all(line.startswith("Skipping") for line in lines)
+
+
+def would_delete(rule):
+    """
+    Whether there is such a rule to take away; asks ufw and changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.would_delete 'allow 22/tcp'
+    """
+    from thin.utils import textfile
+
+    # What ufw says then is the same for rules that do not exist. It prints the tables that it would leave.
+    for table in run("--dry-run", "delete", *_words(rule)).split("*filter")[1:]:
+        name = "user6.rules" if ":ufw6-" in table else "user.rules"
+        now = [line for folder in ("/etc/ufw", "/lib/ufw") for line in textfile.lines(os.path.join(folder, name))]
+        if len(_TUPLE.findall("".join(now))) != len(_TUPLE.findall(table)):
+            return True
+    return False
+
+
+def reload():
+    """
+    Read the configuration anew
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.reload
+    """
+    return run("reload")
+
+
+def run(*args):
+    """
+    Call ufw with these words and return what it says; a failure raises CommandExecutionError
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ufw.run show raw
+    """
+    program = process.which("ufw")
+    if not program:
+        raise CommandNotFoundError("Command 'ufw' cannot be found")
+    arguments = [str(word) for word in args]
+    done = __salt__["cmd.run_all"](
+        [program] + arguments, python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True
+    )
+    if done["retcode"]:
+        said = "\n".join(filter(None, (done["stdout"], done["stderr"])))
+        said = said.partition("\nUsage: ufw")[0].strip() or "it does not know such words"
+        raise CommandExecutionError("ufw %s failed: %s" % (" ".join(arguments), said))
+    return done["stdout"]
+
+
+#: what stands before each rule in ufw's tables
+_TUPLE = re.compile("^### tuple ###", re.M)
+
+
+def _dry():
+    return ["--dry-run"] if __opts__["test"] else []
+
+
+def _words(rule):
+    return words.split(rule) if isinstance(rule, str) else [str(word) for word in rule]
+
+
+def _default(chain):
+    """From the configuration: ufw prints it only while it is active."""
+    from thin.utils import textfile
+
+    for line in textfile.lines("/etc/default/ufw"):
+        key, _, value = line.strip().partition("=")
+        if key == "DEFAULT_%s_POLICY" % chain:
+            value = value.strip("\"'").lower()
+            return {"accept": "allow", "drop": "deny"}.get(value, value)
+    return None

@@ -1,0 +1,238 @@
+"""
+The uncomplicated firewall ufw. Salt has no such states: these are those of the formula of ufw, and their opposites.
+
+A rule names what it is about by ``app``, or by ``interface``, or by protocol, addresses and ports. ``allow`` and
+``allowed`` are one state under two names, and so are ``deny`` and ``denied``, ``limit`` and ``limited``, ``reject`` and
+``rejected``.
+"""
+
+from thin.exceptions import CommandExecutionError, CommandNotFoundError
+from thin.utils import words
+
+
+def __virtual__():
+    return True if "ufw.is_enabled" in __salt__ else (False, "ufw is not installed")
+
+
+def enabled(name, **kwargs):
+    """
+    The firewall is active, and at boot.
+
+    name
+        Of no meaning.
+    """
+    return _switched(name, True)
+
+
+def disabled(name, **kwargs):
+    """
+    The firewall is not active, nor at boot.
+
+    name
+        Of no meaning.
+    """
+    return _switched(name, False)
+
+
+def default_incoming(name, default):
+    """
+    What becomes of packets to this machine that no rule is about.
+
+    name
+        Of no meaning.
+    default
+        allow, deny or reject.
+    """
+    return _default(name, default, "incoming")
+
+
+def default_outgoing(name, default):
+    """
+    What becomes of packets of this machine that no rule is about.
+
+    name
+        Of no meaning.
+    default
+        allow, deny or reject.
+    """
+    return _default(name, default, "outgoing")
+
+
+def default_routed(name, default):
+    """
+    What becomes of packets through this machine that no rule is about.
+
+    name
+        Of no meaning.
+    default
+        allow, deny or reject.
+    """
+    return _default(name, default, "routed")
+
+
+def allow(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
+          comment=None):  # fmt: skip
+    """
+    Packets are allowed.
+
+    name
+        What the rule is called here; ufw does not see it.
+    app
+        An application that has a profile.
+    interface
+        All that comes in there.
+    protocol
+        tcp, udp …
+    from_addr
+        Where packets come from: an address, a network or a name; any by default.
+    from_port
+        The port that they come from.
+    to_addr
+        Where they go to; any by default.
+    to_port
+        The port that they go to: a number, a range, a list with commas, a service's name.
+    comment
+        What stands beside the rule.
+    """
+    return _rule(name, "allow", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
+
+
+def deny(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
+         comment=None):  # fmt: skip
+    """
+    Packets are dropped; the rule stands before the others. Arguments: as ``allow``.
+    """
+    return _rule(name, "deny", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
+
+
+def limit(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
+          comment=None):  # fmt: skip
+    """
+    Packets are allowed, but not many connections in a short time. Arguments: as ``allow``.
+    """
+    return _rule(name, "limit", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
+
+
+def reject(name, app=None, interface=None, protocol=None, from_addr=None, from_port=None, to_addr=None, to_port=None,
+           comment=None):  # fmt: skip
+    """
+    Packets are refused with an answer; the rule stands before the others. Arguments: as ``allow``.
+    """
+    return _rule(name, "reject", app, interface, protocol, from_addr, from_port, to_addr, to_port, comment)
+
+
+allowed = allow
+denied = deny
+limited = limit
+rejected = reject
+
+
+def absent(name, method="allow", app=None, interface=None, protocol=None, from_addr=None, from_port=None,
+           to_addr=None, to_port=None):  # fmt: skip
+    """
+    There is no such rule.
+
+    name
+        What the rule is called here; ufw does not see it.
+    method
+        allow, deny, limit or reject.
+    app, interface, protocol, from_addr, from_port, to_addr, to_port
+        As ``allow``.
+    """
+    ret = {"name": name, "result": True, "comment": "", "changes": {}}
+    rule = [method] + _about(app, interface, protocol, from_addr, from_port, to_addr, to_port)
+    try:
+        if not __salt__["ufw.would_delete"](rule):
+            return dict(ret, comment="%s is not configured" % name)
+        if __opts__["test"]:
+            return dict(ret, result=None, comment="%s would be removed" % name)
+        __salt__["ufw.delete_rule"](rule)
+    except (CommandExecutionError, CommandNotFoundError, ValueError) as exc:
+        return dict(ret, result=False, comment=str(exc))
+    return dict(ret, comment="%s removed" % name, changes={"rule": _text(rule)})
+
+
+def _switched(name, on):
+    ret = {"name": name, "result": True, "comment": "", "changes": {}}
+    word = "enabled" if on else "disabled"
+    try:
+        if __salt__["ufw.is_enabled"]() == on:
+            return dict(ret, comment="UFW is already %s" % word)
+        if __opts__["test"]:
+            return dict(ret, result=None, comment="UFW would have been %s" % word)
+        __salt__["ufw.set_enabled"](on)
+    except (CommandExecutionError, CommandNotFoundError) as exc:
+        return dict(ret, result=False, comment=str(exc))
+    return dict(ret, comment="UFW is %s" % word, changes={"enabled": on})
+
+
+def _default(name, default, direction):
+    ret = {"name": name, "result": True, "comment": "", "changes": {}}
+    rule = "default %s %s" % (default, direction)
+    try:
+        if __salt__["ufw.get_default_" + direction]() == default:
+            return dict(ret, comment="%s was already set to %s" % (name, default))
+        if __opts__["test"]:
+            return dict(ret, result=None, comment="%s: %s" % (name, rule))
+        __salt__["ufw.add_rule"](rule)
+    except (CommandExecutionError, CommandNotFoundError) as exc:
+        return dict(ret, result=False, comment=str(exc))
+    return dict(ret, comment="%s set to %s" % (name, default), changes={"rule": rule})
+
+
+def _rule(name, method, app, interface, protocol, from_addr, from_port, to_addr, to_port, comment):
+    ret = {"name": name, "result": True, "comment": "", "changes": {}}
+    try:
+        about = _about(app, interface, protocol, from_addr, from_port, to_addr, to_port)
+        about += [] if comment is None else ["comment", _bare(comment)]
+        if not __salt__["ufw.would_add"]([method] + about):
+            return dict(ret, comment="%s is already configured" % name)
+        if __opts__["test"]:
+            return dict(ret, result=None, comment="%s would have been configured" % name)
+        # What forbids must stand before what allows.
+        first = ["prepend"] if method in ("deny", "reject") else []
+        try:
+            out = __salt__["ufw.add_rule"](first + [method] + about)
+        except CommandExecutionError:
+            if not first:
+                raise
+            first = []  # before ufw 0.36
+            out = __salt__["ufw.add_rule"]([method] + about)
+    except (CommandExecutionError, CommandNotFoundError, ValueError) as exc:
+        return dict(ret, result=False, comment=str(exc))
+    word = "updated" if "updated" in out else "inserted" if "inserted" in out else "added"
+    return dict(ret, comment="%s %s" % (name, word), changes={"rule": _text(first + [method] + about)})
+
+
+def _about(app, interface, protocol, from_addr, from_port, to_addr, to_port):
+    """The words that say which packets a rule is about. A ``*`` is what is not said."""
+    app, to_port = [None if value is None or _bare(value) == "*" else _bare(value) for value in (app, to_port)]
+    if app is not None:
+        return ["from", _bare(from_addr or "any"), "to", _bare(to_addr or "any"), "app", app]
+    if interface is not None:
+        return ["in", "on", _bare(interface)]
+    found = [] if protocol is None else ["proto", _bare(protocol)]
+    found += ["from", _resolved(_bare(from_addr or "any"))]
+    found += [] if from_port is None else ["port", _bare(from_port)]
+    found += ["to", _bare(to_addr or "any")]
+    return found + ([] if to_port is None else ["port", to_port])
+
+
+def _bare(value):
+    """Without the quotes that formulas put around what they hand to a shell."""
+    return str(value).strip().strip("\"'").strip()
+
+
+def _resolved(host):
+    if host == "any" or host[:1].isdigit() or ":" in host:
+        return host
+    import socket
+
+    try:
+        return socket.gethostbyname(host)
+    except (OSError, UnicodeError) as exc:
+        raise ValueError("The address of %s cannot be found: %s" % (host, exc))
+
+
+def _text(rule):
+    return " ".join(words.quote(word) for word in rule)
