@@ -29,14 +29,18 @@ acl: delfacl modfacl wipefacls
 aliases: rm_alias set_target
 alternatives: auto install remove set
 apache: a2dismod a2dissite a2disconf a2enmod a2ensite a2enconf signal config
+apparmor: complain disable enforce reload
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
 at: at atrm
 cmd: run_bg
 cp: get_dir get_file get_template get_url recv
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
+cryptdev: close open rm_crypttab set_crypttab
 data: cas clear dump pop update
 debconf: set set_file set_template
+devmap: multipath_flush
 disk: format resize2fs tune wipe
+extfs: mkfs tune
 file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
 file: makedirs makedirs_perms manage_file mkdir mknod mknod_blkdev mknod_chrdev mknod_fifo move open_files patch prepend
 file: psed remove remove_backup rename replace restore_backup restorecon rmdir sed seek_write set_mode
@@ -53,13 +57,16 @@ iptables: append delete delete_chain flush insert new_chain save set_policy
 keyboard: set_sys set_x
 kmod: load remove
 locale: gen_locale set_locale
+locate: updatedb
 lowpkg: unpurge
 lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vgextend vgremove
+macdefaults: delete write
+macpackage: install install_app mount uninstall_app unmount
 mount: mount remount rm_automaster rm_fstab rm_vfstab set_automaster set_fstab set_vfstab swapoff swapon umount
 mysql: db_create db_remove db_repair db_optimize file_query grant_add grant_revoke user_chpass user_create user_remove
 network: mod_hostname
 nftables: append delete delete_chain delete_table flush insert new_chain new_table save
-partition: cp disk_set disk_toggle mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
+partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
 pkg: add_repo_key autoremove del_repo del_repo_key hold install mod_repo purge refresh_db remove set_selections unhold
 pkg: upgrade
@@ -67,8 +74,14 @@ postgres: create_extension datadir_init db_alter db_create db_remove drop_extens
 postgres: group_update language_create language_remove owner_to privileges_grant privileges_revoke schema_create
 postgres: schema_remove tablespace_alter tablespace_create tablespace_remove user_create user_remove user_update
 ps: kill_pid pkill
+pyenv: default do do_with_python install install_python rehash uninstall_python update
+quota: off on set warn
+raid: add assemble create destroy save_config stop
+rsync: rsync
+scp: get put
+scsi: rescan_all
 selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
-selinux: port_delete_policy remove_semod setenforce setsebool setsebools setsemod
+selinux: port_delete_policy port_modify_policy remove_semod setenforce setsebool setsebools setsemod
 service: disable enable force_reload mask reload restart start stop systemctl_reload unmask
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: unlock_password
@@ -80,6 +93,9 @@ timezone: set_hwclock set_zone
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
 user: delete rename
 virtualenv: create
+xattr: clear delete write
+xfs: defragment dump mkfs modify prune_dump
+xml: set_attribute set_value
 """
 
 #: ``module.function`` of all that changes the system.

@@ -1,0 +1,34 @@
+"""Devices with several paths, by multipath. Salt: modules/devmap.py"""
+
+import os
+
+
+def multipath_list():
+    """
+    Return what multipath tells of all devices, as lines
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' devmap.multipath_list
+    """
+    return __salt__["cmd.run"](["multipath", "-l"], python_shell=False).splitlines()
+
+
+def multipath_flush(device):
+    """
+    Forget a device with several paths; what multipath says, as lines
+
+    device
+        The device
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' devmap.multipath_flush mpath1
+    """
+    if not os.path.exists(device):
+        return "%s does not exist" % device
+    return __salt__["cmd.run"](["multipath", "-f", device], python_shell=False).splitlines()

@@ -1,0 +1,185 @@
+"""Access control lists of files, by getfacl and setfacl. Salt: modules/linux_acl.py"""
+
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "acl"
+
+_FLAGS = (("s", "suid"), ("s", "sgid"), ("t", "sticky"))
+_KINDS = {"user": "u", "u": "u", "group": "g", "g": "g", "mask": "m", "m": "m"}
+_BITS = (("r", 4, "read"), ("w", 2, "write"), ("x", 1, "execute"))
+
+
+def __virtual__():
+    if process.which("getfacl"):
+        return __virtualname__
+    return False, "The linux_acl execution module cannot be loaded: the getfacl binary is not in the path."
+
+
+def version():
+    """
+    Return the version of getfacl
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' acl.version
+    """
+    return __salt__["cmd.run"](["getfacl", "--version"], python_shell=False).split()[1]
+
+
+def getfacl(*args, **kwargs):
+    """
+    Return the access control lists of files: ``{path: {comment, user, group, other, mask, defaults}}``
+
+    Each list has entries ``{name: {octal, permissions: {read, write, execute}}}``; what is masked out does not count.
+    ``comment`` has owner and group; ``suid``, ``sgid`` and ``sticky`` are there where they are true.
+
+    args
+        Paths
+    recursive
+        And all that is below them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' acl.getfacl /srv/www /srv/ftp
+        pushsalt run '*' acl.getfacl /srv/www recursive=True
+    """
+    command = ["getfacl", "--absolute-names"] + _recursive(kwargs) + ["--"] + _paths(args)
+    out = __salt__["cmd.run_stdout"](command, python_shell=False)
+    found, entry = {}, None
+    for line in out.splitlines():
+        if line.startswith("# "):
+            key, _, value = line[2:].partition(": ")
+            value = _unescaped(value)
+            if key == "file":
+                entry = found[value] = {"comment": {}, "user": [], "group": []}
+            if entry is not None:
+                entry["comment"][key] = value
+                if key == "flags":
+                    entry.update((word, True) for (mark, word), flag in zip(_FLAGS, value) if flag == mark)
+        elif line and entry is not None:
+            _enter(entry, line)
+    return found
+
+
+def wipefacls(*args, **kwargs):
+    """
+    Take all extended entries of files away
+
+    args
+        Paths
+    recursive
+        And all that is below them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' acl.wipefacls /srv/www recursive=True
+    """
+    return _setfacl(["-b"], args, kwargs)
+
+
+def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
+    """
+    Add or change an entry of files
+
+    acl_type
+        user, group or mask, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+    acl_name
+        The user or group; none for the owner
+    perms
+        Such as rwx
+    args
+        Paths
+    recursive
+        And all that is below them
+    raise_err
+        Raise an error when setfacl fails
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' acl.modfacl user myuser rwx /srv/www
+        pushsalt run '*' acl.modfacl d:group mygroup rx /srv/www recursive=True
+    """
+    return _setfacl(["-m", "%s:%s:%s" % (_prefix(acl_type), acl_name, perms)], args, kwargs)
+
+
+def delfacl(acl_type, acl_name="", *args, **kwargs):
+    """
+    Take an entry of files away
+
+    acl_type
+        user, group or mask, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+    acl_name
+        The user or group
+    args
+        Paths
+    recursive
+        And all that is below them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' acl.delfacl user myuser /srv/www
+    """
+    return _setfacl(["-x", "%s:%s" % (_prefix(acl_type), acl_name)], args, kwargs)
+
+
+def _paths(args):
+    if not args:
+        raise CommandExecutionError("You need to specify at least one file or directory to work with!")
+    return [str(path) for path in args]
+
+
+def _recursive(kwargs):
+    return ["-R"] if kwargs.get("recursive") else []
+
+
+def _setfacl(words, args, kwargs):
+    command = ["setfacl"] + _recursive(kwargs) + words + ["--"] + _paths(args)
+    __salt__["cmd.run"](command, python_shell=False, raise_err=bool(kwargs.get("raise_err")))
+    return True
+
+
+def _prefix(acl_type):
+    default, kind = "", acl_type
+    if kind.startswith("d"):
+        default, kind = "d:", kind.partition(":")[2]
+    return default + _KINDS.get(kind, "")
+
+
+def _unescaped(text):
+    """getfacl writes blanks and what is not printable as three octal digits."""
+    if "\\" not in text:
+        return text
+    octal = re.compile(rb"\\([0-7]{3})")
+    raw = octal.sub(lambda found: bytes([int(found.group(1), 8) & 255]), text.encode("utf-8", "surrogateescape"))
+    return raw.replace(b"\\\\", b"\\").decode("utf-8", "surrogateescape")
+
+
+def _enter(entry, line):
+    """A line as ``default:user:bob:rwx #effective:r-x`` goes into the lists."""
+    words = [word.strip() for word in line.split(":")]
+    place = entry
+    if words[0] == "default":
+        place, words = entry.setdefault("defaults", {}), words[1:]
+    kind, name, letters = words[0], _unescaped(words[1]), words[-1]
+    rights = {
+        "octal": sum(bit for letter, bit, _ in _BITS if letter in letters),
+        "permissions": {word: letter in letters for letter, _, word in _BITS},
+    }
+    if kind in ("user", "group"):
+        owner = entry["comment"].get("owner" if kind == "user" else "group", "")
+        place.setdefault(kind, []).append({name or owner: rights})
+    elif kind in ("other", "mask"):
+        place[kind] = [{"": rights}]

@@ -1,0 +1,94 @@
+"""Files by name, from locate's database. Salt: modules/locate.py"""
+
+_TOGGLES = {
+    "basename": "b", "count": "c", "existing": "e", "follow": "L", "ignore": "i", "nofollow": "P", "wholename": "w",
+}
+
+
+def version():
+    """
+    Return the version of locate, as lines
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locate.version
+    """
+    return _lines(["locate", "-V"])
+
+
+def stats():
+    """
+    Return what the database holds: ``{database: path, words: number}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locate.stats
+    """
+    found = {}
+    for line in _lines(["locate", "-S"]):
+        words = line.split()
+        if line.startswith("Database"):
+            found["database"] = words[1].replace(":", "")
+        elif words:
+            found[" ".join(words[1:])] = words[0]
+    return found
+
+
+def updatedb():
+    """
+    Make the database anew; what updatedb says, as lines
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locate.updatedb
+    """
+    return _lines(["updatedb"])
+
+
+def locate(pattern, database="", limit=0, **kwargs):
+    """
+    Return the paths that fit a pattern
+
+    pattern
+        The pattern
+    database
+        Another database
+    limit
+        At most so many paths
+    basename
+        Only the last part of a path has to fit
+    count
+        Return their number instead
+    existing
+        Only what is there
+    follow
+        Follow links when looking whether it is there
+    ignore
+        Upper case and lower case are the same
+    nofollow
+        Do not follow links
+    wholename
+        The whole path has to fit
+    regex
+        The pattern is a regular expression
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' locate.locate passwd basename=True limit=3
+    """
+    letters = "".join(_TOGGLES[key] for key in kwargs if key in _TOGGLES and kwargs[key])
+    command = ["locate"] + (["-" + letters] if letters else []) + (["-d", database] if database else [])
+    command += (["-l", str(limit)] if limit > 0 else []) + (["--regex"] if kwargs.get("regex") else [])
+    return _lines(command + ["--", str(pattern)])
+
+
+def _lines(command):
+    return __salt__["cmd.run"](command, python_shell=False).splitlines()

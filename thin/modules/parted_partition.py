@@ -1,0 +1,543 @@
+"""Disks and their partitions, by parted and sfdisk. Salt: modules/parted_partition.py"""
+
+import os
+import re
+import stat
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "partition"
+__func_alias__ = {"set_": "set", "list_": "list"}
+
+UNITS = frozenset("s B kB MB MiB GB GiB TB TiB % cyl chs compact".split())
+DISK_FLAGS = frozenset("cylinder_alignment pmbr_boot implicit_partition_table".split())
+FLAGS = frozenset(
+    "boot root swap hidden raid lvm lba hp-service palo prep msftres bios_grub atvrecv diag legacy_boot msftdata irst "
+    "esp type".split()
+)
+FILE_SYSTEMS = frozenset(
+    "btrfs ext2 ext3 ext4 fat fat32 fat16 linux-swap reiserfs hfs hfs+ hfsx NTFS ntfs ufs xfs".split()
+)
+LABELS = frozenset("aix amiga bsd dvh gpt loop mac msdos pc98 sun".split())
+
+
+def __virtual__():
+    for name in ("parted", "lsblk", "partprobe"):
+        if not process.which(name):
+            return False, "The parted execution module failed to load %s binary is not in the path." % name
+    return __virtualname__
+
+
+def probe(*devices):
+    """
+    Tell the kernel of changed partitions; the lines of partprobe
+
+    devices
+        The disks; none for all
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.probe /dev/sda
+    """
+    for device in devices:
+        _device(device)
+    return _lines(["partprobe", "--"] + list(devices))
+
+
+def list_(device, unit=None):
+    """
+    Return ``{info: {disk, size, ...}, partitions: {number: {number, start, end, size, ...}}}``
+
+    device
+        The disk
+    unit
+        What sizes are given in, such as s, B, MiB, %
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.list /dev/sda unit=s
+    """
+    _device(device)
+    if unit and unit not in UNITS:
+        raise CommandExecutionError("Invalid unit passed to partition.part_list")
+    command = ["parted", "-m", "-s", device] + (["unit", unit] if unit else []) + ["print"]
+    found = {"info": {}, "partitions": {}}
+    for line in __salt__["cmd.run_stdout"](command, python_shell=False).splitlines():
+        if line in ("BYT;", "CHS;", "CYL;"):
+            continue
+        row = line.rstrip(";").split(":")
+        if not found["info"]:
+            names = ("disk", "size", "interface", "logical sector", "physical sector", "partition table", "model",
+                     "disk flags")  # fmt: skip
+            if not 7 <= len(row) <= 8:
+                raise CommandExecutionError("Problem encountered while parsing output from parted")
+            found["info"] = dict(zip(names, row))
+            continue
+        names = ["number", "start", "end"] + ([] if unit == "chs" else ["size"])
+        if row[-1] == "free":
+            row.pop()
+        else:
+            names += ["file system", "name", "flags"]
+        if len(names) != len(row):
+            raise CommandExecutionError("Problem encountered while parsing output from parted")
+        found["partitions"][row[0]] = dict(zip(names, row))
+    return found
+
+
+def align_check(device, part_type, partition):
+    """
+    Return what parted says of a partition's alignment
+
+    device
+        The disk
+    part_type
+        minimal or optimal
+    partition
+        Its number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.align_check /dev/sda minimal 1
+    """
+    _device(device)
+    _one_of({"minimal", "optimal"}, part_type, "part_type passed to partition.align_check")
+    _number(partition, "partition passed to partition.align_check")
+    return _lines(["parted", "-m", device, "align-check", part_type, str(partition)])
+
+
+def check(device, minor):
+    """
+    Return what parted says of a partition's file system, which old versions can check
+
+    device
+        The disk
+    minor
+        The partition's number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.check /dev/sda 1
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.check")
+    return _parted(device, "check", minor)
+
+
+def cp(device, from_minor, to_minor):
+    """
+    Copy a file system from one partition to another, which old versions of parted can
+
+    device
+        The disk
+    from_minor
+        The partition's number
+    to_minor
+        That of the other
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.cp /dev/sda 2 3
+    """
+    _device(device)
+    for minor in (from_minor, to_minor):
+        _number(minor, "minor number passed to partition.cp")
+    return _parted(device, "cp", from_minor, to_minor)
+
+
+def get_id(device, minor):
+    """
+    Return the type of a partition, as lines
+
+    device
+        The disk
+    minor
+        The partition's number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.get_id /dev/sda 1
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.get_id")
+    return _lines(["sfdisk", "--part-type", device, str(minor)])
+
+
+def set_id(device, minor, system_id):
+    """
+    Set the type of a partition
+
+    device
+        The disk
+    minor
+        The partition's number
+    system_id
+        One of ``partition.system_types``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.set_id /dev/sda 1 83
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.set_id")
+    _one_of(system_types(), str(system_id), "system_id passed to partition.set_id")
+    return _lines(["sfdisk", "--part-type", device, str(minor), str(system_id)])
+
+
+def system_types():
+    """
+    Return the types of partitions that sfdisk knows: ``{type: word}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.system_types
+    """
+    rows = [line.split() for line in _lines(["sfdisk", "-T"])]
+    return {row[0]: row[1] for row in rows if len(row) > 1 and row[0] != "Id"}
+
+
+def mkfs(device, fs_type):
+    """
+    Make a file system; the lines of mkfs
+
+    device
+        The partition
+    fs_type
+        Such as ext4, or linux-swap
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.mkfs /dev/sda2 fs_type=fat32
+    """
+    _device(device)
+    _one_of(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkfs")
+    command = "mkswap" if fs_type == "linux-swap" else "mkfs.%s" % fs_type.replace("NTFS", "ntfs")
+    if not process.which(command):
+        return "Error: %s is unavailable." % command
+    return _lines([command, device])
+
+
+def mklabel(device, label_type):
+    """
+    Make a new partition table; all partitions are lost
+
+    device
+        The disk
+    label_type
+        Such as gpt or msdos
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.mklabel /dev/sda gpt
+    """
+    _one_of(LABELS, label_type, "label_type passed to partition.mklabel")
+    return _parted(device, "mklabel", label_type)
+
+
+def mkpart(device, part_type, fs_type=None, start=None, end=None):
+    """
+    Make a partition
+
+    device
+        The disk
+    part_type
+        primary, logical or extended
+    fs_type
+        The file system that it is for; none is made
+    start, end
+        Where it lies, such as 1MiB, 50%, 2048s
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.mkpart /dev/sda primary fs_type=ext4 start=1MiB end=100%
+    """
+    _device(device)
+    _one_of({"primary", "logical", "extended"}, part_type, "part_type passed to partition.mkpart")
+    if fs_type:
+        _one_of(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkpart")
+    if start is not None and end is not None:
+        _boundary(start)
+        _boundary(end)
+    places = ["" if place is None else str(place) for place in (start, end)]
+    return _lines(["parted", "-m", "-s", "--", device, "mkpart", part_type] + ([fs_type] if fs_type else []) + places)
+
+
+def mkpartfs(device, part_type, fs_type=None, start=None, end=None):
+    """
+    Make a partition, as ``partition.mkpart`` does; parted makes file systems no more
+
+    device, part_type, fs_type, start, end
+        As there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.mkpartfs /dev/sda logical ext2 440 670
+    """
+    return mkpart(device, part_type, fs_type, start, end)
+
+
+def name(device, partition, name):
+    """
+    Name a partition
+
+    device
+        The disk
+    partition
+        The partition's number
+    name
+        The name: letters, digits, blanks, ``_`` and ``-``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.name /dev/sda 1 'My Documents'
+    """
+    _device(device)
+    _number(partition, "partition passed to partition.name")
+    if re.search(r"[^A-Za-z0-9 _-]", name):
+        raise CommandExecutionError("Invalid characters passed to partition.name")
+    return _parted(device, "name", partition, "'%s'" % name)
+
+
+def rescue(device, start, end):
+    """
+    Let parted look for a lost partition
+
+    device
+        The disk
+    start, end
+        Where it lay
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.rescue /dev/sda 0 8056
+    """
+    _device(device)
+    _boundary(start)
+    _boundary(end)
+    return _parted(device, "rescue", start, end)
+
+
+def resize(device, minor, start, end):
+    """
+    Resize a partition and its file system, which old versions of parted can
+
+    device
+        The disk
+    minor
+        The partition's number
+    start, end
+        Where it shall lie
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.resize /dev/sda 3 200 850
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.resize")
+    _boundary(start)
+    _boundary(end)
+    return _lines(["parted", "-m", "-s", "--", device, "resize", str(minor), str(start), str(end)])
+
+
+def rm(device, minor):
+    """
+    Remove a partition
+
+    device
+        The disk
+    minor
+        The partition's number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.rm /dev/sda 5
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.rm")
+    return _parted(device, "rm", minor)
+
+
+def set_(device, minor, flag, state):
+    """
+    Turn a partition's flag on or off
+
+    device
+        The disk
+    minor
+        The partition's number
+    flag
+        Such as boot, lvm, raid, esp
+    state
+        on or off
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.set /dev/sda 1 boot '"on"'
+    """
+    _device(device)
+    _number(minor, "minor number passed to partition.set")
+    _one_of(FLAGS, flag, "flag passed to partition.set")
+    return _parted(device, "set", minor, flag, _state(state, "partition.set"))
+
+
+def toggle(device, partition, flag):
+    """
+    Turn a partition's flag over
+
+    device
+        The disk
+    partition
+        The partition's number
+    flag
+        Such as boot, lvm, raid, esp
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.toggle /dev/sda 1 boot
+    """
+    _device(device)
+    _number(partition, "partition number passed to partition.toggle")
+    _one_of(FLAGS, flag, "flag passed to partition.toggle")
+    return _parted(device, "toggle", partition, flag)
+
+
+def disk_set(device, flag, state):
+    """
+    Turn a disk's flag on or off
+
+    device
+        The disk
+    flag
+        cylinder_alignment, pmbr_boot or implicit_partition_table
+    state
+        on or off
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.disk_set /dev/sda pmbr_boot '"on"'
+    """
+    _device(device)
+    _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_set")
+    return _parted(device, "disk_set", flag, _state(state, "partition.disk_set"))
+
+
+def disk_toggle(device, flag):
+    """
+    Turn a disk's flag over
+
+    device
+        The disk
+    flag
+        cylinder_alignment, pmbr_boot or implicit_partition_table
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.disk_toggle /dev/sda pmbr_boot
+    """
+    _device(device)
+    _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_toggle")
+    return _parted(device, "disk_toggle", flag)
+
+
+def exists(device=""):
+    """
+    Whether there is such a block device
+
+    device
+        Its path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.exists /dev/sdb1
+    """
+    return os.path.exists(device) and stat.S_ISBLK(os.stat(device).st_mode)
+
+
+def get_block_device():
+    """
+    Return the names of all disks: no floppies, loop devices, CDs
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' partition.get_block_device
+    """
+    return _lines(["lsblk", "-n", "-io", "KNAME", "-d", "-e", "1,7,11", "-l"])
+
+
+def _lines(command):
+    return __salt__["cmd.run"](command, python_shell=False).splitlines()
+
+
+def _parted(device, *words):
+    return _lines(["parted", "-m", "-s", device] + [str(word) for word in words])
+
+
+def _device(device):
+    if not exists(device):
+        raise CommandExecutionError("Invalid device passed to partition module.")
+
+
+def _number(value, what):
+    if not re.match(r"-?\d+$", str(value)):
+        raise CommandExecutionError("Invalid %s" % what)
+
+
+def _one_of(known, value, what):
+    if value not in known:
+        raise CommandExecutionError("Invalid %s" % what)
+
+
+def _state(value, where):
+    word = {True: "on", False: "off"}.get(value, value)  # YAML takes on and off for booleans
+    _one_of({"on", "off"}, word, "state passed to %s" % where)
+    return word
+
+
+def _boundary(place):
+    found = re.match(r"[\d.]+(\D*)$", str(place))
+    if not found or (found.group(1) and found.group(1) not in UNITS):
+        raise CommandExecutionError('Invalid partition boundary passed: "%s"' % place)

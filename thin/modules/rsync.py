@@ -1,0 +1,132 @@
+"""Copies by rsync. Salt: modules/rsync.py"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import osutil, textfile
+
+#: arguments that options of the same name (rsync.src …) stand in for
+_OPTIONS = "src dst delete force update passwordfile exclude excludefrom dryrun rsh".split()
+
+
+def __virtual__():
+    if process.which("rsync"):
+        return "rsync"
+    return False, "The rsync execution module cannot be loaded: the rsync binary is not in the path."
+
+
+def rsync(src, dst, delete=False, force=False, update=False, passwordfile=None, exclude=None, excludefrom=None,
+          dryrun=False, rsh=None, additional_opts=None, saltenv="base"):
+    """
+    Copy files; what cmd.run_all returns
+
+    Arguments that are not given are looked for in the options ``rsync.src``, ``rsync.dst`` …
+
+    src
+        What is copied, also a ``salt://`` URL
+    dst
+        Where to
+    delete
+        Delete what the source has not
+    force
+        Delete directories that are in the way, even if there is something in them
+    update
+        Pass over what is newer there
+    passwordfile
+        A file with the password of a daemon
+    exclude
+        What is left out, a pattern or a list of them
+    excludefrom
+        A file with such patterns, instead of ``exclude``
+    dryrun
+        Only tell
+    rsh
+        The remote shell
+    additional_opts
+        A list of further options
+    saltenv
+        Where ``salt://`` is looked up
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' rsync.rsync /path/to/src /path/to/dst delete=True exclude='[exclude1/dir, exclude2]'
+    """
+    given = locals()
+    how = {name: given[name] or __salt__["config.option"]("rsync." + name) for name in _OPTIONS}
+    src, dst = how["src"], how["dst"]
+    if not src or not dst:
+        raise SaltInvocationError("src and dst cannot be empty")
+    folder = None
+    try:
+        if src.startswith("salt://"):
+            folder = osutil.mkdtemp()
+            src = _fetched(src, saltenv, folder)
+        more = list(additional_opts) if isinstance(additional_opts, list) else []
+        return __salt__["cmd.run_all"](["rsync"] + _words(how) + more + [src, dst], python_shell=False)
+    finally:
+        if folder:
+            osutil.rmtree(folder, ignore_errors=True)
+
+
+def version():
+    """
+    Return the version of rsync
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' rsync.version
+    """
+    words = __salt__["cmd.run_stdout"](["rsync", "--version"], python_shell=False).split("\n")[0].split()
+    if len(words) < 3:
+        raise CommandExecutionError("Unable to determine rsync version")
+    return words[2]
+
+
+def config(conf_path="/etc/rsyncd.conf"):
+    """
+    Return the text of the daemon's configuration
+
+    conf_path
+        Its path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' rsync.config
+    """
+    if os.path.isdir(conf_path):
+        raise CommandExecutionError("Unable to read %s, path is a directory" % conf_path)
+    text = textfile.read(conf_path)
+    if text is None:
+        raise CommandExecutionError("%s does not exist" % conf_path)
+    return text
+
+
+def _words(how):
+    words = ["-avz"] + ["--" + name for name in ("delete", "force", "update") if how[name]]
+    words += ["--rsh=%s" % how["rsh"]] if how["rsh"] else []
+    words += ["--password-file", how["passwordfile"]] if how["passwordfile"] else []
+    if how["excludefrom"]:
+        words += ["--exclude-from", how["excludefrom"]]
+    else:
+        patterns = how["exclude"] if isinstance(how["exclude"], list) else [how["exclude"]] if how["exclude"] else []
+        words += [word for pattern in patterns for word in ("--exclude", pattern)]
+    return words + (["--dry-run"] if how["dryrun"] else [])
+
+
+def _fetched(url, saltenv, folder):
+    path = url[len("salt://"):]
+    if path.rstrip("/") in __salt__["cp.list_master_dirs"](saltenv=saltenv):
+        if __salt__["cp.get_dir"](url, folder, saltenv):
+            return folder + "/"
+    else:
+        place = os.path.join(folder, os.path.basename(path))
+        if __salt__["cp.get_file"](url, place, saltenv):
+            return place
+    raise CommandExecutionError("%s does not exist" % url)

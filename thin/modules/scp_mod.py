@@ -1,0 +1,109 @@
+"""Copies by scp. Salt: modules/scp_mod.py, which needs Python packages for it; here it is the program of OpenSSH.
+
+It never asks: keys and known hosts must be there, and passwords cannot be given.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
+__virtualname__ = "scp"
+
+#: arguments of paramiko that change nothing here
+_SILENT = frozenset("look_for_keys allow_agent socket_timeout buff_size sanitize progress4 progress".split())
+
+
+def __virtual__():
+    return __virtualname__ if process.which("scp") else (False, "scp is not in the path")
+
+
+def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwargs):
+    """
+    Copy from another machine to here; None. Raises an error when that fails
+
+    remote_path
+        What is copied
+    local_path
+        Where to, by default the working directory
+    recursive
+        With all that is below
+    preserve_times
+        With times and modes
+    hostname, port, username, key_filename, timeout
+        The other machine
+    auto_add_policy
+        Take its key as known when it is not known yet
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' scp.get /var/tmp/file /tmp/file hostname=10.10.10.1 auto_add_policy=True
+    """
+    words, host = _words(recursive, preserve_times, kwargs)
+    _run(words + ["%s:%s" % (host, remote_path), local_path or os.curdir])
+
+
+def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv="base", **kwargs):
+    """
+    Copy from here to another machine; None. Raises an error when that fails
+
+    files
+        A path or a URL, ``salt://`` too, or a list of them
+    remote_path
+        Where to, by default the user's home
+    recursive
+        With all that is below
+    preserve_times
+        With times and modes
+    saltenv
+        Where ``salt://`` is looked up
+    hostname, port, username, key_filename, timeout
+        The other machine
+    auto_add_policy
+        Take its key as known when it is not known yet
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' scp.put /path/to/file /var/tmp/file hostname=server1 auto_add_policy=True
+    """
+    words, host = _words(recursive, preserve_times, kwargs)
+    paths = []
+    for source in files if isinstance(files, (list, tuple)) else [files]:
+        path = __salt__["cp.cache_file"](source, saltenv=saltenv)
+        if not path:
+            raise CommandExecutionError("Source file %s is not there" % source)
+        paths.append(path)
+    _run(words + paths + ["%s:%s" % (host, remote_path or "")])
+
+
+def _words(recursive, preserve_times, given):
+    given = {key: value for key, value in given.items() if not key.startswith("__") and value is not None}
+    if "password" in given or "passphrase" in given or "pkey" in given:
+        raise SaltInvocationError("scp: passwords and keys in arguments are not supported: use key_filename")
+    host = str(given.pop("hostname", ""))
+    if not host or host.startswith("-"):
+        raise SaltInvocationError("scp: hostname is needed")
+    host = "[%s]" % host if ":" in host else host
+    words = ["-B", "-q"] + (["-r"] if recursive else []) + (["-p"] if preserve_times else [])
+    user = given.pop("username", None)
+    options = {
+        "port": ("-P", "%s"), "key_filename": ("-i", "%s"), "timeout": ("-o", "ConnectTimeout=%s"),
+    }  # fmt: skip
+    for key, (option, text) in options.items():
+        words += [option, text % given.pop(key)] if key in given else []
+    new = given.pop("auto_add_policy", False)
+    words += ["-o", "StrictHostKeyChecking=%s" % ("accept-new" if new else "yes")]
+    unknown = sorted(set(given) - _SILENT)
+    if unknown:
+        raise SaltInvocationError("scp: these arguments are not known: %s" % ", ".join(unknown))
+    return words, "%s@%s" % (user, host) if user else host
+
+
+def _run(words):
+    done = __salt__["cmd.run_all"](["scp"] + words, python_shell=False)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("scp failed: %s" % (done["stderr"] or done["stdout"]))

@@ -1,0 +1,232 @@
+"""Access control lists of files. Salt: states/linux_acl.py
+
+.. code-block:: yaml
+
+    /srv/www:
+      acl.present:
+        - acl_type: user
+        - acl_name: deploy
+        - perms: rwx
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "acl"
+
+_BITS = {"r": 4, "w": 2, "x": 1, "X": 1, "-": 0}
+
+
+def __virtual__():
+    if process.which("getfacl") and process.which("setfacl"):
+        return __virtualname__
+    return False, "The linux_acl state cannot be loaded: the getfacl or setfacl binary is not in the path."
+
+
+def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
+    """The file's list has this entry. changes: ``{new: {acl_name, acl_type, perms}, old: ...}``.
+
+    name
+        The file or directory
+    acl_type
+        user, group, mask or other; with ``d:`` or ``default:`` before it, for what is made in the directory
+    acl_name
+        The user or group; none for the owner
+    perms
+        Such as rwx; ``X`` lets only directories and what is executable for somebody be executed
+    recurse
+        And all that is below
+    force
+        Take all other extended entries away when this one has to be set
+    """
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    lists = _lists(ret, name, recurse)
+    if lists is None:
+        return ret
+    kind, default = _kind(acl_type)
+    here = _entries(lists[name], kind, default)
+    if not here and not default:
+        return dict(ret, result=False, comment="ACL Type does not exist")
+    who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
+    new = {"acl_name": acl_name, "acl_type": acl_type, "perms": perms}
+    if who not in here:
+        ret["changes"] = {"new": new}
+        words = ("New permissions will be applied for %s: %s" % (acl_name, perms),
+                 "Applied new permissions for %s" % acl_name)
+    elif _as_wanted(lists, name, kind, default, who, str(perms), recurse):
+        return dict(ret, comment="Permissions are in the desired state")
+    else:
+        before = _letters(here[who])
+        ret["changes"] = {"new": new, "old": dict(new, perms=before)}
+        words = ("Updated permissions will be applied for %s: %s -> %s" % (acl_name, before, perms),
+                 "Updated permissions for %s" % acl_name)
+    return _apply(ret, name, acl_type, [acl_name], perms, recurse, force, words, acl_name)
+
+
+def absent(name, acl_type, acl_name="", perms="", recurse=False):
+    """The file's list has no such entry.
+
+    name
+        The file or directory
+    acl_type
+        user, group or mask; with ``d:`` or ``default:`` before it, for what is made in the directory
+    acl_name
+        The user or group
+    perms
+        Not looked at
+    recurse
+        And all that is below
+    """
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    lists = _lists(ret, name, recurse)
+    if lists is None:
+        return ret
+    kind, default = _kind(acl_type)
+    here = _entries(lists[name], kind, default)
+    if not here and not default:
+        return dict(ret, result=False, comment="ACL Type does not exist")
+    who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
+    if not any(who in _entries(lists[path], kind, default) for path in lists):
+        return dict(ret, comment="Permissions are in the desired state")
+    return _remove(ret, name, acl_type, [acl_name], recurse)
+
+
+def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=False):
+    """The file's list has these entries, each with the same rights. changes: as those of ``present``.
+
+    name
+        The file or directory
+    acl_type
+        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+    acl_names
+        The users or groups
+    perms
+        Such as rwx
+    recurse
+        And all that is below
+    force
+        Take all other extended entries away when one of these has to be set
+    """
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    lists = _lists(ret, name, False)
+    if lists is None:
+        return ret
+    kind, default = _kind(acl_type)
+    here = _entries(lists[name], kind, default)
+    if not here and not default:
+        return dict(ret, result=False, comment="ACL Type does not exist")
+    names = [acl_names] if isinstance(acl_names, str) and acl_names else [str(who) for who in acl_names or ()]
+    wanted, joined, words = _octal(perms), ", ".join(names), None
+    new = {"acl_name": joined, "acl_type": acl_type, "perms": perms}
+    # what the last of the names needs is what is told of all
+    for who in names:
+        if who not in here:
+            ret["changes"] = {"new": new}
+            words = words or ("New permissions will be applied for %s: %s" % (names, perms),
+                              "Applied new permissions for %s" % joined)
+        elif here[who] != wanted:
+            old = dict(new, perms=str(here[who]))
+            ret["changes"] = {"new": dict(new, perms=wanted), "old": old}
+            words = words or ("Updated permissions will be applied for %s: %s -> %s" % (names, here[who], perms),
+                              "Updated permissions for %s" % names)
+    if words is None:
+        return dict(ret, comment="Permissions are in the desired state")
+    return _apply(ret, name, acl_type, names, perms, recurse, force, words, names)
+
+
+def list_absent(name, acl_type, acl_names=None, recurse=False):
+    """The file's list has none of these entries.
+
+    name
+        The file or directory
+    acl_type
+        user or group; with ``d:`` or ``default:`` before it, for what is made in the directory
+    acl_names
+        The users or groups
+    recurse
+        And all that is below
+    """
+    ret = {"name": name, "result": True, "changes": {}, "comment": ""}
+    lists = _lists(ret, name, False)
+    if lists is None:
+        return ret
+    kind, default = _kind(acl_type)
+    here = _entries(lists[name], kind, default)
+    if not here and not default:
+        return dict(ret, result=False, comment="ACL Type does not exist")
+    names = [acl_names] if isinstance(acl_names, str) else list(acl_names or ())
+    if not any(str(who) in here for who in names):
+        return dict(ret, comment="Permissions are in the desired state")
+    return _remove(ret, name, acl_type, names, recurse)
+
+
+def _lists(ret, name, recurse):
+    """What getfacl tells; None, and why in ``ret``, when it tells nothing."""
+    if not os.path.exists(name):
+        ret.update(result=False, comment="%s does not exist" % name)
+        return None
+    lists = __salt__["acl.getfacl"](name, recursive=recurse)
+    if name not in lists:
+        ret.update(result=False, comment="The access control list of %s cannot be read" % name)
+        return None
+    return lists
+
+
+def _kind(acl_type):
+    default = acl_type.startswith(("d:", "default:"))
+    return (acl_type.partition(":")[2] if default else acl_type), default
+
+
+def _entries(lists, kind, default):
+    """``{name: octal}`` of one kind."""
+    rows = (lists.get("defaults", {}) if default else lists).get(kind) or ()
+    return {who: row[who]["octal"] for row in rows for who in row} if isinstance(rows, list) else {}
+
+
+def _octal(perms):
+    return sum(_BITS[letter] if letter in _BITS else int(letter) for letter in str(perms))
+
+
+def _letters(octal):
+    return "".join(letter if octal & _BITS[letter] else "-" for letter in "rwx")
+
+
+def _as_wanted(lists, name, kind, default, who, perms, recurse):
+    wanted = _octal(perms)
+    if not recurse:
+        return _entries(lists[name], kind, default)[who] == wanted
+    for path in lists:
+        if default and not os.path.isdir(path):
+            continue
+        octal = _entries(lists[path], kind, default).get(who)
+        # X gives the right to execute only to what has it already
+        if octal != wanted and not (perms.endswith("X") and octal is not None and octal == wanted - 1):
+            return False
+    return True
+
+
+def _apply(ret, name, acl_type, names, perms, recurse, force, words, told):
+    if __opts__["test"]:
+        return dict(ret, result=None, comment=words[0])
+    try:
+        if force:
+            __salt__["acl.wipefacls"](name, recursive=recurse, raise_err=True)
+        for who in names:
+            __salt__["acl.modfacl"](acl_type, who, perms, name, recursive=recurse, raise_err=True)
+    except CommandExecutionError as exc:
+        comment = "Error updating permissions for %s: %s" % (told, exc)
+        return dict(ret, result=False, changes={}, comment=comment)
+    return dict(ret, comment=words[1])
+
+
+def _remove(ret, name, acl_type, names, recurse):
+    if __opts__["test"]:
+        return dict(ret, result=None, comment="Removing permissions")
+    try:
+        for who in names:
+            __salt__["acl.delfacl"](acl_type, who, name, recursive=recurse, raise_err=True)
+    except CommandExecutionError as exc:
+        return dict(ret, result=False, comment="Error removing permissions for %s: %s" % (", ".join(names), exc))
+    return dict(ret, comment="Removing permissions")
