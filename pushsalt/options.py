@@ -220,6 +220,7 @@ _CONTROLLER: Final = _of(
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),
+    ("check", "map", {}, "`pushsalt check`: `systems` (names, files of grains), `levels` (rule: level or off)."),
     ("git_timeout", "number", 60.0, "Seconds without a word from a git server after which it counts as gone."),
     ("gitfs_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("git_pillar_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),

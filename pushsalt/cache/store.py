@@ -146,6 +146,10 @@ class Bank:
 
         return self._remove(useless)
 
+    def expire(self, before: float) -> int:
+        """Forget what was written, or last kept anew, before this time; how many there were."""
+        return self._remove(lambda path: (_written(path) or before) < before)
+
     def _remove(self, chosen: Callable[[Path], bool]) -> int:
         try:
             paths = [path for path in self.path.iterdir() if chosen(path)]

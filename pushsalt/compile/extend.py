@@ -102,13 +102,15 @@ def _replaced(key: Any, old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, A
 
 def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources) -> Problem:
     env, sls = body.get("__env__", "base"), body.get("__sls__", "base")
+    extenders = _extenders(name, body, high, sources)
     return Problem(
         f"Cannot extend ID '{name}' in '{env}:{sls}'. It is not part of the high state.\n"
         "This is likely due to a missing include statement or an incorrectly typed ID.\n"
         f"Ensure that a state with an ID of '{name}' is available\nin environment '{env}' and to SLS '{sls}'",
-        _extenders(name, body, high, sources) or sources.at(body, "extend", name),
+        extenders or sources.at(body, "extend", name),
         did_you_mean(str(name), (str(id_) for id_, _ in bodies(high))),
         dangling=True,
+        rule="dangling-requisite" if extenders else "unknown-id",
     )
 
 

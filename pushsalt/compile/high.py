@@ -141,7 +141,9 @@ class HighBuilder:
         except RenderError as exc:
             self._rendered.add((saltenv, sls))
             place_of = (exc.where,) if exc.where else ()
-            self.problems.extend(Problem(_render_text(text, sls, saltenv), place_of, exc.hint) for text in exc.errors)
+            self.problems.extend(
+                Problem(_render_text(text, sls, saltenv), place_of, exc.hint, rule="render") for text in exc.errors
+            )
             return None
         if rendered is None:
             text = (
@@ -156,7 +158,7 @@ class HighBuilder:
             else:
                 place = by.place("include", *_entry_of(by.data.get("include"), sls))
                 where = () if place is None else (place,)
-            self.problems.append(Problem(text, where, hint))
+            self.problems.append(Problem(text, where, hint, rule="unknown-sls"))
             return None
         self._rendered.add((saltenv, sls))
         self.sources.add(saltenv, sls, rendered)
@@ -226,6 +228,7 @@ class HighBuilder:
                     origin,
                     *at,
                     hint=did_you_mean(env, self._available.envs()),
+                    rule="unknown-sls",
                 )
                 continue
             if name.startswith("."):
@@ -261,6 +264,7 @@ class HighBuilder:
                     origin,
                     *at,
                     hint=did_you_mean(name, self._available.names(saltenv)),
+                    rule="unknown-sls",
                 )
 
     def _merge(self, into: High, state: High) -> None:
@@ -278,13 +282,17 @@ class HighBuilder:
                         f"'{body['__env__']}:{body['__sls__']}'",
                         (*self.sources.where(other, id_), *self.sources.where(body, id_)),
                         "Rename one of them; to change a state of another SLS, use `extend`.",
+                        rule="conflicting-id",
                     )
                 )
         into.update(state)
 
-    def _report(self, text: str, origin: Mapping[str, str] | None = None, *keys: Any, hint: str = "") -> None:
+    def _report(
+        self, text: str, origin: Mapping[str, str] | None = None, *keys: Any, hint: str = "", rule: str = "malformed"
+    ) -> None:
         """``keys`` lead to what is wrong in the data of the SLS that ``origin`` names."""
-        self.problems.append(Problem(text, self.sources.at(origin, *keys) if origin else (), hint))
+        where = self.sources.at(origin, *keys) if origin else ()
+        self.problems.append(Problem(text, where, hint, rule=rule))
 
 
 def declarations(

@@ -115,7 +115,8 @@ def _add_requisites(
 
     def problem(text: str, written: Any = None, hint: str = "", *, dangling: bool = False) -> None:
         where = sources.where(chunk, chunk["__id__"], chunk["state"], requisite, written)
-        problems.append(Problem(text, where, hint, dangling))
+        rule = "dangling-requisite" if dangling else "malformed-requisite"
+        problems.append(Problem(text, where, hint, dangling, rule=rule))
 
     of = f"in state [{chunk['name']}] in SLS [{chunk.get('__sls__')}]"
     for requisite in _ORDERING:
@@ -181,7 +182,7 @@ def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
     # each needs the next
     words = f"Recursive requisites were found: {' -> '.join([*members, *members[:1]])}"
     text = f"Recursive requisites were found: {', '.join(edges)}"
-    return Problem(text, tuple(dict.fromkeys(where)), hint, words=words)
+    return Problem(text, tuple(dict.fromkeys(where)), hint, words=words, rule="cycle")
 
 
 def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: Sources) -> Iterator[Place]:

@@ -110,10 +110,14 @@ class _Resolver:
                 f"Invalid requisite in {requisite}: {kind} for {name}, in SLS '{sls}'. Requisites must not "
                 f"contain dots, did you mean '{str(kind).split('.')[0]}'?"
             )
-            self.problems.append(Problem(text, where))
+            self.problems.append(Problem(text, where, rule="malformed-requisite"))
         if not isinstance(name, Hashable):
             self.problems.append(
-                Problem(f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n', where)
+                Problem(
+                    f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n',
+                    where,
+                    rule="malformed-requisite",
+                )
             )
             return False
         return True

@@ -112,7 +112,7 @@ class Problem:
 
     ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
     ``hint`` say more to a person: the places involved, and what to do; ``words`` stand in for texts that are hard to
-    read. ``dangling``: it refers to what is not there.
+    read. ``dangling``: it refers to what is not there. ``rule`` names the kind of problem for `pushsalt check`.
     """
 
     text: str
@@ -120,6 +120,7 @@ class Problem:
     hint: str = ""
     dangling: bool = False
     words: str = ""
+    rule: str = "malformed"
 
     def __str__(self) -> str:
         return self.text
@@ -156,6 +157,11 @@ class Sources:
 
     def add(self, saltenv: str, sls: str, rendered: RenderedSls) -> None:
         self._rendered[saltenv, sls] = rendered
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files."""
+        return frozenset(rendered.path for rendered in self._rendered.values())
 
     def where(
         self, origin: Mapping[str, Any], id_: object = None, module: str = "", key: Any = None, value: Any = None

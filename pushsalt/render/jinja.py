@@ -77,6 +77,11 @@ def _base_environment(options: EnvOptions, allow_undefined: bool) -> Environment
     return env
 
 
+def parsing_environment() -> jinja2.Environment:
+    """An environment that parses what ours would render, to look at it."""
+    return _base_environment((), False)
+
+
 def _raise(message: Any) -> None:
     raise RaisedByTemplate(message)
 

@@ -1,0 +1,214 @@
+"""What is wrong with chunks that compile: arguments that mean nothing, files that are not there, modes, templates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.check.findings import Finding, finding
+from pushsalt.compile import CompileResult
+from pushsalt.compile.words import REQUISITE_LISTS, RUNTIME_KEYWORDS
+from pushsalt.errors import PushsaltError
+from pushsalt.model import Chunk
+from pushsalt.nearest import nearest
+from pushsalt.plan import split_url
+from pushsalt.run.signatures import KnownStates
+
+if TYPE_CHECKING:
+    from pushsalt.check.subjects import Subject
+    from pushsalt.run.minion import Minion
+
+_MODES: Final = ("mode", "file_mode", "dir_mode")
+_OCTAL: Final = re.compile(r"0?[0-7]{3,4}|keep")
+#: What modes become that were written as octal numbers of Python or YAML 1.2.
+_DECIMAL: Final = {
+    int(text, 8): text
+    for text in (
+        *("0400", "0440", "0444", "0600", "0640", "0644", "0660", "0664"),
+        *("0700", "0750", "0755", "0770", "0775", "0777", "1777", "2755", "4755"),
+    )
+}
+#: Arguments that keep a command from running each time.
+_GUARDS: Final = frozenset(
+    (
+        *("unless", "onlyif", "creates", "check_cmd", "stateful", "prereq"),
+        *("onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"),
+    )
+)
+_REQUISITES: Final = frozenset(
+    (
+        *REQUISITE_LISTS,
+        *(f"{word}_in" for word in ("require", "watch", "onchanges", "onfail", "prereq", "listen", "use")),
+    )
+)
+_COMMANDS: Final = frozenset({"run", "script"})
+
+
+def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Finding]:
+    """What is wrong with the chunks of one SLS on one system."""
+    functions = KnownStates(minion.custom)
+    seen: set[int] = set()
+    for chunk in result.low:
+        if id(chunk) in seen:
+            continue
+        seen.add(id(chunk))
+        for rule, message, key, hint in (
+            *_misspelt(chunk, functions), *_modes(chunk), *_files(chunk, minion, subject, pillar), *_unguarded(chunk),
+        ):  # fmt: skip
+            places = result.sources.where(chunk, chunk["__id__"], chunk["state"], key)
+            path, line = (places[0].path, places[0].line) if places else (subject.root, 0)
+            yield finding(rule, message, path, line, hint=hint)
+        yield from _template(chunk, minion)
+
+
+#: rule, message, the argument, hint
+Said = tuple[str, str, str | None, str]
+
+
+def _misspelt(chunk: Chunk, functions: KnownStates) -> Iterator[Said]:
+    """Arguments like ``requires`` and ``mkdirs``, which functions that take anything (``**kwargs``) do not refuse."""
+    spec = functions.spec(f"{chunk['state']}.{chunk['fun']}")
+    if spec is None or not spec.kwargs:
+        return
+    for key, value in chunk.items():
+        if key in spec.args or key in RUNTIME_KEYWORDS or key == "name":
+            continue
+        of = f"'{key}' of {chunk['state']}.{chunk['fun']} '{chunk['__id__']}'"
+        near = nearest(key, _REQUISITES, cutoff=0.8) if isinstance(value, list) else []
+        if near and all(isinstance(item, (str, dict)) for item in value):
+            yield "misspelt-requisite", f"{of} is no requisite, and is ignored", key, f"did you mean {near[0]}?"
+        elif near := nearest(key, spec.args, cutoff=0.85):
+            yield "misspelt-argument", f"{of} is probably ignored", key, f"did you mean {near[0]}?"
+
+
+def _modes(chunk: Chunk) -> Iterator[Said]:
+    for key in _MODES if chunk["state"] == "file" else ():
+        value = chunk.get(key)
+        if value is None or isinstance(value, bool):
+            continue
+        text, of = str(value), f"{key} of '{chunk['__id__']}'"
+        if isinstance(value, int) and value in _DECIMAL:
+            yield "mode", f"{of} is {value}, which is {_DECIMAL[value]} as a number", key, f"write '{_DECIMAL[value]}'"
+        elif not _OCTAL.fullmatch(text):
+            lost = text.isdigit() and len(text) < 3
+            hint = (
+                f"write '{text.zfill(4)}' if that is meant" if lost else "three or four octal digits in quotes: '0644'"
+            )
+            yield "mode", f"{of} is {text!r}, which is no mode of three or four octal digits", key, hint
+
+
+def _unguarded(chunk: Chunk) -> Iterator[Said]:
+    if chunk["state"] == "cmd" and chunk["fun"] in _COMMANDS and _GUARDS.isdisjoint(chunk):
+        hint = "say when there is nothing to do: unless, onlyif, creates, or onchanges"
+        yield "unguarded-command", f"cmd.{chunk['fun']} '{chunk['__id__']}' runs every time", None, hint
+
+
+def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Said]:
+    """``salt://`` sources of which none is there."""
+    saltenv = str(chunk.get("__env__") or "base")
+    for key in ("source", "sources"):
+        value = chunk.get(key)
+        named = [value] if isinstance(value, str) else _flat(value)
+        urls = [url for url in named if url.startswith("salt://")]
+        if not urls or (len(urls) < len(named) and key == "source"):
+            continue  # a file of the machine, or one to download, may be there
+        wanted = urls if key == "sources" else [urls]
+        for one in wanted:
+            tried = [one] if isinstance(one, str) else one
+            if any(_is_there(url, saltenv, minion, chunk["fun"] == "recurse") for url in tried):
+                continue
+            text = f"{chunk['state']}.{chunk['fun']} '{chunk['__id__']}': "
+            text += f"{tried[0]} is not there" if len(tried) == 1 else f"none of {', '.join(tried)} is there"
+            ours = _is_written(tried[0], subject) and not any(_names(pillar, url) for url in tried)
+            yield "missing-file" if ours else "missing-outside-file", text, key, ""
+
+
+def _flat(value: Any) -> list[str]:
+    """The texts of a list of sources: ``[url]``, ``[{name: url}]``, ``[{url: hash}]``."""
+    texts: list[str] = []
+    for item in value if isinstance(value, (list, tuple)) else ():
+        texts += [str(item)] if isinstance(item, str) else []
+        if isinstance(item, dict):
+            texts += [str(each) for pair in item.items() for each in pair if str(each).startswith("salt://")]
+    return texts
+
+
+def _is_there(url: str, saltenv: str, minion: Minion, folder: bool) -> bool:
+    where = split_url(url, saltenv)
+    if where is None:
+        return True
+    if folder:
+        path = where[0].strip("/")
+        return not path or path in minion.files.list_dirs(where[1])
+    return minion.files.find(*where) is not None
+
+
+def _is_written(url: str, subject: Subject) -> bool:
+    """Whether the URL stands in a file of the tree as it is, and means one of the tree: a folder has its first name."""
+    path = url.removeprefix("salt://")
+    first = f"{subject.root}/{path.split('/', 1)[0]}"
+    if not any(name == first or name.startswith(f"{first}/") for name in subject.files):
+        return False
+    return any(url in _text(name) for name in subject.sources)
+
+
+@lru_cache(maxsize=2000)
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _names(value: Any, url: str) -> bool:
+    """Whether pillar has the URL, or the end of it, as a text."""
+    if isinstance(value, str):
+        return bool(value) and (value == url or (len(value) > 3 and url.endswith(f"/{value.lstrip('/')}")))
+    if isinstance(value, Mapping):
+        return any(_names(key, url) or _names(item, url) for key, item in value.items())
+    return isinstance(value, (list, tuple)) and any(_names(item, url) for item in value)
+
+
+def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
+    """The template of a managed file, rendered as the plan would."""
+    engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
+    if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
+        return
+    from pushsalt.run.answers import render_file
+    from pushsalt.run.known import FILE
+
+    sources = chunk.get("source")
+    for url in [sources] if isinstance(sources, str) else _flat(sources):
+        where = split_url(url, saltenv)
+        found = minion.files.find(*where) if where else None
+        if found is None:
+            continue
+
+        def render(url: str = url) -> str:
+            try:
+                render_file(minion, url, None, saltenv, engine, chunk.get("context"), chunk.get("defaults"), chunk)
+            except PushsaltError as exc:
+                return exc.message
+            return ""
+
+        names = [chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")]
+        asked = ("check", url, saltenv, engine, chunk.get("context"), chunk.get("defaults"), names)
+        message = minion.once(FILE, asked, lambda: render().encode()).decode()
+        if message:
+            yield _failed(message, str(found.path), chunk)
+        return
+
+
+_AT: Final = re.compile(r"^  in (?P<path>.+?):(?P<line>\d+)", re.MULTILINE)
+
+
+def _failed(message: str, path: str, chunk: Chunk) -> Finding:
+    place = _AT.search(message)
+    head = re.sub(r"^Rendering \S+ failed: |; line \d+$", "", message.split("\n", 1)[0])
+    return finding(
+        "template", f"the template of '{chunk['__id__']}' fails: {head}",
+        place["path"] if place else path, int(place["line"]) if place else 0, detail=message,
+    )  # fmt: skip

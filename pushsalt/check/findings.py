@@ -1,0 +1,126 @@
+"""What a check found, and how the same thing found for several systems, or ignored in the source, is put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.check.rules import BY_NAME, LEVELS, RULES, Level, codes
+from pushsalt.errors import UsageError
+
+#: ``# pushsalt: ignore[PS301, PS303]``, in a YAML or Jinja comment; without codes it means all.
+_IGNORE: Final = re.compile(r"pushsalt:\s*ignore(?P<file>-file)?(?:\[(?P<codes>[\w\s,*-]+)\])?")
+_HEAD: Final = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a rule has to say about one place.
+
+    ``line`` and ``column`` count from 1, 0 is unknown. ``at`` has the systems and SLS for which it was found, none for
+    what is in the source whatever is rendered. ``detail`` is for people: the lines around, the way there.
+    """
+
+    code: str
+    message: str
+    path: str
+    line: int = 0
+    column: int = 0
+    hint: str = ""
+    detail: str = ""
+    level: Level = "error"
+    at: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(system for system, _ in self.at))
+
+    @property
+    def sls(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(sls for _, sls in self.at if sls))
+
+    @property
+    def place(self) -> str:
+        return ":".join([self.path, *(str(number) for number in (self.line, self.column) if number)])
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "code": self.code, "name": RULES[self.code].name, "level": self.level, "message": self.message,
+            "path": self.path, "line": self.line or None, "column": self.column or None, "hint": self.hint,
+            "systems": list(self.systems), "sls": list(self.sls), "at": [list(pair) for pair in self.at],
+        }  # fmt: skip
+
+
+def finding(name: str, message: str, path: str, line: int | None = 0, column: int | None = 0, **more: Any) -> Finding:
+    """A finding of the rule of that name, as grave as that rule is."""
+    rule = BY_NAME[name]
+    return Finding(rule.code, message, path, line or 0, column or 0, **{"level": rule.level, **more})
+
+
+def joined(found: Iterable[Finding]) -> list[Finding]:
+    """Each thing once, with all systems and SLS for which it was found, in the order of places."""
+    together: dict[tuple[str, str, str, int], Finding] = {}
+    for each in found:
+        key = (each.code, each.message, each.path, each.line)
+        known = together.get(key)
+        if known is None:
+            together[key] = each
+            continue
+        level = min(known.level, each.level, key=LEVELS.index)
+        together[key] = replace(known, at=tuple(dict.fromkeys((*known.at, *each.at))), level=level)
+    return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
+
+
+class Ignores:
+    """The ``# pushsalt: ignore[...]`` of source files: for their line, the line below a comment, or the file."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[dict[int, frozenset[str]], frozenset[str]]] = {}
+
+    def has(self, found: Finding) -> bool:
+        if found.path not in self._files:
+            self._files[found.path] = _ignored(found.path)
+        lines, everywhere = self._files[found.path]
+        return found.code in everywhere or found.code in lines.get(found.line, ())
+
+
+def _ignored(path: str) -> tuple[dict[int, frozenset[str]], frozenset[str]]:
+    lines: dict[int, frozenset[str]] = {}
+    everywhere: frozenset[str] = frozenset()
+    try:
+        text = Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return lines, everywhere
+    if "pushsalt:" not in text:
+        return lines, everywhere
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in _IGNORE.finditer(line):
+            try:
+                meant = codes(match["codes"].split(",")) if match["codes"] else frozenset(RULES)
+            except UsageError:
+                continue
+            if match["file"]:
+                everywhere |= meant if number <= _HEAD else frozenset()
+            else:
+                lines[number] = lines.get(number, frozenset()) | meant
+                if line.strip().startswith(("#", "{#", "//", ";")):  # alone: it speaks of what follows
+                    lines[number + 1] = lines.get(number + 1, frozenset()) | meant
+    return lines, everywhere
+
+
+def levelled(found: Sequence[Finding], levels: Mapping[str, Any]) -> list[Finding]:
+    """With the levels that the configuration gives to codes; ``off`` (YAML's false) takes a finding out."""
+    said = {pattern: "off" if level is False else level for pattern, level in levels.items()}
+    wanted = {code: level for pattern, level in said.items() for code in codes([pattern])}
+    kept = []
+    for each in found:
+        level = wanted.get(each.code, each.level)
+        if level == "off":
+            continue
+        if level not in LEVELS:
+            raise UsageError(f"{level!r} is no level of a rule", f"one of {', '.join(LEVELS)}, off")
+        kept.append(replace(each, level=level))
+    return kept

@@ -1,0 +1,35 @@
+"""How findings are written. A format is a module here with ``render(report, base, color) -> str``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from pushsalt.errors import UsageError
+from pushsalt.nearest import nearest
+
+if TYPE_CHECKING:
+    from pushsalt.check.runner import Report
+
+FORMATS: Final = ("text", "json", "sarif", "github", "junit")
+
+
+class Format(Protocol):
+    def render(self, report: Report, base: str, color: bool) -> str:
+        """All of the report as text. Paths are shown relative to ``base`` where they are below it."""
+        ...
+
+
+def load(name: str) -> Format:
+    """Raises UsageError for a format that there is not."""
+    if name not in FORMATS:
+        near = nearest(name, FORMATS)
+        hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(FORMATS)}"
+        raise UsageError(f"there is no format {name!r}", hint)
+    return cast("Format", importlib.import_module(f"pushsalt.check.formats.{name}"))
+
+
+def shown(path: str, base: str) -> str:
+    """A path as a person at ``base`` would write it."""
+    return os.path.relpath(path, base) if path.startswith(base.rstrip("/") + "/") else path

@@ -1,0 +1,87 @@
+"""Keys of pillar.example that nothing reads: misspelt, or left over.
+
+What a formula reads is taken from its text: a key counts as read when its name stands anywhere in a file of it. Names
+below a key whose names nobody writes out (users, sites: templates go through them) are the user's to choose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.check.findings import Finding, finding
+from pushsalt.check.subjects import Subject, is_text
+from pushsalt.nearest import nearest
+from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
+
+_WORD: Final = re.compile(r"[A-Za-z0-9_][\w.-]*")
+_LARGEST: Final = 1_000_000
+#: Levels of keys that are looked at: below them is what templates hand through to a program's own settings.
+_DEPTH: Final = 3
+#: Keys that conventions give a meaning which no file writes out: TOFS, lookup tables.
+_CONVENTIONS: Final = frozenset({"lookup", "tofs", "map_jinja", "strict_mode"})
+
+
+def unread(subject: Subject) -> Iterator[Finding]:
+    """The keys of pillar.example that no file of the formula reads."""
+    if not subject.example:
+        return
+    try:
+        data, lines = load_yaml_with_lines(Path(subject.example).read_text("utf-8", "replace"), subject.example)
+    except (YamlError, OSError):
+        return  # said already, or a template
+    if not isinstance(data, dict):
+        return
+    words = _words(subject.files, subject.example)
+    # ``salt['pillar.get'](tplroot)``: the formula's own name
+    own = {Path(subject.root).name, *(name.split(".", 1)[0] for name in subject.sls)}
+    yield from _unread(data, (), lines, words | own | _CONVENTIONS, subject.example)
+
+
+def _words(files: Iterable[str], example: str) -> set[str]:
+    words: set[str] = set()
+    for path in files:
+        if path == example or not is_text(path):
+            continue
+        file = Path(path)
+        try:
+            if file.stat().st_size > _LARGEST:
+                continue
+            text = file.read_text("utf-8", "replace")
+        except OSError:
+            continue
+        for word in _WORD.findall(text):
+            words.add(word)
+            words.update(re.split(r"[.:-]", word))
+    return words
+
+
+def _unread(
+    data: Mapping[Any, Any], above: KeyPath, lines: Mapping[KeyPath, int], words: set[str], path: str
+) -> Iterator[Finding]:
+    names = [str(key) for key in data]
+    known = [name for name in names if name in words]
+    if above and not known:
+        return  # whatever their names: somebody goes through them
+    for key, value in data.items():
+        name, place = str(key), (*above, key)
+        if name in words:
+            if isinstance(value, dict) and len(place) < _DEPTH:
+                yield from _unread(value, place, lines, words, path)
+            continue
+        if above and not _alike(name, words):
+            continue  # a name among others that may be the user's
+        near = _alike(name, words)
+        hint = f"did you mean {near}?" if near else "take it out, or read it"
+        text = f"no file of the formula reads the pillar key '{':'.join(map(str, place))}'"
+        yield finding("unread-pillar", text, path, lines.get(place, 0), hint=hint)
+
+
+def _alike(name: str, words: set[str]) -> str:
+    """A word that the name is probably a slip of the pen of."""
+    if len(name) < 4:
+        return ""
+    found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.85)
+    return found[0] if found else ""

@@ -1,0 +1,300 @@
+"""A whole check: trees and systems shared out to processes, and what is kept from earlier ones with the same files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt import __version__
+from pushsalt.cache.store import Bank
+from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled
+from pushsalt.check.subjects import Subject, subjects
+from pushsalt.check.systems import systems
+from pushsalt.config import Config
+from pushsalt.errors import CommandError, RenderError
+from pushsalt.events import Reporter
+from pushsalt.run.job import Settings
+from pushsalt.run.project import Project
+
+log = logging.getLogger(__name__)
+
+#: Seconds that findings are kept, under the hash of all that they depend on.
+_KEPT: Final = 30 * 86400
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one check is asked for. ``pillar`` is merged over that of examples."""
+
+    paths: tuple[Path, ...] = ()
+    systems: tuple[str, ...] = ()
+    pillar: dict[str, Any] = field(default_factory=dict)
+    jobs: int = 0
+    keep: bool = True
+
+
+@dataclass
+class Report:
+    """All findings, and what was looked at."""
+
+    findings: list[Finding]
+    trees: int
+    sls: int
+    systems: list[str]
+
+    def count(self, level: str) -> int:
+        return sum(each.level == level for each in self.findings)
+
+
+@dataclass(frozen=True)
+class _Task:
+    subject: Subject
+    system: str
+    grains: dict[str, Any]
+    settings: Settings
+    pillar: dict[str, Any]
+
+
+#: Told what is done: tasks done, of how many, and the name of the last.
+Progress = Callable[[int, int, str], None]
+
+
+def check(settings: Settings, options: Options, reporter: Reporter, progress: Progress = lambda *_: None) -> Report:
+    """Raises UsageError for paths and systems that are none, ConfigError for a configuration that cannot be read."""
+    project = Project.open(settings, reporter)
+    config = project.config
+    chosen = systems(options.systems or tuple(config.opts["check"].get("systems") or ()))
+    paths = options.paths or ((config.project,) if config.project else (Path(),))
+    found = subjects([path for path in paths if path is not None], config, [str(root) for root in settings.file_roots])
+    tasks = [
+        _Task(subject, name, grains, settings, options.pillar) for subject in found for name, grains in chosen.items()
+    ]
+    sources = [_of_sources(subject) for subject in found]
+    results = [each for some in sources for each in some]
+    results += _all(tasks, config, options, progress)
+    levels = config.opts["check"].get("levels") or {}
+    if not isinstance(levels, dict):
+        raise CommandError("check: levels: must be a mapping of rules and levels", "for example {PS310: off}")
+    ignores = Ignores()
+    kept = [each for each in levelled(joined(results), levels) if not ignores.has(each)]
+    return Report(kept, len(found), sum(len(each.sls) for each in found), list(chosen))
+
+
+def _of_sources(subject: Subject) -> list[Finding]:
+    from pushsalt.check.pillaruse import unread
+    from pushsalt.check.sources import check_source
+    from pushsalt.render.jinja import parsing_environment
+
+    environment = parsing_environment()
+    found = [each for path in subject.sources for each in check_source(path, environment)]
+    return [*found, *unread(subject)]
+
+
+def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Progress) -> Iterator[Finding]:
+    """The findings of all tasks: kept ones, and those of processes of their own, as many as there are cores."""
+    kept = _Kept(config.cache_dir) if options.keep else None
+    left: list[tuple[_Task, str]] = []
+    done = 0
+    digests: dict[str, str] = {}
+    for task in tasks:
+        key = _key(task, digests) if kept else ""
+        known = kept.get(key) if kept else None
+        if known is None:
+            left.append((task, key))
+            continue
+        yield from known
+        done += 1
+        progress(done, len(tasks), task.subject.name)
+    jobs = min(options.jobs or os.cpu_count() or 1, len(left))
+    for task, key, found in _worked(left, jobs):
+        if kept:
+            kept.put(key, found)
+        yield from found
+        done += 1
+        progress(done, len(tasks), task.subject.name)
+    if kept and left:
+        kept.sweep()
+
+
+def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Task, str, list[Finding]]]:
+    if jobs <= 1:
+        for task, key in left:
+            yield task, key, run_task(task)
+        return
+    # forked: what is loaded here is loaded there; there are no threads yet
+    context = multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else None)
+    _load()
+    pool = ProcessPoolExecutor(jobs, mp_context=context)
+    try:
+        # a tree's systems go to one process, one after the other: they have most of the rendering in common
+        groups: dict[str, list[tuple[_Task, str]]] = {}
+        for task, key in left:
+            groups.setdefault(task.subject.root, []).append((task, key))
+        shares = [
+            share for group in groups.values() for share in _shared_out(group, jobs if len(groups) < 2 * jobs else 1)
+        ]
+        shares.sort(key=lambda share: -sum(len(task.subject.sls) for task, _ in share))
+        waiting = {pool.submit(run_tasks, [task for task, _ in share]): share for share in shares}
+        for future in as_completed(waiting):
+            for (task, key), found in zip(waiting[future], future.result(), strict=True):
+                yield task, key, found
+    except BrokenProcessPool:
+        raise CommandError("a process of the check was killed", "memory may be short: try --jobs 1") from None
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _shared_out(group: list[tuple[_Task, str]], parts: int) -> list[list[tuple[_Task, str]]]:
+    return [share for share in (group[at::parts] for at in range(parts)) if share]
+
+
+def _load() -> None:
+    import pushsalt.check.rendering
+    import pushsalt.pillar
+    import pushsalt.render.jinja
+    import pushsalt.run.answers  # noqa: F401
+
+
+def run_tasks(tasks: Sequence[_Task]) -> list[list[Finding]]:
+    """Several tasks of one tree, which have a project in common."""
+    projects: dict[str, Project] = {}
+    return [run_task(task, projects) for task in tasks]
+
+
+def run_task(task: _Task, projects: dict[str, Project] | None = None) -> list[Finding]:
+    """One tree on one system."""
+    with _quiet():
+        return _looked_at(task, {} if projects is None else projects)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """What templates log is not what is asked for."""
+    loggers = [logging.getLogger(name) for name in ("pushsalt", "thin")]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)
+
+
+def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
+    from pushsalt.check.rendering import System, check_tree, example_pillar
+
+    subject = task.subject
+    project = projects.get(subject.root)
+    if project is None:
+        project = projects[subject.root] = _project(task)
+    try:
+        pillar = {**example_pillar(subject, project, task.grains), **task.pillar}
+    except RenderError as exc:
+        where = exc.where
+        return [finding("pillar", exc.message.split("\n")[0], subject.example, where.line if where else 0,
+                        where.column if where else 0, detail=exc.message, at=((task.system, ""),))]  # fmt: skip
+    return list(check_tree(project, subject, System(task.system, task.grains, pillar)))
+
+
+def _project(task: _Task) -> Project:
+    """The project of a tree: its own configuration, or none but that of the command with the tree as file root."""
+    project = Project.open(task.settings, Reporter())
+    if task.subject.project:
+        return project
+    opts = {
+        **project.config.opts,
+        "file_roots": {"base": list(task.subject.file_roots)},
+        "pillar_roots": {"base": []},
+        "fileserver_backend": ["roots"],
+        "gitfs_remotes": [],
+        "ext_pillar": [],
+        "master_tops": {},
+    }
+    return Project(replace(project.config, opts=opts), Reporter())
+
+
+# --- what is kept ------------------------------------------------------------------------------------------------
+
+
+def _key(task: _Task, digests: dict[str, str]) -> str:
+    """The hash of all that a task's findings depend on: our version, the tree, the system, the pillar."""
+    subject = task.subject
+    tree = digests.get(subject.root)
+    if tree is None:
+        tree = digests[subject.root] = _digest([*subject.files, *_beside(subject)])
+    said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar]
+    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _beside(subject: Subject) -> Iterator[str]:
+    """Files that count and are not in ``files``: of other roots, of pillar, users' own modules, the configuration."""
+    for root in (*subject.file_roots, *subject.pillar_roots):
+        if root != subject.root or subject.project:
+            for folder, folders, names in os.walk(root):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                yield from (os.path.join(folder, name) for name in sorted(names))  # noqa: PTH118
+    for path in Path(subject.root).glob("_*/**/*.py"):
+        yield str(path)
+    if subject.project:
+        yield from map(str, sorted(Path(subject.project).glob("*.yaml")))
+
+
+def _digest(paths: Sequence[str]) -> str:
+    whole = hashlib.sha256()
+    for path in dict.fromkeys(paths):
+        try:
+            content = hashlib.sha256(Path(path).read_bytes()).digest()
+        except OSError:
+            content = b"-"
+        whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)
+    return whole.hexdigest()
+
+
+_own: list[str] = []
+
+
+def _own_digest() -> str:
+    """Our own code: what an older pushsalt found does not hold."""
+    if not _own:
+        here = Path(__file__).parents[1]
+        stamps = [f"{path}:{path.stat().st_mtime_ns}:{path.stat().st_size}" for base in (here, here.parent / "thin")
+                  for path in sorted(base.rglob("*.py"))]  # fmt: skip
+        _own.append(hashlib.sha256("\n".join(stamps).encode()).hexdigest())
+    return _own[0]
+
+
+def _finding(row: dict[str, Any]) -> Finding:
+    return Finding(**{**row, "at": tuple((system, sls) for system, sls in row["at"])})
+
+
+class _Kept:
+    """Findings of earlier checks, by key."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        self._bank = Bank(cache_dir, "check")
+
+    def get(self, key: str) -> list[Finding] | None:
+        try:
+            rows = self._bank.get(key)
+            return None if rows is None else [_finding(row) for row in rows]
+        except (TypeError, KeyError):  # of another version
+            return None
+
+    def put(self, key: str, found: Sequence[Finding]) -> None:
+        self._bank.put(key, [asdict(each) for each in found])
+
+    def sweep(self) -> None:
+        """Forget what was kept long ago."""
+        self._bank.expire(time.time() - _KEPT)

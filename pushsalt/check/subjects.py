@@ -1,0 +1,178 @@
+"""What there is to check below a path: a formula, a folder of formulas, a project, a file root, or single SLS files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from pushsalt.config import NAME, Config
+from pushsalt.errors import UsageError
+
+EXAMPLE: Final = "pillar.example"
+#: What marks a folder as a formula; the folder's name does so too.
+_MARKS: Final = ("FORMULA", EXAMPLE)
+#: Folders below a tree that have no states of it.
+_OTHER: Final = frozenset({"test", "tests", "docs", "bin", "node_modules", "__pycache__"})
+#: Files that are text of the tree: sources of templates, and what names pillar keys.
+_TEXT: Final = (".sls", ".jinja", ".j2", ".jinja2", ".tmpl", ".tpl", ".template", ".yaml", ".yml", ".py", ".json")
+_TEMPLATES: Final = (".sls", ".jinja", ".j2", ".jinja2")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One tree. Paths are absolute.
+
+    ``sls`` is what is compiled, each by itself; ``sources`` the templates that are read as they are written; ``files``
+    all of the tree. ``project`` is the folder of its pushsalt.yaml, where pillar and other roots come from.
+    """
+
+    name: str
+    root: str
+    file_roots: tuple[str, ...]
+    sls: tuple[str, ...]
+    sources: tuple[str, ...]
+    files: tuple[str, ...]
+    example: str = ""
+    project: str = ""
+    pillar_roots: tuple[str, ...] = ()
+
+    @property
+    def has_top(self) -> bool:
+        return bool(self.project) and any(os.path.isfile(os.path.join(root, "top.sls")) for root in self.file_roots)  # noqa: PTH118,PTH113
+
+
+def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] = ()) -> list[Subject]:
+    """In the order of the paths, each tree once. ``extra_roots`` have what formulas include of others.
+
+    Raises UsageError for a path that is not there, or below which there is nothing to check.
+    """
+    extra = tuple(extra_roots)
+    found: dict[str, Subject] = {}
+    for path in paths:
+        whole = Path(os.path.abspath(path))  # noqa: PTH100 (links are left as they are written)
+        if not whole.exists():
+            raise UsageError(
+                f"{path}: there is no such file or folder", "name a formula, a tree of states, or an SLS file"
+            )
+        below = list(_below(whole, config, extra))
+        if not below:
+            raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
+        for subject in below:
+            known = found.get(subject.root)
+            if known is None:
+                found[subject.root] = subject
+            else:
+                found[subject.root] = replace(
+                    known,
+                    sls=tuple(dict.fromkeys((*known.sls, *subject.sls))),
+                    sources=tuple(dict.fromkeys((*known.sources, *subject.sources))),
+                )
+    return list(found.values())
+
+
+def _below(path: Path, config: Config, extra: tuple[str, ...]) -> Iterator[Subject]:
+    if path.is_file():
+        yield _single(path, config, extra)
+        return
+    if (path / NAME).is_file() and config.path == path / NAME:
+        yield from _project(path, config)
+        return
+    if _is_formula(path):
+        yield _formula(path, extra)
+        return
+    formulas = [each for each in sorted(path.iterdir()) if each.is_dir() and _is_formula(each)]
+    if formulas:
+        for each in formulas:
+            yield _formula(each, extra)
+        return
+    subject = _tree(path, (str(path), *extra))
+    if subject.sls:
+        yield subject
+
+
+def _is_formula(path: Path) -> bool:
+    return any((path / mark).is_file() for mark in _MARKS) or (
+        path.name.endswith("-formula") and (path / path.name.removesuffix("-formula")).is_dir()
+    )
+
+
+def _formula(path: Path, extra: tuple[str, ...]) -> Subject:
+    example = path / EXAMPLE
+    tree = _tree(path, (str(path), *extra))
+    folders = {name.split(".", 1)[0] for name in tree.sls}
+    states = {folder for folder in folders if (path / folder / "init.sls").is_file()} or folders
+    tree = replace(tree, sls=tuple(name for name in tree.sls if name.split(".", 1)[0] in states))
+    return replace(tree, example=str(example) if example.is_file() else "")
+
+
+def _project(path: Path, config: Config) -> Iterator[Subject]:
+    """The file roots of a project's base environment as one tree."""
+    roots = [str(root) for root in config.opts["file_roots"].get("base", []) if Path(root).is_dir()]
+    parts = [_tree(Path(root), (root,)) for root in roots]
+    sls = tuple(dict.fromkeys(name for part in parts for name in part.sls))
+    if sls:
+        pillar = tuple(str(root) for root in config.opts["pillar_roots"].get("base", []))
+        yield Subject(
+            path.name, str(path), tuple(roots), sls,
+            tuple(name for part in parts for name in part.sources),
+            tuple(name for part in parts for name in part.files),
+            project=str(path), pillar_roots=pillar,
+        )  # fmt: skip
+
+
+def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
+    """One SLS file, in the file root, formula or project that it belongs to."""
+    if path.suffix != ".sls":
+        raise UsageError(f"{path}: this is no SLS file", "name a formula, a tree of states, or an SLS file")
+    whole: Subject | None = None
+    for root in config.opts["file_roots"].get("base", []):
+        if path.is_relative_to(root) and config.project is not None:
+            whole = next(_project(config.project, config), None)
+            base = Path(root)
+    if whole is None:
+        base = next((parent for parent in path.parents if _is_formula(parent)), _outermost(path))
+        whole = _formula(base, extra)
+    name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".init")
+    return replace(whole, sls=(name,), sources=(str(path),))
+
+
+def _outermost(path: Path) -> Path:
+    """The folder above the last one, going up, that has SLS files."""
+    base = path.parent
+    while base != base.parent and any(base.parent.glob("*.sls")):
+        base = base.parent
+    return base.parent if (base / "init.sls").is_file() else base
+
+
+def _tree(path: Path, roots: tuple[str, ...]) -> Subject:
+    files = list(_files(str(path)))
+    relative = [name[len(str(path)) + 1 :] for name in files]
+    sls = [name.removesuffix(".sls").removesuffix("/init").replace("/", ".") for name in relative if _is_sls(name)]
+    sources = [name for name, short in zip(files, relative, strict=True) if short.endswith(_TEMPLATES)]
+    return Subject(path.name, str(path), roots, tuple(sls), tuple(sources), tuple(files))
+
+
+def _is_sls(path: str) -> bool:
+    """Whether it is an SLS of states: not the top file, nor one that is out of reach for its name."""
+    stem, dot, suffix = path.rpartition(".")
+    return dot + suffix == ".sls" and path != "top.sls" and "." not in stem and not path.startswith("pillar/")
+
+
+def _files(root: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        top = folder == root
+        folders[:] = sorted(
+            name for name in folders if not name.startswith((".", "_")) and not (top and name in _OTHER)
+        )
+        for name in sorted(names):
+            if not name.startswith("."):
+                yield os.path.join(folder, name)  # noqa: PTH118
+
+
+def is_text(path: str) -> bool:
+    """Whether the file may name pillar keys: templates, data, and files without an ending of their own."""
+    name = os.path.basename(path)  # noqa: PTH119
+    return name.endswith(_TEXT) or "." not in name or "files" in path or "templates" in path

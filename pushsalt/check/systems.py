@@ -1,0 +1,94 @@
+"""The systems that a check renders for: grains that are shipped here, or of a file of the user's own."""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.errors import ConfigError, Position, UsageError
+from pushsalt.nearest import nearest
+from pushsalt.yamlio import YamlError, load_yaml
+
+_SHIPPED: Final = Path(__file__).with_name("systems.yaml")
+
+
+@cache
+def _shipped() -> dict[str, Any]:
+    data: dict[str, Any] = load_yaml(_SHIPPED.read_text("utf-8"), str(_SHIPPED))
+    return data
+
+
+def names() -> list[str]:
+    """The systems that are shipped."""
+    return list(_shipped()["systems"])
+
+
+def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+    """Grains by system: all that are shipped, or those that globs (``debian-*``) and files of grains name.
+
+    Raises UsageError for a name of none, ConfigError for a file that has no grains.
+    """
+    if not wanted:
+        return {name: _grains(name, number) for number, name in enumerate(names())}
+    chosen: dict[str, dict[str, Any]] = {}
+    for word in wanted:
+        if word.endswith((".yaml", ".yml", ".json")):
+            chosen[Path(word).stem] = _of_file(Path(word))
+            continue
+        found = [name for name in names() if fnmatch.fnmatchcase(name, word)]
+        if not found:
+            near = nearest(word, names())
+            raise UsageError(
+                f"there is no system {word!r} to check for",
+                (f"did you mean {near[0]}? " if near else "") + f"there are {', '.join(names())}, and files of grains",
+            )
+        chosen.update((name, _grains(name, names().index(name))) for name in found)
+    return chosen
+
+
+def _grains(name: str, number: int) -> dict[str, Any]:
+    """Those of the file, and what follows from the name: addresses, ids, paths of Python."""
+    grains = copy.deepcopy({**_shipped()["common"], **_shipped()["systems"][name]})
+    bsd = grains["kernel"] == "FreeBSD"
+    host, last = name.replace(".", ""), number + 10
+    card, loop = ("vtnet0", "lo0") if bsd else ("eth0" if grains["os_family"] in ("Suse", "Alpine") else "ens3", "lo")
+    address, address6 = f"192.0.2.{last}", f"2001:db8::{last:x}"
+    python = f"python{grains['pythonversion'][0]}.{grains['pythonversion'][1]}"
+    grains.update(
+        id=f"{host}.example.net", host=host, localhost=host, nodename=host,
+        fqdn=f"{host}.example.net", fqdns=[f"{host}.example.net"], fqdn_ip4=[address], fqdn_ip6=[address6],
+        ipv4=["127.0.0.1", address], ipv6=["::1", address6],
+        ip4_interfaces={loop: ["127.0.0.1"], card: [address]}, ip6_interfaces={loop: ["::1"], card: [address6]},
+        ip_interfaces={loop: ["127.0.0.1", "::1"], card: [address, address6]},
+        hwaddr_interfaces={loop: "00:00:00:00:00:00", card: f"02:00:00:00:00:{last:02x}"},
+        machine_id=f"{last:032x}", uuid=f"00000000-0000-4000-8000-{last:012x}", server_id=100_000_000 + last,
+        pythonpath=["", f"/usr/lib/{python}"], saltpath=f"/usr/lib/{python}/site-packages/salt",
+        **_salt_version(),
+    )  # fmt: skip
+    return grains
+
+
+def _salt_version() -> dict[str, Any]:
+    """As targets report it: formulas look at Salt's version."""
+    from thin.grains.process import SALT_VERSION, SALT_VERSION_INFO
+
+    return {"saltversion": SALT_VERSION, "saltversioninfo": list(SALT_VERSION_INFO)}
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    here, holds = Position(str(path)), "it should hold what `grains.items` prints"
+    try:
+        grains = load_yaml(path.read_text("utf-8"), str(path))
+    except OSError as exc:
+        raise ConfigError(f"the grains cannot be read: {exc.strerror}", "name a file of grains", here) from None
+    except YamlError as exc:
+        raise ConfigError(str(exc), holds, here) from None
+    if isinstance(grains, dict) and len(grains) == 1 and isinstance(next(iter(grains.values())), dict):
+        grains = next(iter(grains.values()))  # ``pushsalt run web1 grains.items --out json``
+    if not isinstance(grains, dict) or "os_family" not in grains:
+        raise ConfigError("these are no grains: there is no os_family", holds, here)
+    return {"id": path.stem, **grains}

@@ -1,0 +1,123 @@
+"""``pushsalt check``: a tree or a formula looked at offline, for machines that need not exist."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.options import GLOBAL, Given, Opt, takes
+from pushsalt.cli.stdio import stderr_is_terminal, write_stderr
+from pushsalt.errors import EXIT_FAILED, UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.check.runner import Report
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt check                              the project of this folder
+pushsalt check ~/formulas                   each formula in it, with its pillar.example
+pushsalt check nginx/server.sls --system 'debian-*'
+pushsalt check --format sarif > check.sarif
+pushsalt check --rules                      what is looked for
+
+# pushsalt: ignore[PS303]                   in a comment: not on this line, or the one below
+# pushsalt: ignore-file[PS310]              in the first lines of a file: nowhere in it
+"""
+OPTIONS = (
+    Opt("system", ("--system",), "For which system: a name, a glob, a file of grains; repeatable.", "list", "NAME",
+        panel="What is checked"),
+    Opt("pillar_data", ("--pillar",), "YAML or JSON, over the pillar of pillar.example.", metavar="DATA",
+        panel="What is checked"),
+    Opt("select", ("--select",), "Only these rules (PS3*, pillar-without-default); repeatable.", "list", "RULE",
+        panel="What is checked"),
+    Opt("ignore", ("--ignore",), "Not these rules; repeatable.", "list", "RULE", panel="What is checked"),
+    Opt("format", ("--format",), "text (default), json, sarif, github or junit.", metavar="FORMAT", panel="Output"),
+    Opt("level", ("--level",), "Show this level and graver ones: info (default), warning, error.", metavar="LEVEL",
+        panel="Output"),
+    Opt("rules", ("--rules",), "List the rules and exit.", "flag", panel="Output"),
+    Opt("jobs", ("--jobs",), "Processes at a time (default: the cores).", metavar="N", panel="How it is done"),
+    Opt("no_cache", ("--no-cache",), "Look at everything anew.", "flag", panel="How it is done"),
+)  # fmt: skip
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(OPTIONS, GLOBAL)
+def check(
+    given: Given,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH ...]", help="Formulas, trees of states, SLS files; none: the project."),
+    ] = None,
+) -> int:
+    """Lint and smoke test, without a machine: render every SLS as several systems would, and say all that is wrong."""
+    from pushsalt.check.formats import load
+    from pushsalt.check.rules import LEVELS
+
+    terminal = TERMINAL.get()
+    if given.rules:
+        terminal.stdout.write(_rules(), utf8=True)
+        return 0
+    written = load(given.format or "text")
+    least = given.level or "info"
+    if least not in LEVELS:
+        raise UsageError(f"--level: there is no level {least!r}", f"one of {', '.join(LEVELS)}")
+    report = _checked(given, paths or [])
+    failed = report.count("error") > 0
+    shown = LEVELS[: LEVELS.index(least) + 1]
+    report.findings = [each for each in report.findings if each.level in shown]
+    color = (given.format or "text") == "text" and terminal.color
+    terminal.stdout.write(written.render(report, os.getcwd(), color), utf8=True)  # noqa: PTH109
+    return EXIT_FAILED if failed else 0
+
+
+def _checked(given: Given, paths: list[str]) -> Report:
+    from pushsalt.check.rules import codes
+    from pushsalt.check.runner import Options, check
+    from pushsalt.events import Reporter
+
+    jobs = given.jobs or "0"
+    if not jobs.isdigit():
+        raise UsageError(f"--jobs takes a number, not {jobs!r}", "leave it out for the number of cores")
+    selected, ignored = codes(given.select or ["*"]), codes(given.ignore or [])
+    options = Options(
+        paths=tuple(Path(path) for path in paths),
+        systems=tuple(given.system or ()),
+        pillar=given.job("warning").pillar or {},
+        jobs=int(jobs),
+        keep=not given.no_cache,
+    )
+    with _Line() as line:
+        report = check(given.settings(), options, Reporter(), line.show)
+    report.findings = [each for each in report.findings if each.code in selected - ignored]
+    return report
+
+
+class _Line:
+    """One line on a terminal that says how far the check is."""
+
+    def __init__(self) -> None:
+        self._on = stderr_is_terminal()
+        self._shown = False
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def show(self, done: int, total: int, name: str) -> None:
+        if self._on:
+            self._shown = True
+            write_stderr(f"\r\x1b[Kchecked {done} of {total}: {name[:40]}")
+
+    def __exit__(self, *exc: object) -> None:
+        if self._shown:
+            write_stderr("\r\x1b[K")
+
+
+def _rules() -> str:
+    from pushsalt.check.rules import RULES
+
+    return "".join(f"{rule.code}  {rule.level:<8} {rule.name:<24} {rule.text}\n" for rule in RULES.values())
