@@ -14,7 +14,7 @@ log = getLogger(__name__)
 INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
     "fun", "state", "check_cmd", "cmd_opts_exclude", "failhard", "onlyif", "unless", "creates", "retry", "order",
     "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
-    "saltenv", "umask", "use", "use_in", "__env__", "__sls__", "__id__", "__sls_included_from__",
+    "saltenv", "umask", "use", "use_in", "provider", "__env__", "__sls__", "__id__", "__sls_included_from__",
     "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
     "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__",
 ))
@@ -151,7 +151,8 @@ class Caller(object):
         def execute():
             values = [slots.fill(value, self.functions) for value in args]
             named = {key: slots.fill(kwargs[key], self.functions) for key in kwargs}
-            with Umask(low.get("__umask__")), Injected(self.states.module(full), self._globals(low, kwargs)):
+            own = Injected(self.states.module(full), self._globals(low, kwargs))
+            with Umask(low.get("__umask__")), own, Provided(low, self.functions):
                 return function(*values, **named)
 
         if low.get("parallel") and not low.get("__prereq__"):
@@ -282,6 +283,24 @@ class Injected(object):
 
     def __exit__(self, *args):
         self._space.update(self._before)
+
+
+class Provided(object):
+    """A state's ``provider`` within a block: ``runit``, or ``[{service: runit}]``, has a module's functions from that
+    file, whether or not the file would load by itself. Salt: ``State.load_modules``."""
+
+    def __init__(self, low, functions):
+        given = low.get("provider")
+        given = [{low["state"]: given}] if isinstance(given, str) else given if isinstance(given, list) else []
+        self._wanted = [pair for one in given if isinstance(one, dict) for pair in one.items()]
+        self._functions = functions
+
+    def __enter__(self):
+        self._undo = [self._functions.provide(virtual, name) for virtual, name in self._wanted]
+
+    def __exit__(self, *args):
+        for undo in reversed(self._undo):
+            undo()
 
 
 def retry_rules(given):

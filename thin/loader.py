@@ -137,6 +137,8 @@ class Loader(object):
         self._done = set()  # file names that were executed, or that failed
         self._reasons = {}  # name -> why its __virtual__ refused, or None
         self._index = None
+        providers = self._opts.get("providers") if self._kind == "modules" else None
+        self._providers = dict(providers) if isinstance(providers, dict) else {}  # those not loaded yet
 
     def reconsider(self):
         """Let the files that refused to load (``__virtual__``) be tried again; those that are loaded stay."""
@@ -254,12 +256,40 @@ class Loader(object):
 
     def _load(self, virtual, wanted=None):
         """Execute the files that can be ``virtual``, until one has the ``wanted`` function (none wanted: all)."""
+        provider = self._providers.pop(virtual, None)
+        if provider is not None:
+            self.provide(virtual, str(provider))
         for source, name in self._files().get(virtual, ()):
             if name not in self._done:
                 self._done.add(name)
                 self._execute(source, name)
             if wanted is not None and wanted in self._functions:
                 return
+
+    def provide(self, virtual, name):
+        """Take a module's functions from the file with this name, whatever its ``__virtual__`` says.
+
+        What the file lacks stays. Returns the function that undoes this. A missing file is said, and changes nothing.
+        """
+        self._load(virtual)
+        space = getattr(self._file(name), "__dict__", None)
+        if space is None:
+            self._note("there is no module %s that could be the provider of %s" % (name, virtual))
+            return lambda: None
+        given = {"%s.%s" % (virtual, function): value for function, value in _public(space).items()}
+        space["__functions__"] = set(given)
+        before = {function: self._functions[function] for function in given if function in self._functions}
+        modules = self._modules.setdefault(virtual, [])
+        modules.insert(0, space)
+        self._functions.update(given)
+
+        def undo():
+            modules.remove(space)
+            for function in given:
+                self._functions.pop(function, None)
+            self._functions.update(before)
+
+        return undo
 
     def _file(self, name):
         """The module of the file with this name, executed anew whatever its ``__virtual__`` says; None without one."""

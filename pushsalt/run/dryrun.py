@@ -82,7 +82,9 @@ scp: get put
 scsi: rescan_all
 selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
 selinux: port_delete_policy port_modify_policy remove_semod setenforce setsebool setsebools setsemod
-service: disable enable force_reload mask reload restart start stop systemctl_reload unmask
+runit: disable enable full_restart reload remove restart start stop
+service: delete disable enable firstboot force_reload full_restart launchctl mask reload remove restart run start stop
+service: systemctl_reload unmask zap
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: unlock_password
 ssh: hash_known_hosts rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host

@@ -32,6 +32,7 @@ READ_ALL_THE_SAME = {
     *("saltutil.refresh_beacons", "saltutil.refresh_grains", "saltutil.refresh_modules", "saltutil.refresh_pillar"),
     *("saltutil.refresh_matchers", "saltutil.refresh_resources", "ssh.check_known_host", "kmod.check_available"),
     *("kmod.mod_list", "partition.align_check", "partition.check"),
+    *("service.add_svc_avail_path", "runit.add_svc_avail_path"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
     *("mount.read_mount_cache", "mount.write_mount_cache", "mount.delete_mount_cache", "mount.get_mount_from_path"),
     *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),

@@ -44,6 +44,7 @@ ALLOWED = {
     ("thin/utils/files/data.py", "plistlib"): "the controller reads and writes property lists otherwise",
     ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
     ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
+    ("thin/modules/mac_service.py", "plistlib"): "macOS only, whose Python is whole",
     ("thin/modules/macdefaults.py", "plistlib"): "macOS only, whose Python is whole",
     ("thin/modules/xml.py", "xml"): "an error that names the package otherwise",
     ("thin/modules/http.py", "urllib.request"): "an error that names the package otherwise",

@@ -3,9 +3,10 @@
 import os
 import re
 
+from thin.utils import initsystem
+
 INIT_SCRIPTS = "/etc/init.d"
 LINKS = "/etc/rc%s.d"
-SYSTEMD = "/run/systemd/system"
 
 __virtualname__ = "service"
 
@@ -13,8 +14,7 @@ __func_alias__ = {"reload_": "reload"}
 
 
 def __virtual__():
-    debians = ("Debian", "Raspbian", "Devuan", "NILinuxRT")
-    if __grains__.get("os") in debians and not os.path.isdir(SYSTEMD):
+    if initsystem.manager(__grains__) == "debian":
         return __virtualname__
     return False, "The debian_service module could not be loaded: unsupported OS family and/or systemd running."
 

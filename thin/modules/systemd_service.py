@@ -10,6 +10,7 @@ questions about the same moment), what systemctl said of a unit is kept in it, u
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import initsystem
 
 __virtualname__ = "service"
 
@@ -32,7 +33,8 @@ _NOT_ENABLED = ("disabled", "masked", "masked-runtime", "linked", "linked-runtim
 
 
 def __virtual__():
-    if __grains__.get("kernel") == "Linux" and (_booted() or offline()):
+    # on a Debian that systemd did not start, the functions that debian_service has not got are these
+    if initsystem.manager(__grains__) in ("systemd", "debian") and (_booted() or offline()):
         return __virtualname__
     return False, (
         "The systemd execution module failed to load: "
@@ -208,6 +210,42 @@ def systemctl_reload():
     if done["retcode"] != 0:
         words = done["stderr"] or done["stdout"]
         raise CommandExecutionError("Problem performing systemctl daemon-reload: %s" % words)
+    return True
+
+
+def firstboot(locale=None, locale_message=None, keymap=None, timezone=None, hostname=None, machine_id=None, root=None):
+    """
+    Set what a system asks for at its first start, by systemd-firstboot; raises CommandExecutionError in its words
+
+    locale
+        the locale (LANG)
+    locale_message
+        the locale of messages (LC_MESSAGES)
+    keymap
+        the keyboard's map
+    timezone
+        the time zone
+    hostname
+        the host name
+    machine_id
+        the machine's id
+    root
+        the folder of another system
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.firstboot keymap=jp locale=en_US.UTF-8
+    """
+    given = (
+        ("locale", locale), ("locale-messages", locale_message), ("keymap", keymap), ("timezone", timezone),
+        ("hostname", hostname), ("machine-id", machine_id), ("root", root),
+    )  # fmt: skip
+    command = ["systemd-firstboot"] + ["--%s=%s" % (option, value) for option, value in given if value]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("systemd-firstboot error: %s" % done["stderr"])
     return True
 
 

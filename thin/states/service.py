@@ -36,9 +36,8 @@ _UNAVAILABLE = {
 def __virtual__():
     if "service.start" in __salt__:
         return "service"
-    return False, "No service execution module loaded: check support for service management on %s " % (
-        __grains__.get("osfinger", __grains__.get("os"))
-    )
+    words = "No service execution module loaded: check support for service management on %s (%s)"
+    return False, words % (__grains__.get("osfinger", __grains__.get("os")), __salt__.missing("service.start"))
 
 
 def running(name, enable=None, sig=None, init_delay=None, **kwargs):
@@ -68,16 +67,22 @@ def _running(ret, enable, sig, init_delay, kwargs):
         ret["comment"] = _lines("Service %s is set to start" % name, unmask_words)
         return ret
 
+    if __grains__.get("kernel") == "Darwin" and not was_enabled:  # launchd starts nothing that is disabled
+        if not enable:
+            words = "The service %s is disabled but enable is not True. Set enable to True to successfully start it."
+            return _with(ret, False, words % name)
+        ret.update(_toggle(name, True, None, True, kwargs))
+        enable = None
     try:
         started = __salt__["service.start"](name, **_systemd_only(__salt__["service.start"], kwargs, ret))
     except CommandExecutionError as exc:
         return _with(ret, False, str(exc))
     if not started:
-        _with(ret, False, "Service %s failed to start" % name)
+        _with(ret, False, "Service %s failed to start%s" % (name, _complaint()))
         return _boot(ret, enable, None, False, False, kwargs)
     _pause(init_delay)
     runs = __salt__["service.status"](name, sig, **looking)
-    if runs or was_enabled != _enabled(name):
+    if (runs or was_enabled != _enabled(name)) and not ret["changes"]:
         ret["changes"][name] = runs
     _with(ret, bool(runs), ("Started service %s" if runs else "Service %s failed to start") % name)
     _boot(ret, enable, None, runs, runs, kwargs)
@@ -107,8 +112,12 @@ def _dead(ret, enable, sig, init_delay, kwargs):
     if __opts__["test"]:
         return _with(ret, None, "Service %s is set to be killed" % name)
 
-    if not __salt__["service.stop"](name, **_systemd_only(__salt__["service.stop"], kwargs, ret)):
-        _with(ret, False, "Service %s failed to die" % name)
+    try:
+        stopped = __salt__["service.stop"](name, **_systemd_only(__salt__["service.stop"], kwargs, ret))
+    except CommandExecutionError as exc:
+        return _with(ret, False, str(exc))
+    if not stopped:
+        _with(ret, False, "Service %s failed to die%s" % (name, _complaint()))
         return _boot(ret, enable, None, True, False, kwargs)
     _pause(init_delay)
     runs = __salt__["service.status"](name, **looking)
@@ -122,7 +131,7 @@ def enabled(name, **kwargs):
     """The service starts at boot. Whether it runs now is not looked at."""
     ret = _ret(name)
     ret.update(_toggle(name, True, None, True, kwargs))
-    if __opts__.get("test") and ret["comment"] == _missing(name):
+    if __opts__.get("test") and ret["comment"].startswith(_missing(name)):
         words = "Service %s not present; if created in this state run, it would have been enabled" % name
         return _with(ret, None, words)
     return ret
@@ -171,7 +180,22 @@ def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_
         return _with(ret, False, str(exc))
     _pause(init_delay)
     ret["changes"] = {name: result}
-    return _with(ret, result, "Service %s" % done if result else "Failed to %s the service" % verb)
+    return _with(ret, result, "Service %s" % done if result else "Failed to %s the service%s" % (verb, _complaint()))
+
+
+def mod_beacon(name, **kwargs):
+    """
+    Nothing is watched: beacons belong to a minion that stays resident, and there is none
+
+    name
+        the service's name
+    """
+    sfun = kwargs.get("sfun")
+    if sfun not in ("running", "dead"):
+        return _with(_ret(name), False, "service.%s does not work with the beacon state function" % sfun)
+    if not kwargs.get("beacon"):
+        return _with(_ret(name), True, "Not adding beacon.")
+    return _with(_ret(name), False, "Beacons need a resident minion; the service %s is not watched" % name)
 
 
 # Inside
@@ -240,20 +264,20 @@ def _toggle(name, on, runs, result, kwargs):
     verb = "enable" if on else "disable"
     if "service." + verb not in __salt__ or "service.%sd" % verb not in __salt__:
         return {"result": result, "comment": _UNAVAILABLE[runs] % (verb.capitalize(), name)}
-    is_so = __salt__["service.%sd" % verb]
-    if is_so(name):
+    is_so = _asking("service.%sd" % verb, name, kwargs)
+    if is_so():
         return {"result": result, "comment": "Service %s is already %sd, %s" % (name, verb, _DONE[runs])}
     if __opts__["test"]:
         return {"result": None, "comment": "Service %s set to be %sd" % (name, verb)}
     words = ""
     try:
         if __salt__["service." + verb](name, **kwargs):
-            changes = {name: True} if is_so(name) else {}
+            changes = {name: True} if is_so() else {}
             words = "Service %s has been %sd, %s" % (name, verb, _DONE[runs])
             return {"result": result, "changes": changes, "comment": words}
     except CommandExecutionError as exc:
         words = ". Additional information follows:\n\n%s" % exc
-    return {"result": False, "comment": _FAILED[on][runs] % name + words}
+    return {"result": False, "comment": _FAILED[on][runs] % name + (words or _complaint())}
 
 
 def _mask(name, on, runtime):
@@ -287,7 +311,21 @@ def _available(name):
 
 
 def _missing(name):
-    return "The named service %s is not available" % name
+    return "The named service %s is not available%s" % (name, _complaint())
+
+
+def _complaint():
+    """What the command that failed said, or why there is nothing to command, for the end of a comment."""
+    words = __context__.pop("service.complaint", "")
+    return ": %s" % words if words else ""
+
+
+def _asking(function, name, kwargs):
+    """The question whether a service is enabled or disabled, in those runlevels if some are given (OpenRC has them)."""
+    ask = __salt__[function]
+    if "runlevels" in kwargs and function == "service.enabled":
+        return lambda: ask(name, runlevels=kwargs["runlevels"])
+    return lambda: ask(name)
 
 
 def _enabled(name):
@@ -327,6 +365,7 @@ def _lines(*texts):
 
 
 def _ret(name):
+    __context__.pop("service.complaint", None)  # of an earlier state
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 

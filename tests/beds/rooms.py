@@ -1,0 +1,68 @@
+"""Rooms: a Debian root with some packages unpacked, in namespaces of its own, for programs that need no booted machine.
+
+The steps of a case file (see ``steps``) run there in one go; what they start ends with them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pushsalt.demo.machines import _path
+from tests.beds.machines import AptRepository, base_root
+from tests.beds.steps import HERE, THIN
+
+
+@dataclass
+class Room:
+    """A root; ``shell`` runs in it, with a process list of its own."""
+
+    root: Path
+
+    def shell(self, command: str) -> str:
+        """What the command prints. Raises AssertionError with all it said when it fails."""
+        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--mount-proc={self.root}/proc"]
+        done = subprocess.run(
+            [*apart, "chroot", str(self.root), "sh", "-c", command],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=120,
+            env={"PATH": _path(), "HOME": "/root", "LC_ALL": "C"},
+        )  # fmt: skip
+        errors = self.root / "opt/steps/errors"
+        said = done.stderr + (errors.read_text(errors="replace") if errors.exists() else "")
+        assert done.returncode == 0, f"{command}\n{done.stdout}{said}"
+        return done.stdout
+
+
+@contextmanager
+def room(packages: Sequence[str], without: Sequence[str] = ()) -> Iterator[Room]:
+    """A root with the runtime's files and these packages, unpacked but not configured; ``without`` are taken away."""
+    debs = AptRepository("bookworm", list(packages)).fill() if packages else None
+    work = Path(tempfile.mkdtemp(prefix="pushsalt-room-"))
+    for name in ("upper", "work", "merged"):
+        (work / name).mkdir()
+    root = work / "merged"
+    places = f"lowerdir={base_root('bookworm')},upperdir={work}/upper,workdir={work}/work"
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", places, root], check=True)
+    try:
+        here = Room(root)
+        for package in packages:
+            assert debs is not None
+            (deb,) = debs.glob(f"{package}_*.deb")
+            shutil.copy(deb, root / "tmp" / deb.name)
+        if packages:
+            here.shell("dpkg --unpack --force-depends --force-breaks --force-conflicts /tmp/*.deb && rm /tmp/*.deb")
+        for path in without:
+            (root / path.lstrip("/")).unlink()
+        place = root / "opt" / "steps"
+        place.mkdir(parents=True)
+        shutil.copy(HERE / "run_steps.py", place)
+        shutil.copytree(THIN, place / "thin", ignore=shutil.ignore_patterns("__pycache__"))
+        yield here
+    finally:
+        subprocess.run(["umount", root], check=True)
+        shutil.rmtree(work, ignore_errors=True)

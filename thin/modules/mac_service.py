@@ -1,0 +1,440 @@
+"""Services of macOS: launchd's jobs, by launchctl. Salt: modules/mac_service.py
+
+A service is a property list in /Library or /System/Library (LaunchDaemons, LaunchAgents) or in a user's
+Library/LaunchAgents. Its name is its label, its file's name without ``.plist``, or its path; letters' case does not
+count. Agents belong to the user at the console: launchctl is asked in that user's domain.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+from thin.utils import initsystem
+
+__virtualname__ = "service"
+
+__func_alias__ = {"list_": "list"}
+
+log = getLogger(__name__)
+
+FOLDERS = (
+    "/Library/LaunchAgents", "/Library/LaunchDaemons", "/System/Library/LaunchAgents", "/System/Library/LaunchDaemons",
+)
+USERS = "/Users"
+
+
+def __virtual__():
+    if initsystem.manager(__grains__) != "launchd":
+        return False, "Failed to load the mac_service module:\nOnly available on macOS systems."
+    return __virtualname__
+
+
+# Looking
+
+
+def show(name):
+    """
+    Return ``{"file_name", "file_path", "plist"}`` of a service
+
+    name
+        its label, file name or path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.show org.cups.cupsd
+    """
+    return _service(name)
+
+
+def launchctl(sub_cmd, *args, **kwargs):
+    """
+    Call launchctl; True, or CommandExecutionError in its words
+
+    sub_cmd
+        its command
+    args
+        the command's arguments
+    return_stdout
+        return what it says instead
+    runas
+        the user as whom to call it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.launchctl debug org.cups.cupsd
+    """
+    wants_text = kwargs.pop("return_stdout", False)
+    options = {key: value for key, value in kwargs.items() if not key.startswith("__") and value is not None}
+    command = ["launchctl", sub_cmd] + [str(arg) for arg in args]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)
+    in_progress = sub_cmd == "bootout" and done["retcode"] == 36
+    if (done["retcode"] and not in_progress) or "service is disabled" in done["stderr"].lower():
+        raise CommandExecutionError("Failed to %s service:\nstdout: %s\nstderr: %s\nretcode: %s" % (
+            sub_cmd, done["stdout"], done["stderr"], done["retcode"]))
+    return done["stdout"] if wants_text else True
+
+
+def list_(name=None, runas=None):
+    """
+    Return what ``launchctl list`` says of all services, or of one
+
+    name
+        its label, file name or path
+    runas
+        the user whose services are asked for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.list org.cups.cupsd
+    """
+    if not name:
+        return launchctl("list", return_stdout=True, runas=runas)
+    return launchctl("list", _service(name)["plist"]["Label"], return_stdout=True, runas=_as(name, runas))
+
+
+def get_all(runas=None):
+    """
+    Return the sorted labels of all services
+
+    runas
+        the user whose running services are among them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_all
+    """
+    return sorted(set(get_enabled(runas)) | set(_services()))
+
+
+def get_enabled(runas=None):
+    """
+    Return the sorted labels of the services that launchd has loaded
+
+    runas
+        the user whose services are asked for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_enabled
+    """
+    rows = [line.split("\t") for line in list_(runas=runas).splitlines() if not line.startswith("PID")]
+    return sorted({row[2] for row in rows if len(row) > 2})
+
+
+def available(name):
+    """
+    Return whether there is such a service
+
+    name
+        its label, file name or path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.available org.cups.cupsd
+    """
+    return _found(name) is not None
+
+
+def missing(name):
+    """
+    Return whether there is no such service
+
+    name
+        its label, file name or path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.missing org.cups.cupsd
+    """
+    return not available(name)
+
+
+def loaded(name, runas=None):
+    """
+    Return whether launchd has loaded the service
+
+    name
+        its label, file name or path
+    runas
+        the user whose services are asked for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.loaded org.cups.cupsd
+    """
+    try:
+        list_(name, runas)
+    except CommandExecutionError:
+        return False
+    return True
+
+
+def status(name, sig=None, runas=None):
+    """
+    Return whether the service is loaded; if launchd keeps it alive, whether it runs
+
+    name
+        its label, file name or path
+    sig
+        look for a process with these words instead
+    runas
+        the user whose services are asked for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.status org.cups.cupsd
+    """
+    if sig:
+        return __salt__["status.pid"](sig)
+    if not available(name):
+        log.error("Service not found: %s", name)
+        return False
+    try:
+        said = list_(name, runas)
+    except CommandExecutionError:
+        return False
+    return '"PID" =' in said if _is_kept_alive(_service(name)["plist"]) else True
+
+
+def enabled(name, runas=None):
+    """
+    Return whether the service may be started
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to ask
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enabled org.cups.cupsd
+    """
+    return not disabled(name, runas)
+
+
+def disabled(name, runas=None, domain="system"):
+    """
+    Return whether the service is switched off
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to ask
+    domain
+        accepted for Salt's sake: the service's own domain counts
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disabled org.cups.cupsd
+    """
+    label = _service(name)["plist"]["Label"]
+    said = launchctl("print-disabled", _domain(name)[0], return_stdout=True, runas=runas)
+    for line in said.splitlines():
+        shown, arrow, state = line.partition("=>")
+        if arrow and shown.strip().strip('"') == label:
+            return state.strip().lower() in ("true", "disabled")
+    return False
+
+
+# Changing
+
+
+def enable(name, runas=None):
+    """
+    Allow that the service is started; raises CommandExecutionError
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to do so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enable org.cups.cupsd
+    """
+    return launchctl("enable", _target(name), runas=runas)
+
+
+def disable(name, runas=None):
+    """
+    Forbid that the service is started; raises CommandExecutionError
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to do so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disable org.cups.cupsd
+    """
+    return launchctl("disable", _target(name), runas=runas)
+
+
+def start(name, runas=None):
+    """
+    Load the service, which starts it; raises CommandExecutionError
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to do so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.start org.cups.cupsd
+    """
+    return launchctl("bootstrap", *_domain(name), runas=runas)
+
+
+def stop(name, runas=None):
+    """
+    Unload the service, which stops it; raises CommandExecutionError
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to do so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.stop org.cups.cupsd
+    """
+    return launchctl("bootout", *_domain(name), runas=runas)
+
+
+def restart(name, runas=None):
+    """
+    Unload the service where it is loaded, and load it; raises CommandExecutionError
+
+    name
+        its label, file name or path
+    runas
+        the user as whom to do so
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.restart org.cups.cupsd
+    """
+    if loaded(name, runas):
+        stop(name, runas)
+    return start(name, runas)
+
+
+# Inside
+
+
+def _services(refresh=False):
+    """``{label in small letters: {"file_name", "file_path", "plist"}}``, read once."""
+    if refresh or "mac_service.services" not in __context__:
+        folders = list(FOLDERS)
+        users = sorted(os.listdir(USERS)) if os.path.isdir(USERS) else []
+        folders += [os.path.join(USERS, user, "Library/LaunchAgents") for user in users]
+        found = {}
+        for folder in folders:
+            for below, _, names in os.walk(folder):
+                for name in sorted(names):
+                    plist = _plist(os.path.join(below, name)) if name.lower().endswith(".plist") else {}
+                    if isinstance(plist, dict) and "Label" in plist:
+                        path = os.path.join(below, name)
+                        found[str(plist["Label"]).lower()] = {"file_name": name, "file_path": path, "plist": plist}
+        __context__["mac_service.services"] = found
+    return __context__["mac_service.services"]
+
+
+def _plist(path):
+    import plistlib
+
+    try:
+        with open(path, "rb") as handle:
+            return plistlib.load(handle)
+    except Exception as exc:  # whatever the reader says of a file that is none
+        log.debug("%s is no service: %s", path, exc)
+        return {}
+
+
+def _found(name):
+    """The service of that name, or None; a new one is looked for on disk."""
+    for refresh in (False, True):
+        services, wanted = _services(refresh), str(name).lower()
+        if wanted in services:
+            return services[wanted]
+        for service in services.values():
+            if wanted in (service["file_path"].lower(), os.path.splitext(service["file_name"])[0].lower()):
+                return service
+    return None
+
+
+def _service(name):
+    found = _found(name)
+    if found is None:
+        raise CommandExecutionError("Service not found: %s" % name)
+    return found
+
+
+def _is_agent(name):
+    return "LaunchAgents" in _service(name)["file_path"]
+
+
+def _console():
+    try:
+        return os.stat("/dev/console").st_uid
+    except OSError:
+        raise CommandExecutionError("Failed to get a UID for the console user.")
+
+
+def _as(name, runas):
+    """As whom an agent's state is asked for."""
+    if runas or not _is_agent(name):
+        return runas
+    import pwd
+
+    return pwd.getpwuid(_console()).pw_name
+
+
+def _domain(name):
+    """``(domain, path)``"""
+    return ("gui/%d" % _console() if _is_agent(name) else "system"), _service(name)["file_path"]
+
+
+def _target(name):
+    return "%s/%s" % (_domain(name)[0], _service(name)["plist"]["Label"])
+
+
+def _is_kept_alive(plist):
+    keep = plist.get("KeepAlive", False)
+    if isinstance(keep, dict):
+        return any(os.path.exists(path) is there for path, there in keep.get("PathState", {}).items())
+    return keep is True

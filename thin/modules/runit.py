@@ -1,0 +1,534 @@
+"""Services under runit, by sv(8) and links. Salt: modules/runit.py
+
+The module is ``service`` where runit is the machine's init, and ``runit`` wherever sv is there, for ``provider: runit``
+in a state. A service is *enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it,
+*available* when that one or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down``
+in it keeps runit from starting it by itself.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+from thin.utils import initsystem
+
+__virtualname__ = "service"
+__virtual_aliases__ = ("runit",)
+
+__func_alias__ = {"reload_": "reload"}
+
+log = getLogger(__name__)
+
+#: where runit may watch
+SERVICE_DIRS = ("/service", "/var/service", "/etc/service")
+#: folders of services that can be linked there
+AVAILABLE_DIRS = ["/etc/sv"]
+#: runit looks every five seconds
+PATIENCE = 10
+
+
+def __virtual__():
+    if initsystem.manager(__grains__) == "runit":
+        return "service"
+    if any(os.path.exists(os.path.join(folder, "sv")) for folder in initsystem.FOLDERS):
+        return "runit"
+    return False, "Runit not available.  Please install sv"
+
+
+# Looking
+
+
+def get_all():
+    """
+    Return the sorted names of all services
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_all
+    """
+    return sorted({os.path.basename(path) for path in _paths()})
+
+
+def get_enabled():
+    """
+    Return the sorted names of the services that runit watches
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_enabled
+    """
+    return sorted({os.path.basename(path) for path in _enabled_paths()})
+
+
+def get_disabled():
+    """
+    Return the sorted names of the services that runit does not watch
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_disabled
+    """
+    return sorted({os.path.basename(path) for path in set(_paths()) - set(_enabled_paths())})
+
+
+def available(name):
+    """
+    Return whether there is such a service
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.available sshd
+    """
+    return name in get_all()
+
+
+def missing(name):
+    """
+    Return whether there is no such service
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.missing sshd
+    """
+    return not available(name)
+
+
+def enabled(name):
+    """
+    Return whether runit watches the service
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.enabled sshd
+    """
+    return name in get_enabled()
+
+
+def disabled(name):
+    """
+    Return whether runit does not watch the service
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.disabled sshd
+    """
+    return not enabled(name)
+
+
+def status(name, sig=None):
+    """
+    Return whether the service runs
+
+    name
+        the service's name
+    sig
+        look for a process with these words instead
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.status sshd
+    """
+    if sig:
+        return bool(__salt__["status.pid"](sig))
+    path = _watched(name)
+    if not os.path.exists(path):
+        return False
+    said = __salt__["cmd.run_stdout"](["sv", "status", path], python_shell=False, ignore_retcode=True)
+    return said.startswith("run: ")
+
+
+def offline():
+    """
+    Return False: runit works wherever runsvdir runs, whatever the machine was booted with
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.offline
+    """
+    return False
+
+
+def status_autostart(name):
+    """
+    Return whether runit starts the service by itself: it has no file ``down``
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.status_autostart sshd
+    """
+    return not os.path.exists(os.path.join(_watched(name), "down"))
+
+
+def show(name):
+    """
+    Return ``{"available", "enabled", "disabled", "running", "autostart", "service_path", "command_path"}``
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.show sshd
+    """
+    found = {
+        "available": available(name), "enabled": False, "disabled": True, "running": False, "autostart": False,
+        "service_path": None, "command_path": None,
+    }  # fmt: skip
+    if found["available"]:
+        found["service_path"] = _path(name)
+        found["command_path"] = os.path.join(found["service_path"], "run")
+        found["enabled"] = enabled(name)
+        found["disabled"] = not found["enabled"]
+        found["running"] = status(name)
+        found["autostart"] = status_autostart(name)
+    return found
+
+
+def get_svc_alias():
+    """
+    Return ``{service: [paths of its other names]}``: links in the folders of services
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_svc_alias
+    """
+    found = {}
+    for folder in AVAILABLE_DIRS:
+        for path in _entries(folder):
+            if os.path.islink(path):
+                found.setdefault(os.path.basename(os.readlink(path)), []).append(path)
+    return found
+
+
+def get_svc_avail_path():
+    """
+    Return the folders in which services are looked for
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_svc_avail_path
+    """
+    return list(AVAILABLE_DIRS)
+
+
+def add_svc_avail_path(path):
+    """
+    Look for services in one folder more; whether there is such a folder
+
+    path
+        the folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.add_svc_avail_path /srv/sv
+    """
+    if not os.path.exists(path):
+        return False
+    if path not in AVAILABLE_DIRS:
+        AVAILABLE_DIRS.append(path)
+    return True
+
+
+def get_svc_broken_path(name="*"):
+    """
+    Return the paths in the watched folder that are no service: links to nothing, folders without a program ``run``
+
+    name
+        a glob of services' names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.get_svc_broken_path
+    """
+    there = {os.path.basename(path): path for path in _entries(_folder())}
+    return sorted(there[one] for one in initsystem.matching(name, there) if not _is_service(there[one]))
+
+
+# Changing
+
+
+def start(name):
+    """
+    Start the service; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.start sshd
+    """
+    return _sv("start", name)
+
+
+def stop(name):
+    """
+    Stop the service; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.stop sshd
+    """
+    return _sv("stop", name)
+
+
+def restart(name):
+    """
+    Restart the service; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.restart sshd
+    """
+    return _sv("restart", name)
+
+
+def full_restart(name):
+    """
+    Restart the service; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.full_restart sshd
+    """
+    return _sv("restart", name)
+
+
+def reload_(name):
+    """
+    Make the service read its configuration again; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.reload sshd
+    """
+    return _sv("reload", name)
+
+
+def enable(name, start=False, **kwargs):
+    """
+    Let runit watch the service, and start it at boot; whether that worked
+
+    name
+        the service's name
+    start
+        start it now, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.enable sshd start=True
+    """
+    if not available(name):
+        return _complain("there is no service %s" % name)
+    if name in get_svc_alias():
+        return _complain("the service %s has another name; enable that one" % name)
+    path = _path(name)
+    down = os.path.join(path, "down")
+    try:
+        if enabled(name):
+            if os.path.exists(down):
+                os.unlink(down)
+            return True
+        held = not start and not os.path.exists(down)
+        if held:  # runit must not start what it sees for the first time
+            open(down, "w").close()
+        try:
+            os.symlink(path, _watched(name))
+            seen = _patiently(lambda: _is_seen(name))
+            if not seen:
+                os.unlink(_watched(name))
+        finally:
+            if not start and os.path.exists(down):
+                os.unlink(down)
+    except OSError as exc:
+        return _complain(str(exc))
+    if not seen:
+        return _complain("runit did not take up the service %s within %d seconds" % (name, PATIENCE))
+    return not start or _patiently(lambda: _sv("start", name))  # runit may still know that it was stopped
+
+
+def disable(name, stop=False, **kwargs):
+    """
+    Do not start the service at boot: it gets a file ``down``; whether that worked
+
+    name
+        the service's name
+    stop
+        stop it now, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.disable sshd stop=True
+    """
+    if not enabled(name):
+        return _complain("the service %s is not enabled" % name)
+    if stop:
+        _sv("stop", name)
+    try:
+        open(os.path.join(_path(name), "down"), "a").close()
+    except OSError as exc:
+        return _complain(str(exc))
+    return True
+
+
+def remove(name):
+    """
+    Stop the service and let runit watch it no more; whether that worked
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' runit.remove sshd
+    """
+    if not enabled(name):
+        return False
+    if not os.path.islink(_watched(name)):
+        return _complain("%s is no link: it stays" % _watched(name))
+    if not _sv("stop", name):
+        return False
+    try:
+        os.unlink(_watched(name))
+    except OSError as exc:
+        return _complain(str(exc))
+    return True
+
+
+# Inside
+
+
+def _folder():
+    for folder in SERVICE_DIRS:
+        if os.path.exists(folder):
+            return folder
+    raise CommandExecutionError("Could not find service directory: none of %s is there" % ", ".join(SERVICE_DIRS))
+
+
+def _watched(name):
+    return os.path.join(_folder(), str(name))
+
+
+def _entries(folder):
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+
+
+def _is_service(path):
+    return os.access(os.path.join(path, "run"), os.X_OK)
+
+
+def _enabled_paths():
+    """The services that runit watches, by where their links lead."""
+    paths = [path for path in _entries(_folder()) if _is_service(path)]
+    return [os.path.join(_folder(), os.readlink(path)) if os.path.islink(path) else path for path in paths]
+
+
+def _paths():
+    found = set(_enabled_paths())
+    for folder in AVAILABLE_DIRS:
+        found.update(path for path in _entries(folder) if _is_service(path))
+    return sorted(found)
+
+
+def _path(name):
+    return next(path for path in _paths() if os.path.basename(path) == name)
+
+
+def _is_seen(name):
+    """Whether runit has started to watch the service."""
+    command = ["sv", "status", _watched(name)]
+    return __salt__["cmd.retcode"](command, python_shell=False, ignore_retcode=True) == 0
+
+
+def _patiently(works):
+    """Whether it works, until runit has had the time to look."""
+    import time
+
+    for _ in range(2 * PATIENCE):
+        if works():
+            return True
+        time.sleep(0.5)
+    return False
+
+
+def _sv(action, name):
+    return initsystem.did(__salt__, __context__, ["sv", action, _watched(name)])
+
+
+def _complain(words):
+    __context__["service.complaint"] = words
+    log.error("%s", words)
+    return False

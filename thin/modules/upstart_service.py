@@ -1,0 +1,14 @@
+"""Services under upstart are not supported: the last systems that had it are long without updates.
+
+The module only says so. Salt: modules/upstart_service.py
+"""
+
+from thin.utils import initsystem
+
+__virtualname__ = "service"
+
+
+def __virtual__():
+    if initsystem.manager(__grains__) == "upstart":
+        return False, "services under upstart are not supported; update the system to one with systemd or OpenRC"
+    return False, "Not an upstart system"
