@@ -58,7 +58,7 @@ keyboard: set_sys set_x
 kmod: load remove
 locale: gen_locale set_locale
 locate: updatedb
-lowpkg: unpurge
+lowpkg: import_gpg_key remove_gpg_key unpurge
 lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vgextend vgremove
 macdefaults: delete write
 macpackage: install install_app mount uninstall_app unmount
@@ -68,8 +68,9 @@ network: mod_hostname
 nftables: append delete delete_chain delete_table flush insert new_chain new_table save
 partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
-pkg: add_repo_key autoremove del_repo del_repo_key hold install mod_repo purge refresh_db remove set_selections unhold
-pkg: upgrade
+pkg: add_repo_key autoremove backup clean clean_locks clean_metadata collect_garbage del_repo del_repo_key delete
+pkg: download fetch group_install groupinstall hold install lock mod_repo pin purge refresh_db remove restore
+pkg: set_selections unhold uninstall unlock unpin update update_package_site upgrade
 postgres: create_extension datadir_init db_alter db_create db_remove drop_extension group_create group_remove
 postgres: group_update language_create language_remove owner_to privileges_grant privileges_revoke schema_create
 postgres: schema_remove tablespace_alter tablespace_create tablespace_remove user_create user_remove user_update

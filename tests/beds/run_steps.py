@@ -56,6 +56,10 @@ def take(step, known_grains):
 
 
 known = grains.collect(OPTS)
+faked = os.path.join(os.path.dirname(os.path.abspath(__file__)), "grains")
+if os.path.exists(faked):  # of the system that this root stands for
+    with open(faked, encoding="utf-8") as stream:
+        known.update(ast.literal_eval(stream.read()))
 asked = ast.literal_eval(sys.stdin.buffer.read().decode("utf-8"))  # whatever the locale
 came = "\n@@@" + repr([take(step, known) for step in asked])
 sys.stdout.buffer.write(came.encode("utf-8", "surrogateescape"))

@@ -11,7 +11,7 @@ import contextlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, aptrun, debversion, pkgspec
+from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 
@@ -183,21 +183,10 @@ def which(path):
 
 def list_downloaded(root=None, **kwargs):
     """``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of apt's downloads."""
-    import datetime
+    from thin.utils import pkgfiles
 
     folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
-    found = {}
-    for place, _, files in os.walk(folder):
-        for path in (os.path.join(place, name) for name in files if name.endswith(".deb")):
-            data, stat = __salt__["lowpkg.bin_pkg_info"](path), os.stat(path)
-            created = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=int(stat.st_ctime))
-            found.setdefault(data["name"], {})[data["version"]] = {
-                "path": path,
-                "size": stat.st_size,
-                "creation_date_time_t": int(stat.st_ctime),
-                "creation_date_time": created.isoformat(),
-            }
-    return found
+    return pkgfiles.downloaded(folder, __salt__["lowpkg.bin_pkg_info"], ".deb")
 
 
 # Changes
@@ -211,7 +200,7 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     """
     import time
 
-    _refresh_is_due_no_more()
+    pkgrun.refreshed(__context__, __opts__)
     if cache_valid_time and time.time() - _modified(LISTS) < float(cache_valid_time):
         return {}
     done = _run(["apt-get", "-q", "update"], timeout=kwargs.get("timeout", __opts__.get("aptpkg_refresh_db_timeout")))
@@ -325,15 +314,6 @@ def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
 # Inside
 
 
-def _refresh_is_due_no_more():
-    """What states.pkg notes, and the file by which Salt's own code asks for a refresh."""
-    __context__.pop("pkg.refresh", None)
-    try:
-        os.remove(os.path.join(__opts__["cachedir"], "pkg_refresh"))
-    except (KeyError, OSError):
-        pass
-
-
 @contextlib.contextmanager
 def _unheld(pkgs):
     """Let the held ones among the packages be changed, and hold them again whatever happens."""
@@ -444,26 +424,16 @@ def _candidates(names, fromrepo):
 
 def _database():
     """What dpkg-query says, read again only when dpkg's database is another one than at the last look."""
-    stamp = [_stamp(path) for path in DATABASE]
-    known = __context__.get("pkg.list_pkgs")
-    if known is not None and known["stamp"] == stamp:
-        return known["lists"]
-    done = _run(["dpkg-query", "--showformat", aptout.LIST_FORMAT, "-W"])
-    if done["retcode"] != 0:
-        raise CommandExecutionError("Cannot list the packages: %s" % (done["stderr"] or done["stdout"]))
-    own = __grains__.get("osarch")
-    foreign = __grains__.get("cpuarch") == "x86_64" and own == "amd64"
-    lists = aptout.packages(done["stdout"], lambda arch: foreign and arch not in ("all", own))
-    __context__["pkg.list_pkgs"] = {"stamp": stamp, "lists": lists}
-    return lists
 
+    def read():
+        done = _run(["dpkg-query", "--showformat", aptout.LIST_FORMAT, "-W"])
+        if done["retcode"] != 0:
+            raise CommandExecutionError("Cannot list the packages: %s" % (done["stderr"] or done["stdout"]))
+        own = __grains__.get("osarch")
+        foreign = __grains__.get("cpuarch") == "x86_64" and own == "amd64"
+        return aptout.packages(done["stdout"], lambda arch: foreign and arch not in ("all", own))
 
-def _stamp(path):
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return [stat.st_mtime_ns, stat.st_size, stat.st_ino]
+    return pkgrun.remembered(__context__, "pkg.list_pkgs", DATABASE, read)
 
 
 def _modified(path):

@@ -20,13 +20,17 @@ def pack_sources(sources, normalize=True):
 
 
 def parse_targets(name=None, pkgs=None, sources=None, saltenv="base", normalize=True, **kwargs):
-    """``({name: version or None}, "repository")``, or for sources ``([paths], "file")``; (None, None) if malformed.
+    """``({name: version or None}, "repository")``; for sources ``([paths], "file")``; (None, None) if malformed.
+
+    ``advisory_ids`` gives ``([ids], "advisory")``; an empty list stands for the name.
 
     Sources with a URL are fetched; raises CommandExecutionError when that fails, SaltInvocationError for relative paths
     and for a package that is named twice.
     """
-    if pkgs and sources:
+    if pkgs and (sources or "advisory_ids" in kwargs):
         return None, None
+    if "advisory_ids" in kwargs:
+        return kwargs["advisory_ids"] or [name], "advisory"
     normalizer = _normalizer(normalize)
     if pkgs:
         try:
@@ -97,6 +101,44 @@ def check_extra_requirements(pkgname, pkgver):
     if pkgver and "pkg.check_extra_requirements" in __salt__:
         return __salt__["pkg.check_extra_requirements"](pkgname, pkgver)
     return True
+
+
+def format_pkg_list(packages, versions_as_list, attr):
+    """``{name: "version"}`` or ``{name: [versions]}`` of ``{name: [{"epoch", "version", "release", "arch", …}]}``.
+
+    With ``attr``, a list of names or ``"all"``: ``{name: [these attributes]}``, version and arch included; there a name
+    carries no architecture where the attributes tell it.
+    """
+    if attr:
+        return _with_attributes(packages, attr)
+    found = {
+        name: [format_version(one["epoch"], one["version"], one["release"]) for one in several]
+        for name, several in packages.items()
+    }
+    if not versions_as_list:
+        stringify(found)
+    return found
+
+
+def format_version(epoch, version, release):
+    """``epoch:version-release`` without what is missing."""
+    full = "%s:%s" % (epoch, version) if epoch else version
+    return "%s-%s" % (full, release) if release else full
+
+
+_ATTRIBUTES = ("epoch", "version", "release", "arch", "install_date", "install_date_time_t")
+
+
+def _with_attributes(packages, attr):
+    wanted = [key for key in _ATTRIBUTES if attr == "all" or key in attr or key in ("version", "arch")]
+    split = __salt__["pkg.parse_arch"] if "pkg.parse_arch" in __salt__ else None
+    found = {}
+    for name, several in packages.items():
+        shown = [{key: one[key] for key in wanted if key in one} for one in several]
+        parsed = split(name) if split else {"name": name, "arch": None}
+        told = parsed["name"] and any(one.get("arch") == parsed["arch"] for one in shown)
+        found.setdefault(parsed["name"] if told else name, []).extend(shown)
+    return found
 
 
 def _normalizer(normalize):

@@ -1,4 +1,4 @@
-"""Packages by the system's own package manager. Salt: states/pkg.py
+"""Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_holds.py, pkg_sets.py
 
 Each state looks at what is installed, works out what is missing, changes that in one transaction, and looks again. All
 that depends on the package manager is behind ``pkg.*`` of ``__salt__``.
@@ -8,7 +8,7 @@ installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each ti
 """
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgplan, pkgspec
+from thin.utils import nested, pkgplan, pkgspec
 
 
 def __virtual__():
@@ -20,46 +20,87 @@ def __virtual__():
 def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False, skip_suggestions=False, pkgs=None,
               sources=None, allow_updates=False, pkg_verify=False, normalize=True, ignore_epoch=None, reinstall=False,
               update_holds=False, **kwargs):
-    """The packages are installed, at the wanted versions.
+    """
+    The packages are installed, at the wanted versions
 
-    ``name`` (and ``version``), or ``pkgs``: names and ``{name: version}``; a version may be ``latest``, exact, have a
-    ``*``, or be conditions: ``">=1.2,<2"``. ``sources``: ``{name: URL or path of a package file}``. ``hold`` also holds
-    (True) or releases (False) them. The rest goes to the provider's ``pkg.install``.
+    name
+        A package, if there is neither ``pkgs`` nor ``sources``.
+    version
+        Its version: ``latest``, exact, with a ``*``, or conditions: ``">=1.2,<2"``.
+    pkgs
+        Names, or ``{name: version}``.
+    sources
+        ``{name: URL of any kind or path of a package file}``.
+    refresh
+        Update the lists first: True each time, False never; without it once in a run, when something is to be done.
+    fromrepo
+        The repository (or, for apt, the release) to take them from.
+    skip_verify
+        Do not check signatures.
+    skip_suggestions
+        Do not ask beforehand whether the repositories have them, where the provider could tell.
+    allow_updates
+        A newer version than the wanted one will do, too.
+    pkg_verify
+        Install again what has altered files (rpm): True, or a list of ``ignore_types`` and ``verify_options``.
+    normalize
+        Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
+    ignore_epoch
+        Compare versions without their epochs; without it where a condition for equality names none.
+    reinstall
+        Install again what is there already.
+    update_holds
+        Change packages that are held, too (yum, dnf).
+    hold
+        Afterwards hold (True) or release (False) them.
+    resolve_capabilities
+        A name may be something that a package provides (zypper).
+
+    The rest goes to the provider's ``pkg.install``: ``install_recommends``, ``only_upgrade``, ``cache_valid_time``,
+    ``force_conf_new``, ``debconf`` (apt), ``disablerepo``, ``enablerepo``, ``setopt`` (yum, dnf) and others.
+
+    changes: ``{package: {old, new}}`` of all that changed.
     """
     if isinstance(pkgs, list) and not pkgs:
-        return _ret(name, True, "No packages to install provided")
+        return pkgplan.ret(name, True, "No packages to install provided")
     if pkgs and sources:
-        return _ret(name, False, 'Only one of "pkgs" and "sources" is permitted.')
+        return pkgplan.ret(name, False, 'Only one of "pkgs" and "sources" is permitted.')
     if pkg_verify and "pkg.verify" not in __salt__:
-        return _ret(name, False, "pkg.verify not implemented")
+        return pkgplan.ret(name, False, "pkg.verify not implemented")
     kwargs["saltenv"] = __env__
     kwargs["allow_updates"] = allow_updates
+    refresh = _check_refresh(refresh)
     try:
+        if not sources:
+            pkgs, refresh = _resolve_capabilities(pkgs or ([{name: version}] if version else [name]), refresh, kwargs)
         wanted = _wanted(name, version, pkgs, sources, normalize)
-    except (SaltInvocationError, ValueError) as exc:
-        return _ret(name, False, str(exc))
+    except (CommandExecutionError, SaltInvocationError, ValueError) as exc:
+        return pkgplan.ret(name, False, str(exc))
     if not wanted:
         kind = "sources" if sources else "pkgs"
-        return _ret(name, False, "Invalidly formatted '%s' parameter. See minion log." % kind)
+        return pkgplan.ret(name, False, "Invalidly formatted '%s' parameter. See minion log." % kind)
 
-    refresh = _check_refresh(refresh)
+    altered = {}
     try:
         if not sources and "latest" in wanted.values():
             refresh = _resolve_latest(wanted, refresh, kwargs)
         plan = _look(wanted, bool(sources), reinstall, ignore_epoch, allow_updates, kwargs)
+        if pkg_verify and not sources:
+            altered = _altered(wanted, plan, pkg_verify, kwargs)
+            plan.reinstall.update((pkg, wanted[pkg]) for pkg in altered)
     except (CommandExecutionError, SaltInvocationError) as exc:
-        return _ret(name, False, str(exc))
+        return pkgplan.ret(name, False, str(exc))
     if not (plan.install or plan.reinstall or plan.unpurge):
         words = "All specified packages are already installed"
         if plan.versions_asked and not sources:
             words += " and are at the desired version"
-        return _with_hold(_ret(name, True, words), name, wanted, kwargs)
+        return _with_hold(pkgplan.ret(name, True, words), name, wanted, kwargs)
     if not sources and not skip_suggestions:
         unknown = _unknown(plan.install, fromrepo, kwargs)
         if unknown:
-            return _ret(name, False, unknown)
+            return pkgplan.ret(name, False, unknown)
     if __opts__["test"]:
-        return _foretell(name, plan, sources, ignore_epoch)
+        return _foretell(name, plan, sources, ignore_epoch, altered)
 
     options = dict(
         kwargs, refresh=refresh, fromrepo=fromrepo, skip_verify=skip_verify, reinstall=bool(plan.reinstall),
@@ -68,49 +109,69 @@ def installed(name, version=None, refresh=None, fromrepo=None, skip_verify=False
     try:
         changes = _carry_out(plan, bool(sources), options)
     except (CommandExecutionError, SaltInvocationError) as exc:
-        return _failed(name, exc, "An error was encountered while installing package(s): ")
+        return pkgplan.failed(name, exc, "An error was encountered while installing package(s): ")
     held = _hold(name, wanted, kwargs)
     if isinstance(held, str):
-        return _ret(name, False, held, changes)
+        return pkgplan.ret(name, False, held, changes)
     left = _look(wanted, bool(sources), False, ignore_epoch, allow_updates, kwargs).install
-    result, comment = pkgplan.report(wanted, plan, left, changes, held, bool(sources))
+    again = {pkg: _verified(pkg, pkg_verify, kwargs) for pkg in altered}
+    result, comment = pkgplan.report(wanted, plan, left, changes, held, bool(sources), altered, again)
     for words in held:
         _add_hold(changes, words)
-    return _ret(name, result, comment, changes)
+    return pkgplan.ret(name, result, comment, changes)
 
 
 def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watch_flags=True, **kwargs):
-    """The packages are installed, at the newest version that the repositories have.
+    """
+    The packages are installed, at the newest version that the repositories have
 
-    ``only_upgrade``: packages that are not there stay away (and fail the state).
+    name
+        A package, if there is no ``pkgs``.
+    pkgs
+        Names.
+    refresh
+        Update the lists first, as in pkg.installed.
+    fromrepo
+        The repository (or, for apt, the release) to take them from.
+    skip_verify
+        Do not check signatures.
+    watch_flags
+        Accepted; only Gentoo has such flags.
+    only_upgrade
+        Packages that are not there stay away, and fail the state (apt).
+
+    The rest goes to the provider's ``pkg.latest_version`` and ``pkg.install``.
+
+    changes: ``{package: {old, new}}`` of all that changed.
     """
     if kwargs.get("sources"):
-        return _ret(name, False, 'The "sources" parameter is not supported.')
+        return pkgplan.ret(name, False, 'The "sources" parameter is not supported.')
     if isinstance(pkgs, list) and not pkgs:
-        return _ret(name, True, "No packages to install provided")
+        return pkgplan.ret(name, True, "No packages to install provided")
     try:
         wanted = list(pkgspec.names_and_versions(pkgs, _normalizer(True))) if pkgs else [name]
     except ValueError as exc:
-        return _ret(name, False, str(exc))
+        return pkgplan.ret(name, False, str(exc))
     if not wanted:
-        return _ret(name, False, 'Invalidly formatted "pkgs" parameter. See minion log.')
+        return pkgplan.ret(name, False, 'Invalidly formatted "pkgs" parameter. See minion log.')
     kwargs["saltenv"] = __env__
     try:
-        newer = __salt__["pkg.latest_version"](*wanted, fromrepo=fromrepo, refresh=_check_refresh(refresh), **kwargs)
+        wanted, refresh = _resolve_capabilities(wanted, _check_refresh(refresh), kwargs)
+        newer = __salt__["pkg.latest_version"](*wanted, fromrepo=fromrepo, refresh=refresh, **kwargs)
     except CommandExecutionError as exc:
         words = "An error was encountered while checking the newest available version of package(s): %s" % exc
-        return _ret(name, False, words)
+        return pkgplan.ret(name, False, words)
     current = __salt__["pkg.version"](*wanted, **kwargs)
     if len(wanted) == 1:
         newer = newer if isinstance(newer, dict) else {wanted[0]: newer}
         current = current if isinstance(current, dict) else {wanted[0]: current}
     unknown = ["No information found for '%s'." % pkg for pkg in wanted if not newer.get(pkg) and not current.get(pkg)]
     if unknown:
-        return _ret(name, False, " ".join(unknown))
+        return pkgplan.ret(name, False, " ".join(unknown))
     targets = {pkg: newer[pkg] for pkg in wanted if newer.get(pkg)}
     up_to_date = sorted(pkg for pkg in wanted if pkg not in targets) if pkgs else []
     if not targets:
-        return _ret(name, True, pkgplan.all_up_to_date(wanted))
+        return pkgplan.ret(name, True, pkgplan.all_up_to_date(wanted))
     if __opts__["test"]:
         comments = ["The following packages would be installed/upgraded: " + ", ".join(sorted(targets))]
         if len(up_to_date) > 10:
@@ -119,17 +180,17 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
             listed = ", ".join("%s (%s)" % (pkg, current[pkg]) for pkg in up_to_date)
             comments.append("The following packages are already up-to-date: " + listed)
         changes = {pkg: {"old": current.get(pkg, ""), "new": targets[pkg]} for pkg in targets}
-        return _ret(name, None, "\n".join(comments), changes)
+        return pkgplan.ret(name, None, "\n".join(comments), changes)
 
     try:
         changes = __salt__["pkg.install"](
             name=None, refresh=False, fromrepo=fromrepo, skip_verify=skip_verify, pkgs=list(targets), **kwargs
         )
     except (CommandExecutionError, SaltInvocationError) as exc:
-        return _ret(name, False, "An error was encountered while installing package(s): %s" % exc)
+        return pkgplan.ret(name, False, "An error was encountered while installing package(s): %s" % exc)
     failed = sorted(pkg for pkg in targets if targets[pkg] not in changes.get(pkg, {}).get("new", "").split(","))
     if not changes:
-        return _ret(name, False, pkgplan.none_updated(targets, up_to_date))
+        return pkgplan.ret(name, False, pkgplan.none_updated(targets, up_to_date))
     comments = []
     if failed:
         comments.append("The following packages failed to update: " + ", ".join(failed))
@@ -138,80 +199,92 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
         comments.append("The following packages were successfully installed/upgraded: " + ", ".join(updated))
     if up_to_date:
         comments.append(pkgplan.were_up_to_date(up_to_date))
-    return _ret(name, not failed, " ".join(comments), changes)
+    return pkgplan.ret(name, not failed, " ".join(comments), changes)
 
 
 def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
-    """The packages are not installed; their configuration may be left. With versions: not at these versions."""
+    """
+    The packages are not installed; their configuration may be left
+
+    name
+        A package, if there is no ``pkgs``.
+    version
+        Only at this version, or where it meets these conditions: ``"<2"``.
+    pkgs
+        Names, or ``{name: version}``.
+    normalize
+        Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
+    ignore_epoch
+        Compare versions without their epochs.
+
+    changes: ``{package: {old, new: ""}}``.
+    """
     return _uninstall("remove", name, version, pkgs, normalize, ignore_epoch, kwargs)
 
 
 def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
-    """The packages and their configuration are gone."""
+    """
+    The packages and their configuration are gone
+
+    name
+        A package, if there is no ``pkgs``.
+    version
+        Only at this version, or where it meets these conditions: ``"<2"``.
+    pkgs
+        Names, or ``{name: version}``.
+    normalize
+        Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
+    ignore_epoch
+        Compare versions without their epochs.
+
+    changes: those of the provider's ``pkg.purge``; for apt ``{installed: {…}, removed: {…}}``.
+    """
     return _uninstall("purge", name, version, pkgs, normalize, ignore_epoch, kwargs)
 
 
 def uptodate(name, refresh=False, pkgs=None, **kwargs):
-    """All packages, or those of ``pkgs``, are at the newest version. ``dist_upgrade`` may add and remove packages."""
+    """
+    All packages are at the newest version
+
+    name
+        Only its ID.
+    refresh
+        Update the lists first.
+    pkgs
+        Only these packages.
+    dist_upgrade
+        Packages may be added and removed for it (apt, zypper).
+
+    The rest goes to the provider's ``pkg.list_upgrades`` and ``pkg.upgrade``.
+
+    changes: ``{package: {old, new}}``.
+    """
+    if "pkg.list_upgrades" not in __salt__:
+        return pkgplan.ret(name, False, "State pkg.uptodate is not available")
     if not isinstance(refresh, bool):
-        return _ret(name, False, "refresh must be either True or False")
+        return pkgplan.ret(name, False, "refresh must be either True or False")
     dist_upgrade = kwargs.pop("dist_upgrade", False)
     try:
+        pkgs, refresh = _resolve_capabilities(pkgs, refresh, kwargs)
         upgrades = __salt__["pkg.list_upgrades"](refresh=refresh, dist_upgrade=dist_upgrade, **kwargs)
         if isinstance(pkgs, list):
             upgrades = {pkg: number for pkg, number in upgrades.items() if pkg in pkgspec.names_and_versions(pkgs)}
         expected = {pkg: {"new": new, "old": __salt__["pkg.version"](pkg)} for pkg, new in upgrades.items()}
     except (CommandExecutionError, SaltInvocationError, ValueError) as exc:
-        return _ret(name, False, str(exc))
+        return pkgplan.ret(name, False, str(exc))
     if not expected:
-        return _ret(name, True, "System is already up-to-date")
+        return pkgplan.ret(name, True, "System is already up-to-date")
     if __opts__["test"]:
-        return _ret(name, None, "System update will be performed", expected)
+        return pkgplan.ret(name, None, "System update will be performed", expected)
     try:
         changes = __salt__["pkg.upgrade"](refresh=False, dist_upgrade=dist_upgrade, pkgs=pkgs, **kwargs)
     except CommandExecutionError as exc:
-        return _failed(name, exc, "An error was encountered while updating packages: ")
+        return pkgplan.failed(name, exc, "An error was encountered while updating packages: ")
     missing = [pkg for pkg in expected if pkg not in changes] if isinstance(pkgs, list) else []
     if missing:
         words = "The following package(s) failed to update: " + ", ".join(missing)
-        return _ret(name, False, words, changes)
-    return _ret(name, True, "Upgrade ran successfully", changes)
-
-
-def held(name, version=None, pkgs=None, replace=False, **kwargs):
-    """The packages are held at their version; with ``replace`` no others are."""
-    if isinstance(pkgs, list) and not pkgs and not replace:
-        return _ret(name, True, "No packages to be held provided")
-    if pkgs is None:
-        pkgs = [{name: version}] if version else [name]
-    holds = _holds()
-    if holds is None:
-        return _ret(name, False, _NO_HOLDS)
-    wanted = pkgspec.names_and_versions(pkgs)
-    comments, changes, result = [], {}, True
-    for pkg in [pkg for pkg in wanted if pkg not in holds]:
-        if __opts__["test"]:
-            at = " (version = %s)" % wanted[pkg] if wanted[pkg] else ""
-            comments.append("The following package would be held: %s%s" % (pkg, at))
-            continue
-        words = __salt__["pkg.hold"](name=name, pkgs=[pkg])
-        ok = words.get(pkg, {}).get("result", False)
-        comments.append("Package %s %s held" % (pkg, "is now being" if ok else "was not"))
-        changes.update(words)
-        result = result and ok
-    others = [pkg for pkg in holds if pkg not in wanted] if replace else []
-    return _release(name, others, comments, changes, result)
-
-
-def unheld(name, version=None, pkgs=None, all=False, **kwargs):
-    """The packages, or with ``all`` all packages, are not held."""
-    if isinstance(pkgs, list) and not pkgs and not all:
-        return _ret(name, True, "No packages to be unheld provided")
-    holds = _holds()
-    if holds is None:
-        return _ret(name, False, _NO_HOLDS)
-    wanted = pkgspec.names_and_versions([name] if pkgs is None else pkgs)
-    return _release(name, [pkg for pkg in holds if all or pkg in wanted], [], {}, True)
+        return pkgplan.ret(name, False, words, changes)
+    return pkgplan.ret(name, True, "Upgrade ran successfully", changes)
 
 
 def mod_init(low):
@@ -246,13 +319,23 @@ def mod_aggregate(low, chunks, running):
     return low
 
 
+def mod_beacon(name, **kwargs):
+    """With ``beacon: True`` Salt would have a beacon watch the packages; there is no minion here that could."""
+    if kwargs.get("sfun") not in ("installed", "removed"):
+        words = "pkg.%s does not work with the mod_beacon state function" % kwargs.get("sfun")
+        return pkgplan.ret(name, False, words)
+    if not kwargs.get("beacon"):
+        return pkgplan.ret(name, True, "Not adding beacon.")
+    return pkgplan.ret(name, False, "Beacons need a minion that goes on running: pushsalt has none")
+
+
 def mod_watch(name, **kwargs):
     """A change in what is watched: the state itself once more."""
     sfun = kwargs.pop("sfun", None)
     functions = {"purged": purged, "latest": latest, "removed": removed, "installed": installed}
     if sfun in functions:
         return functions[sfun](name, **kwargs)
-    return _ret(name, False, "pkg.%s does not work with the watch requisite" % sfun)
+    return pkgplan.ret(name, False, "pkg.%s does not work with the watch requisite" % sfun)
 
 
 # Looking and planning
@@ -332,7 +415,7 @@ def _unknown(targets, fromrepo, kwargs):
         return ""
 
 
-def _foretell(name, plan, sources, ignore_epoch):
+def _foretell(name, plan, sources, ignore_epoch, altered):
     """The return of a dry run of ``installed``: the versions that would come, from the lists as they are."""
     changes, comments = {}, []
     if plan.install:
@@ -347,11 +430,19 @@ def _foretell(name, plan, sources, ignore_epoch):
             + ", ".join(plan.unpurge)
         )
         changes.update((pkg, {"new": "installed", "old": ""}) for pkg in plan.unpurge)
-    if plan.reinstall:
-        shown = [pkg if sources else pkgspec.label(pkg, want) for pkg, want in plan.reinstall.items()]
+    for pkg, files in altered.items():
+        label = pkgspec.label(pkg, plan.reinstall[pkg])
+        comments.append(
+            "Package '%s' would be reinstalled because the following files have been altered:\n%s"
+            % (label, nested.text(files))
+        )
+        changes[pkg] = {}
+    again = {pkg: want for pkg, want in plan.reinstall.items() if pkg not in altered}
+    if again:
+        shown = [pkg if sources else pkgspec.label(pkg, want) for pkg, want in again.items()]
         comments.append("The following packages would be reinstalled: " + ", ".join(shown))
         changes.update((label, {"new": "installed", "old": ""}) for label in shown)
-    return _ret(name, None, "\n".join(comments), changes)
+    return pkgplan.ret(name, None, "\n".join(comments), changes)
 
 
 def _installable(targets, ignore_epoch):
@@ -370,15 +461,36 @@ def _installable(targets, ignore_epoch):
     return found
 
 
+def _resolve_capabilities(pkgs, refresh, kwargs):
+    """The packages by their own names, where the provider can tell them, and whether a refresh is still to be done."""
+    if not pkgs or not kwargs.get("resolve_capabilities") or "pkg.resolve_capabilities" not in __salt__:
+        return pkgs, refresh
+    return __salt__["pkg.resolve_capabilities"](pkgs, refresh=refresh, **kwargs), False
+
+
+def _altered(wanted, plan, pkg_verify, kwargs):
+    """``{package: what pkg.verify says}`` of those that are there as wanted, and whose files are not as packaged."""
+    there = [pkg for pkg in wanted if pkg not in plan.install and pkg not in plan.reinstall]
+    found = {pkg: _verified(pkg, pkg_verify, kwargs) for pkg in there}
+    return {pkg: files for pkg, files in found.items() if files}
+
+
+def _verified(pkg, pkg_verify, kwargs):
+    words = {}
+    for item in pkg_verify if isinstance(pkg_verify, list) else ():
+        words.update((key, item[key]) for key in ("ignore_types", "verify_options") if key in item)
+    return __salt__["pkg.verify"](pkg, **dict(kwargs, **words))
+
+
 def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
     kwargs["saltenv"] = __env__
     purge = action == "purge"
     try:
         wanted = pkgspec.names_and_versions(pkgs or [{name: version}], _normalizer(normalize))
     except ValueError as exc:
-        return _ret(name, False, str(exc))
+        return pkgplan.ret(name, False, str(exc))
     if not wanted:
-        return _ret(name, False, "Invalidly formatted pkgs parameter. See minion log.")
+        return pkgplan.ret(name, False, "Invalidly formatted pkgs parameter. See minion log.")
     compare = __salt__["pkg.version_cmp"]
 
     def unwanted():
@@ -392,66 +504,45 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
             found.update(set(wanted) & set(__salt__["pkg.list_pkgs"](versions_as_list=True, removed=True, **kwargs)))
         return sorted(found)
 
+    def with_versions(targets):
+        """Of several installed versions of a package (kernels, say) only the unwanted one, where rpm can do that."""
+        if __grains__.get("os_family") not in ("RedHat", "Suse"):
+            return targets
+        current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
+        found = []
+        for pkg in targets:
+            have = current.get(pkg, [])
+            bad = [one for one in have if pkgspec.fulfills([one], wanted[pkg] or "*", compare, ignore_epoch)]
+            found.append({pkg: bad[0]} if len(have) > 1 and len(bad) == 1 else pkg)
+        return found
+
     try:
         targets = unwanted()
         if not targets:
             if purge:
-                return _ret(name, True, "None of the targeted packages are installed or partially installed")
+                return pkgplan.ret(name, True, "None of the targeted packages are installed or partially installed")
             of_version = " (matching specified versions)" if any(wanted.values()) else ""
-            return _ret(name, True, "All specified packages%s are already absent" % of_version)
+            return pkgplan.ret(name, True, "All specified packages%s are already absent" % of_version)
         if __opts__["test"]:
             changes = {pkg: {"new": action + "d", "old": ""} for pkg in targets}
             words = "The following packages will be %sd: %s." % (action, ", ".join(targets))
-            return _ret(name, None, words, changes)
-        changes = __salt__["pkg." + action](name, pkgs=targets, split_arch=False, **kwargs)
+            return pkgplan.ret(name, None, words, changes)
+        changes = __salt__["pkg." + action](name, pkgs=with_versions(targets), split_arch=False, **kwargs)
         left = unwanted()
     except CommandExecutionError as exc:
         doing = "purging" if purge else "removing"
-        return _failed(name, exc, "An error was encountered while %s package(s): " % doing)
+        return pkgplan.failed(name, exc, "An error was encountered while %s package(s): " % doing)
     if left:
         words = "The following packages failed to %s: %s." % (action, ", ".join(left))
-        return _ret(name, False, words, changes)
+        return pkgplan.ret(name, False, words, changes)
     absent = sorted(set(wanted) - set(targets))
     if not absent:
-        return _ret(name, True, "All targeted packages were %sd." % action, changes)
+        return pkgplan.ret(name, True, "All targeted packages were %sd." % action, changes)
     words = "The following packages were not installed: %s The following packages were %sd: %s."
-    return _ret(name, True, words % (", ".join(absent), action, ", ".join(targets)), changes)
+    return pkgplan.ret(name, True, words % (", ".join(absent), action, ", ".join(targets)), changes)
 
 
 # Holds
-
-_NO_HOLDS = (
-    "No any function to get the list of held packages available.\n"
-    "Check if the package manager supports package locking."
-)
-
-
-def _holds():
-    """The names of the held packages, None where the provider cannot tell."""
-    if "pkg.list_locks" in __salt__:
-        return list(__salt__["pkg.list_locks"]())
-    if "pkg.list_holds" in __salt__:
-        return list(__salt__["pkg.list_holds"](full=False))
-    if "pkg.get_selections" in __salt__:
-        return __salt__["pkg.get_selections"](state="hold").get("hold", [])
-    return None
-
-
-def _release(name, pkgs, comments, changes, result):
-    """Unhold the packages and return what ``held`` and ``unheld`` return."""
-    for pkg in pkgs:
-        if __opts__["test"]:
-            comments.append("The following package would be unheld: %s" % pkg)
-            continue
-        words = __salt__["pkg.unhold"](name=name, pkgs=[pkg])
-        one = words.get(pkg, {})
-        if one.get("comment"):
-            comments.append(one["comment"])
-        changes.update(words)
-        result = result and one.get("result", False)
-    if __opts__["test"] and comments:
-        result = None
-    return _ret(name, result, "\n".join(comments) or "No changes made", changes)
 
 
 def _hold(name, wanted, kwargs):
@@ -471,7 +562,7 @@ def _with_hold(ret, name, wanted, kwargs):
     """The return of packages that are there already, with what holding them did."""
     held = _hold(name, wanted, kwargs)
     if isinstance(held, str):
-        return _ret(name, False, held)
+        return pkgplan.ret(name, False, held)
     for words in held:
         ret["comment"] += ".\n" + words["comment"]
         if words["changes"]:
@@ -497,18 +588,6 @@ def _add_hold(changes, words):
 
 
 # Small things
-
-
-def _ret(name, result, comment, changes=None):
-    return {"name": name, "changes": changes or {}, "result": result, "comment": comment}
-
-
-def _failed(name, exc, words):
-    """The return for a provider's exception: its changes so far and its own words."""
-    info = getattr(exc, "info", None)
-    if isinstance(info, dict):
-        return _ret(name, False, exc.strerror_without_changes, info.get("changes"))
-    return _ret(name, False, words + str(exc))
 
 
 def _check_refresh(refresh):

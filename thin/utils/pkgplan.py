@@ -1,6 +1,19 @@
 """What a package state has to do, and how it tells of it. Pure: looks at values that the caller gathered."""
 
-from thin.utils import pkgspec
+from thin.utils import nested, pkgspec
+
+
+def ret(name, result, comment, changes=None):
+    """What a state returns."""
+    return {"name": name, "changes": changes or {}, "result": result, "comment": comment}
+
+
+def failed(name, exc, words):
+    """The return for a provider's exception: its changes so far and its own words."""
+    info = getattr(exc, "info", None)
+    if isinstance(info, dict):
+        return ret(name, False, exc.strerror_without_changes, info.get("changes"))
+    return ret(name, False, words + str(exc))
 
 
 class Plan(object):
@@ -40,17 +53,19 @@ def plan(wanted, current, purging, compare, normalize=None, source_version=None,
     return found
 
 
-def report(wanted, done, left, changes, held, are_sources):
+def report(wanted, done, left, changes, held, are_sources, altered=None, still=None):
     """``(result, comment)`` of an install.
 
     ``done``: the Plan that was carried out; ``left``: the names that are still to be installed; ``held``: what the
-    provider said of each package that was held or released.
+    provider said of each package that was held or released; ``altered``: ``{package: altered files}`` of those that
+    were installed again for them, ``still``: the same afterwards.
     """
+    altered, still = altered or {}, still or {}
     shown = {pkg: pkg if are_sources else pkgspec.label(pkg, wanted[pkg]) for pkg in wanted}
     missing = [shown[pkg] for pkg in done.install if pkg in left]
     installed = [shown[pkg] for pkg in done.install if pkg not in left]
     there = [shown[pkg] for pkg in wanted if pkg not in done.install and pkg not in done.reinstall]
-    unchanged = [pkg for pkg in done.reinstall if pkg not in changes]
+    unchanged = [pkg for pkg in done.reinstall if (still.get(pkg) if pkg in altered else pkg not in changes)]
     comments = []
     if missing:
         comments.append("The following packages failed to install/update: " + ", ".join(missing))
@@ -63,6 +78,10 @@ def report(wanted, done, left, changes, held, are_sources):
     for pkg in done.reinstall:
         words = "Reinstall was not successful for package %s." if pkg in unchanged else "Package %s was reinstalled."
         comments.append(words % shown[pkg])
+        if pkg in altered:
+            words = "could not be remediated" if pkg in unchanged else "were remediated"
+            files = still[pkg] if pkg in unchanged else altered[pkg]
+            comments[-1] += " The following files %s:\n%s" % (words, nested.text(files))
     return not missing and not unchanged and all(words["result"] for words in held), "\n".join(comments)
 
 

@@ -1,0 +1,457 @@
+"""rpm itself: what packages hold, package files, keys. Salt: modules/rpm_lowpkg.py (the keys: openSUSE's Salt)
+
+Every function takes ``root``: another system's root directory.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import pkgrun, rpmout, rpmversion
+
+__virtualname__ = "lowpkg"
+
+#: systems with rpm whose family is not RedHat or Suse
+OTHERS = (
+    "amazon", "xcp", "xenserver", "virtuozzolinux", "virtuozzo", "issabel pbx", "openeuler", "vmware photon os",
+)
+
+_LOCKED = ("waiting for transaction lock", "can't create transaction lock", "waiting for exclusive lock")
+
+#: the fields of ``info``, as rpm's query tags
+_FIELDS = (
+    ("name", "%{NAME}"),
+    ("relocations", "%|PREFIXES?{[%{PREFIXES} ]}:{(not relocatable)}|"),
+    ("version", "%{VERSION}"),
+    ("vendor", "%{VENDOR}"),
+    ("release", "%{RELEASE}"),
+    ("epoch", "%|EPOCH?{%{EPOCH}}|"),
+    ("build_date_time_t", "%{BUILDTIME}"),
+    ("build_date", "%{BUILDTIME}"),
+    ("install_date_time_t", "%|INSTALLTIME?{%{INSTALLTIME}}:{(not installed)}|"),
+    ("install_date", "%|INSTALLTIME?{%{INSTALLTIME}}:{(not installed)}|"),
+    ("build_host", "%{BUILDHOST}"),
+    ("group", "%{GROUP}"),
+    ("source_rpm", "%{SOURCERPM}"),
+    ("size", "%{LONGSIZE}"),
+    ("arch", "%{ARCH}"),
+    ("license", "%|LICENSE?{%{LICENSE}}|"),
+    (
+        "signature",
+        "%|DSAHEADER?{%{DSAHEADER:pgpsig}}:{%|RSAHEADER?{%{RSAHEADER:pgpsig}}:"
+        "{%|SIGGPG?{%{SIGGPG:pgpsig}}:{%|SIGPGP?{%{SIGPGP:pgpsig}}:{(none)}|}|}|}|",
+    ),
+    ("packager", "%|PACKAGER?{%{PACKAGER}}|"),
+    ("url", "%|URL?{%{URL}}|"),
+    ("summary", "%{SUMMARY}"),
+    ("description", "%{DESCRIPTION}"),
+    ("edition", "%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}"),
+)
+_NUMBERS = ("build_date_time_t", "install_date_time_t")
+_DATES = ("build_date", "install_date")
+
+
+def __virtual__():
+    system = (__grains__.get("os") or "").lower()
+    if __grains__.get("os_family") not in ("RedHat", "Suse") and system not in OTHERS:
+        return False, "The rpm execution module failed to load: only available on systems with rpm packages."
+    if not process.which("rpm"):
+        return False, "The rpm execution module failed to load: rpm binary is not in the path."
+    return __virtualname__
+
+
+# Package files
+
+
+def bin_pkg_info(path, saltenv="base"):
+    """
+    Return ``{name, version, arch, repoid, install_date, install_date_time_t}`` of an .rpm file, None where it is none
+
+    path
+        An absolute path, or a URL of any kind.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.bin_pkg_info /root/salt-3008.noarch.rpm
+    """
+    if "://" in path:
+        url, path = path, __salt__["cp.cache_file"](path, saltenv)
+        if not path:
+            raise CommandExecutionError("Unable to retrieve %s from saltenv '%s'" % (url, saltenv))
+    elif not os.path.exists(path):
+        raise CommandExecutionError("%s does not exist on minion" % path)
+    elif not os.path.isabs(path):
+        raise SaltInvocationError("%s is not an absolute path" % path)
+    done = _run(["rpm", "-qp", "--nosignature", "--queryformat", rpmout.LIST_FORMAT, "--", path])
+    lines = [line for line in done["stdout"].splitlines() if line.count("\t") == 5]
+    if done["retcode"] != 0 or not lines:
+        return None
+    name, attributes = rpmout.one(lines[0], __grains__.get("osarch"))
+    return {
+        "name": name,
+        "version": rpmout.full_version(attributes),
+        "arch": attributes["arch"],
+        "repoid": "none",
+        "install_date": attributes["install_date"],
+        "install_date_time_t": attributes["install_date_time_t"],
+    }
+
+
+def checksum(*paths, **kwargs):
+    """
+    Return ``{path: whether digests and signatures of the .rpm file are right}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.checksum /path/to/package1.rpm /path/to/package2.rpm
+    """
+    if not paths:
+        raise CommandExecutionError("No package files has been specified.")
+    command = _rpm(kwargs) + ["-K", "--quiet", "--"]
+    return {path: os.path.isfile(path) and _run(command + [path])["retcode"] == 0 for path in paths}
+
+
+def diff(package_path, path):
+    """
+    Return the unified difference between a file as the .rpm file has it and the file on the system, "" for none
+
+    package_path
+        The .rpm file.
+    path
+        The file, as an absolute path.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.diff /path/to/apache2.rpm /etc/apache2/httpd.conf
+    """
+    for program in ("rpm2cpio", "cpio"):
+        if not process.which(program):
+            raise CommandExecutionError("Command not found: '%s'" % program)
+    archive = process.run([process.which("rpm2cpio"), package_path])
+    if archive.retcode != 0:
+        raise CommandExecutionError("%s cannot be read: %s" % (package_path, archive.stderr.decode("utf-8", "replace")))
+    cpio = [process.which("cpio"), "-i", "--quiet", "--to-stdout", "." + path]
+    packed = process.run(cpio, stdin=archive.stdout).stdout
+    with open(path, "rb") as stream:
+        present = stream.read()
+    if packed == present:
+        return ""
+    if b"\0" in packed[:8192] or b"\0" in present[:8192]:
+        return "File '%s' is binary and its content has been modified." % path
+    from thin.utils import unified
+
+    old, new = [data.decode("utf-8", "replace").splitlines(True) for data in (packed, present)]
+    return "".join(unified.unified(old, new, "A " + path, "B " + path)).rstrip("\n")
+
+
+# What is installed
+
+
+def list_pkgs(*packages, **kwargs):
+    """
+    Return ``{name: version}`` of the packages, or of all that are installed
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.list_pkgs httpd
+    """
+    return dict(_queried(packages, kwargs)[0])
+
+
+def file_list(*packages, **kwargs):
+    """
+    Return ``{errors: [], files: [paths]}`` of the packages, or of all that are installed
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.file_list httpd postfix
+    """
+    query = ["-ql", "--"] + list(packages) if packages else ["-qla"]
+    return {"errors": [], "files": _run(_rpm(kwargs) + query)["stdout"].splitlines()}
+
+
+def file_dict(*packages, **kwargs):
+    """
+    Return ``{errors: [lines], packages: {name: [paths]}}`` of the packages, or of all that are installed
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.file_dict httpd
+    """
+    known, errors = _queried(packages, kwargs)
+    found = {name: [] for name, _ in known}
+    query = ["-q", "--"] + [name for name, _ in known] if packages else ["-qa"]
+    if known:
+        form = "[%{=NAME}\t%{FILENAMES}\n]"
+        for line in _run(_rpm(kwargs) + ["--queryformat", form] + query)["stdout"].splitlines():
+            name, _, path = line.partition("\t")
+            if path:
+                found.setdefault(name, []).append(path)
+    return {"errors": errors, "packages": found}
+
+
+def owner(*paths, **kwargs):
+    """
+    Return the package that a path belongs to ("" for none), or ``{path: package}`` of several
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.owner /usr/bin/apachectl /etc/httpd/conf/httpd.conf
+    """
+    if not paths:
+        return ""
+    found = {}
+    for path in paths:
+        done = _run(_rpm(kwargs) + ["-qf", "--queryformat", "%{NAME}\n", "--", path])
+        found[path] = done["stdout"].split("\n")[0].strip() if done["retcode"] == 0 else ""
+    return found[paths[0]] if len(found) == 1 else found
+
+
+def info(*packages, **kwargs):
+    """
+    Return ``{name: {field: value}}`` of the packages, or of all that are installed
+
+    attr
+        Comma-separated names of fields; all without it.
+    all_versions
+        A list of dicts for each name, with the field ``edition``; else the newest version alone.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.info apache2 bash attr=version,build_date_time_t
+    """
+    wanted = pkgrun.listed(kwargs.get("attr"))
+    fields = [field for field in _FIELDS if not wanted or field[0] in wanted]
+    if not fields:
+        raise CommandExecutionError("No valid attributes found.")
+    names = [name for name, _ in fields]
+    fields += [field for field in _FIELDS if field[0] in ("name", "edition") and field[0] not in names]
+    # a record separator that no field can hold, and one of fields: rpm knows no \x escapes, so they go in as they are
+    form = "\x1f".join("%s\x1d%s" % field for field in fields) + "\x1e"
+    query = ["-q", "--"] + list(packages) if packages else ["-qa"]
+    records = []
+    for record in _run(_rpm(kwargs) + ["--queryformat", form] + query)["stdout"].split("\x1e"):
+        data = dict(item.split("\x1d", 1) for item in record.split("\x1f") if "\x1d" in item)
+        if len(data) == len(fields):
+            records.append({key.strip(): value for key, value in data.items()})
+    found = {}
+    for data in sorted(records, key=lambda data: rpmversion.sort_key(data["edition"]), reverse=True):
+        name = data.pop("name").split("\n")[-1]  # "package x is not installed" stands on a line before it
+        if name.startswith("gpg-pubkey"):
+            continue
+        data = _typed(data)
+        if kwargs.get("all_versions"):
+            found.setdefault(name, []).append(data)
+        elif name not in found:
+            del data["edition"]
+            found[name] = data
+    return found
+
+
+def verify(*packages, **kwargs):
+    """
+    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that are not as packaged
+
+    ignore_types
+        Kinds of files that are left out (config, doc, ghost, license, readme): a list, or comma-separated.
+    verify_options
+        Further options of ``rpm -V`` without their dashes, such as nodeps: a list, or comma-separated.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.verify httpd ignore_types=config
+    """
+    for word in ("ignore_types", "verify_options"):
+        if not isinstance(kwargs.get(word, []), (list, str)):
+            raise SaltInvocationError("%s must be a list or a comma-separated string" % word)
+    options = ["--" + option for option in pkgrun.listed(kwargs.get("verify_options"))]
+    done = _run(_rpm(kwargs) + options + (["-V", "--"] + list(packages) if packages else ["-Va"]))
+    if not done["stdout"].strip() and done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Failed to verify package(s)" + (": " + done["stderr"] if done["stderr"] else "")
+        )
+    return rpmout.verified(done["stdout"], pkgrun.listed(kwargs.get("ignore_types")))
+
+
+def modified(*packages, **flags):
+    """
+    Return ``{path: [what differs]}`` of files that are not as packaged: size, mode, checksum, device, symlink, owner,
+    group, time, capabilities, missing, and config for configuration files
+
+    Each of these words as an argument takes (True) only the files that have it, or (False) those that have it not.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.modified httpd size=True config=False
+    """
+    root = {"root": flags.pop("root", None)}
+    done = _run(_rpm(root) + (["-V", "--"] + list(packages) if packages else ["-Va"]))
+    if done["retcode"] > 1:
+        del done["stdout"]
+        return done
+    flags = {word: value for word, value in flags.items() if not word.startswith("_")}
+    found = rpmout.modified(done["stdout"])
+    return {
+        path: words for path, words in found.items()
+        if all((word in words) == bool(value) for word, value in flags.items())
+    }
+
+
+def version_cmp(ver1, ver2, ignore_epoch=False):
+    """
+    Return -1, 0 or 1 as version ``ver1`` is older than, equal to or newer than ``ver2``
+
+    ignore_epoch
+        Leave the epochs out of it.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.version_cmp '0.2-001' '0.2.0.1-002'
+    """
+    if ignore_epoch:
+        ver1, ver2 = rpmversion.without_epoch(ver1), rpmversion.without_epoch(ver2)
+    return rpmversion.compare(ver1, ver2)
+
+
+# Keys
+
+
+def list_gpg_keys(info=False, root=None):
+    """
+    Return the names of the keys that rpm trusts, or with ``info`` ``{name: what info_gpg_key says}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.list_gpg_keys info=True
+    """
+    done = _run(_rpm({"root": root}) + ["-qa", "--queryformat", "%{NAME}-%{VERSION}-%{RELEASE}\n", "gpg-pubkey*"])
+    keys = sorted(line for line in done["stdout"].splitlines() if line.startswith("gpg-pubkey-"))
+    return {key: info_gpg_key(key, root) for key in keys} if info else keys
+
+
+def info_gpg_key(key, root=None):
+    """
+    Return ``{Name, Version, Release, Architecture, "Install Date", Packager, Summary, Description, …}`` of a key
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.info_gpg_key gpg-pubkey-3dbdc284-53674dd4
+    """
+    done = _run(_rpm({"root": root}) + ["-qi", "--", key])
+    if done["retcode"] != 0:
+        raise CommandExecutionError("There is no key %s: %s" % (key, pkgrun.words(done)))
+    head, _, description = done["stdout"].partition("\nDescription :")
+    found = {}
+    for line in head.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            found[name.strip()] = None if value.strip() in ("(none)", "") else value.strip()
+    found["Description"] = description.strip()
+    return found
+
+
+def import_gpg_key(key, root=None):
+    """
+    Let rpm trust a key: a file's path, or the key itself as text. Returns whether it does now
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.import_gpg_key /etc/pki/rpm-gpg/RPM-GPG-KEY-example
+    """
+    from thin.utils import osutil
+
+    path = None
+    try:
+        if "BEGIN PGP" in key:
+            descriptor, path = osutil.mkstemp()
+            with os.fdopen(descriptor, "w") as stream:
+                stream.write(key)
+        done = _change(_rpm({"root": root}) + ["--import", path or key])
+    finally:
+        if path:
+            os.remove(path)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("The key cannot be imported: %s" % pkgrun.words(done))
+    return True
+
+
+def remove_gpg_key(key, root=None):
+    """
+    Take a key that rpm trusts away, by its name (``gpg-pubkey-3dbdc284-53674dd4``). Returns whether it did
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.remove_gpg_key gpg-pubkey-3dbdc284-53674dd4
+    """
+    return _change(_rpm({"root": root}) + ["-e", "--", key])["retcode"] == 0
+
+
+# Inside
+
+
+def _rpm(kwargs):
+    return ["rpm", "--root", kwargs["root"]] if kwargs.get("root") else ["rpm"]
+
+
+def _queried(packages, kwargs):
+    """``([(name, version)], [lines about packages that are not there])``."""
+    query = ["-q", "--"] + list(packages) if packages else ["-qa"]
+    done = _run(_rpm(kwargs) + ["--queryformat", "%{NAME}\t%{VERSION}\n"] + query)
+    known, errors = [], []
+    for line in done["stdout"].splitlines():
+        name, tab, version = line.partition("\t")
+        if tab:
+            known.append((name, version))
+        elif "is not installed" in line:
+            errors.append(line)
+    return known, errors
+
+
+def _typed(data):
+    """The fields of ``info`` as numbers and dates, without those that are empty."""
+    found = {}
+    for key, value in data.items():
+        if key in _NUMBERS or key in _DATES:
+            if value.isdigit():
+                found[key] = int(value) if key in _NUMBERS else rpmout.date(int(value))
+        elif key == "description" or value:
+            found[key] = value
+    return found
+
+
+def _change(command):
+    return pkgrun.run(__salt__["cmd.run_all"], __opts__, command, pkgrun.says(*_LOCKED))
+
+
+def _run(command):
+    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))

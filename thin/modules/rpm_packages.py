@@ -1,0 +1,329 @@
+"""What is installed on a system with rpm packages: the part of ``pkg`` that yum, dnf and zypper have in common.
+
+The package list is read once and kept in ``__context__`` for as long as rpm's database is the same file. Changes are in
+yumpkg.py and zypperpkg.py. Salt: modules/yumpkg.py, modules/zypperpkg.py
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import data, pkgrun, rpmout, yumrun
+
+__virtualname__ = "pkg"
+
+
+def __virtual__():
+    if __grains__.get("os_family") == "Suse":
+        return __virtualname__ if process.which("zypper") else (False, "Module zypper: zypper not found")
+    reason = yumrun.refused(__grains__, __opts__)
+    return (False, reason) if reason else __virtualname__
+
+
+# Names and versions
+
+
+def normalize_name(name):
+    """
+    Return the name without ``.arch`` where that is the system's own architecture, or noarch
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.normalize_name zsh.x86_64
+    """
+    return rpmout.normalize(name, __grains__.get("osarch"))
+
+
+def parse_arch(name):
+    """
+    Return ``{name, arch}`` of a name that may end in ``.arch``; arch is None where it does not
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.parse_arch zsh.x86_64
+    """
+    base, arch = rpmout.split_arch(name)
+    return {"name": base, "arch": arch}
+
+
+def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
+    """
+    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``
+
+    ignore_epoch
+        Leave the epochs out of it.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version_cmp '0.2-001' '0.2.0.1-002'
+    """
+    return __salt__["lowpkg.version_cmp"](pkg1, pkg2, ignore_epoch=ignore_epoch)
+
+
+# What is installed
+
+
+def list_pkgs(versions_as_list=False, root=None, includes=None, **kwargs):
+    """
+    Return ``{name: "version"}`` of the installed packages; a name of a foreign architecture ends in ``.arch``
+
+    versions_as_list
+        ``{name: [versions]}``.
+    attr
+        ``{name: [{version, arch, …}]}`` with these of epoch, release, install_date and install_date_time_t, or all.
+    root
+        Another system's root directory.
+    includes
+        On SUSE also what is installed of these kinds (product, pattern, patch), as ``kind:name``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_pkgs attr=release,install_date
+    """
+    if any(data.is_true(kwargs.get(word)) for word in ("removed", "purge_desired")):
+        return {}
+    attr = kwargs.get("attr")
+    attr = attr if attr in (None, "all") else pkgrun.listed(attr)
+    paths = [(root or "") + path for path in rpmout.DATABASES]
+    packages = pkgrun.remembered(__context__, "pkg.list_pkgs_%s" % root if root else "pkg.list_pkgs", paths,
+                                 lambda: _read(root))
+    if includes:
+        packages = dict(packages, **__salt__["pkg.list_included"](includes, root))
+    return __salt__["pkg_resource.format_pkg_list"](packages, data.is_true(versions_as_list), attr)
+
+
+def _read(root):
+    command = ["rpm", "--root", root] if root else ["rpm"]
+    command += ["-qa", "--nodigest", "--nosignature", "--queryformat", rpmout.LIST_FORMAT]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Cannot list the packages: %s" % pkgrun.words(done))
+    found = rpmout.packages(done["stdout"], __grains__.get("osarch"))
+    if __grains__.get("os_family") == "Suse":
+        found.pop("gpg-pubkey", None)
+    return found
+
+
+def version(*names, **kwargs):
+    """
+    Return the installed version of a package ("" when absent), or ``{name: version}`` of several; names may be globs
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version bash 'kernel*'
+    """
+    return __salt__["pkg_resource.version"](*names, **kwargs)
+
+
+def list_provides(root=None, **kwargs):
+    """
+    Return ``{capability: [names of installed packages that provide it]}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_provides
+    """
+    paths = [(root or "") + path for path in rpmout.DATABASES]
+
+    def read():
+        command = ["rpm", "--root", root] if root else ["rpm"]
+        command += ["-qa", "--queryformat", "[%{PROVIDES}\t%{=NAME}\n]"]
+        done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
+        found = {}
+        for line in done["stdout"].splitlines():
+            capability, _, name = line.partition("\t")
+            if name and capability != name and name not in found.setdefault(capability, []):
+                found[capability].append(name)
+        return found
+
+    return pkgrun.remembered(__context__, "pkg.list_provides_%s" % root if root else "pkg.list_provides", paths, read)
+
+
+def info_installed(*names, **kwargs):
+    """
+    Return ``{name: {field: value}}`` of installed packages
+
+    attr
+        Comma-separated names of fields; all without it.
+    all_versions
+        A list of dicts for each name, with the field ``edition``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.info_installed bash attr=version,vendor
+    """
+
+    def renamed(data):
+        return {"source" if key == "source_rpm" else key: value for key, value in data.items()}
+
+    found = __salt__["lowpkg.info"](*names, **kwargs)
+    if kwargs.get("all_versions"):
+        return {name: [renamed(data) for data in several] for name, several in found.items()}
+    return {name: renamed(data) for name, data in found.items()}
+
+
+# Files of packages
+
+
+def file_list(*packages, **kwargs):
+    """
+    Return ``{errors: [], files: [paths]}`` of the packages, or of all that are installed
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.file_list httpd postfix
+    """
+    return __salt__["lowpkg.file_list"](*packages, **kwargs)
+
+
+def file_dict(*packages, **kwargs):
+    """
+    Return ``{errors: [lines], packages: {name: [paths]}}`` of the packages, or of all that are installed
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.file_dict httpd
+    """
+    return __salt__["lowpkg.file_dict"](*packages, **kwargs)
+
+
+def owner(*paths, **kwargs):
+    """
+    Return the package that a path belongs to ("" for none), or ``{path: package}`` of several
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.owner /usr/bin/apachectl
+    """
+    return __salt__["lowpkg.owner"](*paths, **kwargs)
+
+
+def verify(*names, **kwargs):
+    """
+    Return ``{path: {mismatch: [what differs], type: kind}}`` or ``{missing: True}`` of files that are not as packaged
+
+    ignore_types
+        Kinds of files that are left out: config, doc, ghost, license, readme.
+    verify_options
+        Further options of ``rpm -V`` without their dashes.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.verify httpd ignore_types=config
+    """
+    return __salt__["lowpkg.verify"](*names, **kwargs)
+
+
+def modified(*packages, **flags):
+    """
+    Return ``{path: [what differs]}`` of files that are not as packaged; see lowpkg.modified
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.modified httpd size=True
+    """
+    return __salt__["lowpkg.modified"](*packages, **flags)
+
+
+def diff(*paths, **kwargs):
+    """
+    Return ``{path: unified difference to the file in its package}``, or Unchanged, Not managed, N/A (no such file)
+
+    The packages are downloaded for this.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.diff /etc/httpd/conf/httpd.conf
+    """
+    found, of_package = {}, {}
+    for path in paths:
+        package = __salt__["lowpkg.owner"](path, **kwargs)
+        if package:
+            of_package.setdefault(package, []).append(path)
+        else:
+            found[path] = "Not managed" if os.path.exists(path) else "N/A"
+    if of_package:
+        files = __salt__["pkg.download"](*of_package, **kwargs)
+        for package, several in of_package.items():
+            local = files.get(package)
+            if not local:
+                raise CommandExecutionError("Package %s could not be downloaded" % package)
+            local = local["path"] if isinstance(local, dict) else local
+            for path in several:
+                found[path] = __salt__["lowpkg.diff"](local, path) or "Unchanged"
+    return found
+
+
+# Keys
+
+
+def get_repo_keys(info=False, root=None, **kwargs):
+    """
+    Return the names of the keys that packages are trusted with, or with ``info`` what is known of each
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.get_repo_keys info=True
+    """
+    return __salt__["lowpkg.list_gpg_keys"](info, root)
+
+
+def add_repo_key(path=None, text=None, root=None, saltenv="base", **kwargs):
+    """
+    Trust a key: from a file or a URL of any kind, or from text. Returns whether it is trusted now
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.add_repo_key salt://repo/key.asc
+    """
+    if not path and not text:
+        raise CommandExecutionError("Provide a path or a text with the key")
+    if path:
+        source = __salt__["cp.cache_file"](path, saltenv)
+        if not source:
+            raise CommandExecutionError("Error: file not found: %s" % path)
+        text = source
+    return __salt__["lowpkg.import_gpg_key"](text, root)
+
+
+def del_repo_key(name=None, keyid=None, root=None, **kwargs):
+    """
+    Take a key away, by its name as get_repo_keys has it. Returns whether it was there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.del_repo_key keyid=gpg-pubkey-3dbdc284-53674dd4
+    """
+    return __salt__["lowpkg.remove_gpg_key"](keyid or name, root)

@@ -1,0 +1,541 @@
+"""Packages by dnf, dnf5, tdnf or yum: what can be had, installing, upgrading, removing. Salt: modules/yumpkg.py
+
+What is installed is told by rpm_packages.py; groups, advisories and holds are in yum_groups.py, repositories in
+yum_repos.py. Nothing here ever asks, and locks are waited for (thin/utils/yumrun.py).
+
+Most functions take ``fromrepo`` (only these repositories), ``enablerepo``, ``disablerepo``, ``disableexcludes``,
+``branch`` and ``setopt``.
+"""
+
+import contextlib
+import fnmatch
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import data, dnfout, pkgrun, pkgspec, rpmout, rpmversion, yumrun
+
+__virtualname__ = "pkg"
+
+CACHE = "/var/cache"
+
+
+def __virtual__():
+    reason = yumrun.refused(__grains__, __opts__)
+    return (False, reason) if reason else __virtualname__
+
+
+# What can be had
+
+
+def latest_version(*names, **kwargs):
+    """
+    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+
+    refresh : True
+        Update the lists first.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.latest_version bash zsh fromrepo=epel
+    """
+    refresh = data.is_true(kwargs.pop("refresh", True))
+    if not names:
+        return ""
+    if refresh:
+        __salt__["pkg.refresh_db"](**kwargs)
+    installed = {} if data.is_true(kwargs.pop("show_installed", False)) else _installed()
+    newest = {}
+    for name, version in _own(_offered(names, yumrun.options(kwargs))):
+        if name not in newest or rpmversion.compare(version, newest[name]) > 0:
+            newest[name] = version
+    for name in names:
+        known = newest.get(name, "")
+        if known and any(rpmversion.compare(have, known) >= 0 for have in installed.get(name, ())):
+            newest[name] = ""
+    found = {name: newest.get(name, "") for name in names}
+    return found[names[0]] if len(found) == 1 else found
+
+
+available_version = latest_version
+
+
+def upgrade_available(name, **kwargs):
+    """
+    Whether a newer version of the package can be had
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade_available bash
+    """
+    return latest_version(name, **kwargs) != ""
+
+
+def list_repo_pkgs(*args, **kwargs):
+    """
+    Return ``{name: [versions]}`` that the repositories offer, newest first
+
+    args
+        Names or globs; all packages without them.
+    byrepo
+        ``{repository: {name: [versions]}}``.
+    fromrepo, enablerepo, disablerepo
+        Repositories: a list or comma-separated.
+    cacheonly
+        Do not look for newer lists.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repo_pkgs 'samba4*' fromrepo=base,updates byrepo=True
+    """
+    byrepo, cacheonly = kwargs.pop("byrepo", False), kwargs.pop("cacheonly", False)
+    options = yumrun.options(kwargs) + (["-C"] if cacheonly else [])
+    found = {}
+    for name, arch, version, repository in _offered(args, options):
+        name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
+        versions = found.setdefault(repository, {}).setdefault(name, [])
+        if version not in versions:
+            versions.append(version)
+    if not byrepo:
+        merged = {}
+        for packages in found.values():
+            for name, versions in packages.items():
+                known = merged.setdefault(name, [])
+                known += [version for version in versions if version not in known]
+        found = {"": merged}
+    for packages in found.values():
+        for versions in packages.values():
+            versions.sort(key=rpmversion.sort_key, reverse=True)
+    return found if byrepo else found[""]
+
+
+def list_upgrades(refresh=True, **kwargs):
+    """
+    Return ``{name: new version}`` of what an upgrade would bring
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_upgrades
+    """
+    if data.is_true(refresh):
+        __salt__["pkg.refresh_db"](check_update=False, **kwargs)
+    options = yumrun.options(kwargs)
+    if yumrun.is_dnf():
+        done = _run(["--quiet"] + options + ["repoquery", "--upgrades", "--queryformat", dnfout.QUERY_FORMAT])
+        rows = dnfout.offered(done["stdout"])
+    else:
+        done = _run(["--quiet"] + options + ["list", "updates"])
+        rows = dnfout.listed(done["stdout"]) if done["retcode"] == 0 else []
+    if done["retcode"] != 0 and yumrun.is_dnf():
+        raise CommandExecutionError("Failed to get upgrades: %s" % pkgrun.words(done))
+    found = {}
+    for name, arch, version, _ in rows:
+        name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
+        if name not in found or rpmversion.compare(version, found[name]) > 0:
+            found[name] = version
+    return found
+
+
+list_updates = list_upgrades
+
+
+def list_downloaded(**kwargs):
+    """
+    Return ``{name: {version: {path, size, creation_date_time, creation_date_time_t}}}`` of the downloaded packages
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_downloaded
+    """
+    from thin.utils import pkgfiles
+
+    return pkgfiles.downloaded(os.path.join(CACHE, yumrun.program()), __salt__["lowpkg.bin_pkg_info"])
+
+
+def download(*packages, **kwargs):
+    """
+    Download packages: ``{name: path}``, and ``_error`` for those that could not be had
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.download httpd postfix
+    """
+    if not packages:
+        raise SaltInvocationError("No packages were specified")
+    if not yumrun.is_dnf() and not process.which("yumdownloader"):
+        raise CommandExecutionError("'yumdownloader' command not available")
+    folder = os.path.join(CACHE, yumrun.program(), "packages")
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if any(name.startswith(package + "-") for package in packages):
+            os.remove(os.path.join(folder, name))
+    if yumrun.is_dnf():
+        done = _run(["--quiet", "download", "--destdir=" + folder] + list(packages))
+    else:
+        command = ["yumdownloader", "-q", "--destdir=" + folder] + list(packages)
+        done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        for package in packages if name.endswith(".rpm") else ():
+            if name.startswith(package + "-") and name[len(package) + 1 :][:1].isdigit():
+                found[package] = os.path.join(folder, name)
+    if not found:
+        words = "Unable to download any of the following packages: %s" % ", ".join(packages)
+        raise CommandExecutionError("%s\n%s" % (words, pkgrun.words(done)))
+    failed = [package for package in packages if package not in found]
+    if failed:
+        found["_error"] = "The following package(s) failed to download: %s" % ", ".join(failed)
+    return found
+
+
+# Changes
+
+
+def refresh_db(**kwargs):
+    """
+    Update the lists: True when there are upgrades, None when there are none, False when it failed
+
+    check_update : True
+        Look for upgrades; else True is what comes.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.refresh_db
+    """
+    pkgrun.refreshed(__context__, __opts__)
+    options = yumrun.options({key: value for key, value in kwargs.items() if key != "check_update"})
+    _run(["--quiet", "--assumeyes", "clean", "expire-cache"] + options)
+    if not kwargs.get("check_update", True):
+        return True
+    if __grains__.get("osmajorrelease") == 7 and __grains__.get("os_family") == "RedHat":
+        options.append("--setopt=autocheck_running_kernel=false")
+    done = _run(["--quiet", "--assumeyes", "check-update"] + options)
+    return {100: True, 0: None}.get(done["retcode"], False)
+
+
+clean_metadata = refresh_db
+
+
+def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None, downloadonly=False, reinstall=False,
+            normalize=True, update_holds=False, saltenv="base", ignore_epoch=False, **kwargs):
+    """
+    Install, up- and downgrade packages: ``{name: {old, new}}`` of all that changed
+
+    name
+        A package; ``version`` is its version.
+    pkgs
+        Names, or ``{name: version}``; a version may be exact, have a ``*``, or be a condition like ``>=1.2``.
+    sources
+        ``{name: path or URL of an .rpm file}``.
+    advisory_ids
+        Advisories whose packages are installed.
+    refresh
+        Update the lists first.
+    skip_verify
+        Do not check signatures.
+    downloadonly
+        Only download; what comes is told as list_downloaded has it.
+    reinstall
+        Install again what is there already.
+    update_holds
+        Change packages that are held, too, and hold them at their new version; else they fail.
+    ignore_epoch
+        Compare versions without their epochs.
+    diff_attr
+        ``old`` and ``new`` are lists of these attributes, as of list_pkgs.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2.3-4.el9"}]'
+    """
+    options = yumrun.options(kwargs)
+    if data.is_true(refresh):
+        __salt__["pkg.refresh_db"](**kwargs)
+    params, kind = __salt__["pkg_resource.parse_targets"](
+        name, pkgs, sources, saltenv=saltenv, normalize=normalize and kwargs.get("split_arch", True),
+        **_targets_words(kwargs)
+    )
+    if not params:
+        return {}
+
+    def look():
+        return list_downloaded() if downloadonly else __salt__["pkg.list_pkgs"](attr=kwargs.get("diff_attr"))
+
+    before, installed = look(), _installed()
+    errors = []
+    if kind == "advisory":
+        groups = {"update": [(advisory, "--advisory=" + advisory) for advisory in _known_advisories(params)]}
+    else:
+        items = _from_files(params) if kind == "file" else _from_repositories(params, ignore_epoch, kwargs, errors)
+        groups = _grouped(items, installed, data.is_true(reinstall), ignore_epoch, __salt__["pkg.list_pkgs"])
+    common = options + (["--nogpgcheck"] if skip_verify else []) + (["--downloadonly"] if downloadonly else [])
+    held = _held()
+    prevented = []
+    for action in ("install", "update", "downgrade", "reinstall"):
+        wanted = groups.get(action, [])
+        locked = [pkg for pkg, _ in wanted if pkg in held]
+        if locked and not update_holds:
+            prevented += locked
+            wanted = [item for item in wanted if item[0] not in held]
+        if wanted:
+            best = ["--best", "--allowerasing"] if yumrun.is_dnf() and action in ("install", "update") else []
+            with _unheld(locked if update_holds else [], errors):
+                done = _run(["-y"] + common + [action] + best + [word for _, word in wanted])
+                if done["retcode"] != 0:
+                    errors.append(pkgrun.words(done))
+    after = look()
+    changes = pkgspec.differences(before, after)
+    for pkg, _ in groups.get("reinstall", []):
+        changes.setdefault(pkg, {"old": before.get(pkg, ""), "new": after.get(pkg, "")})
+    if prevented:
+        errors.append(
+            "The following package(s) could not be updated because they are being held: %s. Set 'update_holds' to True "
+            "to temporarily unhold these packages so that they can be updated." % ", ".join(prevented)
+        )
+    if errors:
+        again = "/reinstalling" if groups.get("reinstall") else ""
+        raise CommandExecutionError(
+            "Error occurred installing%s package(s)" % again, info={"errors": errors, "changes": changes}
+        )
+    return changes
+
+
+def upgrade(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=True,
+            diff_attr=None, **kwargs):
+    """
+    Upgrade all packages, or only these: ``{name: {old, new}}``
+
+    minimal
+        Only to the versions that fix bugs or security.
+    obsoletes
+        Replace packages that others make obsolete.
+    skip_verify
+        Do not check signatures.
+
+    Other arguments, texts and True, become options: ``security=True`` is ``--security``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade security=True exclude='kernel*'
+    """
+    if not obsoletes and yumrun.is_dnf():
+        given = [item for item in pkgrun.listed(kwargs.get("setopt")) if not item.startswith("obsoletes=")]
+        kwargs["setopt"] = given + ["obsoletes=False"]
+    if data.is_true(refresh):
+        __salt__["pkg.refresh_db"](**kwargs)
+    before = __salt__["pkg.list_pkgs"](attr=diff_attr)
+    targets = {}
+    if name or pkgs:
+        targets = __salt__["pkg_resource.parse_targets"](name=name, pkgs=pkgs, normalize=normalize)[0] or {}
+    word = "upgrade" if obsoletes or yumrun.is_dnf() else "update"
+    command = ["--quiet", "-y"] + yumrun.options(kwargs, extra=True) + (["--nogpgcheck"] if skip_verify else [])
+    done = _run(command + [word + "-minimal" if minimal else word] + list(targets))
+    changes = pkgspec.differences(before, __salt__["pkg.list_pkgs"](attr=diff_attr))
+    if done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
+        )
+    return changes
+
+
+def update(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=False,
+           **kwargs):
+    """
+    Upgrade, as pkg.upgrade does, and leave obsolete packages alone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.update
+    """
+    return upgrade(name, pkgs, refresh, skip_verify, normalize, minimal, obsoletes, **kwargs)
+
+
+def remove(name=None, pkgs=None, **kwargs):
+    """
+    Remove packages: ``{name: {old, new: ""}}``, dependants included. Names may be globs
+
+    pkgs
+        Names, or ``{name: version}`` for one of several installed versions.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+    """
+    params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
+    before, installed = __salt__["pkg.list_pkgs"](), _installed()
+    targets = []
+    for pattern, version in params.items():
+        for pkg in sorted(fnmatch.filter(installed, pattern)) if "*" in pattern else [pattern]:
+            if pkg not in installed:
+                continue
+            if not version:
+                targets.append(pkg)
+            elif version in installed[pkg]:
+                targets.append(_word(pkg, version, kwargs.get("split_arch", True)))
+    if not targets:
+        return {}
+    done = _run(["-y", "remove"] + targets)
+    changes = pkgspec.differences(before, __salt__["pkg.list_pkgs"]())
+    if done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Error occurred removing package(s)", info={"errors": [pkgrun.words(done)], "changes": changes}
+        )
+    return changes
+
+
+def purge(name=None, pkgs=None, **kwargs):
+    """
+    Remove packages; there is nothing beyond that to be purged
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.purge foo
+    """
+    return remove(name=name, pkgs=pkgs)
+
+
+# Inside
+
+
+def _installed():
+    return __salt__["pkg.list_pkgs"](versions_as_list=True)
+
+
+def _offered(names, options):
+    """``[(name, arch, version, repository)]`` of what can be had; one question for all names."""
+    bases = [rpmout.split_arch(name)[0] for name in names]
+    if yumrun.is_dnf():
+        query = ["repoquery", "--available", "--queryformat", dnfout.QUERY_FORMAT] + bases
+        done = _run(["--quiet"] + options + query)
+        rows = dnfout.offered(done["stdout"])
+        if done["retcode"] != 0 and not rows:
+            raise CommandExecutionError("Cannot ask for packages: %s" % pkgrun.words(done))
+    else:
+        every = ["--showduplicates"] if yumrun.program() == "yum" else []
+        done = _run(["--quiet"] + options + every + ["list", "available"] + bases)
+        rows = dnfout.listed(done["stdout"]) if done["retcode"] == 0 else []
+    return [row for row in rows if not bases or any(fnmatch.fnmatch(row[0], base) for base in bases)]
+
+
+def _own(rows):
+    """``(name, version)`` of what fits this system, under the names that list_pkgs would give."""
+    osarch = __grains__.get("osarch")
+    for name, arch, version, _ in rows:
+        if arch == "src":
+            continue
+        full = rpmout.resolve_name(name, arch, osarch)
+        yield full, version
+        if full == name:
+            yield "%s.%s" % (name, arch), version
+
+
+def _targets_words(kwargs):
+    return {key: kwargs[key] for key in ("version", "advisory_ids") if kwargs.get(key) is not None}
+
+
+def _known_advisories(wanted):
+    known = __salt__["pkg.list_patches"]()
+    for advisory in wanted:
+        if advisory not in known:
+            raise CommandExecutionError('Advisory id "%s" not found' % advisory)
+    return wanted
+
+
+def _from_files(paths):
+    """``(name or None, word, version or None)`` of each file."""
+    for path in paths:
+        about = __salt__["lowpkg.bin_pkg_info"](path)
+        yield (about["name"], path, about["version"]) if about else (None, path, None)
+
+
+def _from_repositories(params, ignore_epoch, kwargs, errors):
+    """The same of each package that is wanted; what cannot be had is added to the errors."""
+    versions = {pkg: str(number).lstrip("=").strip() if number else None for pkg, number in params.items()}
+    vague = [pkg for pkg, number in versions.items() if number and (number[0] in "<>" or "*" in number)]
+    offered = list_repo_pkgs(*vague, **kwargs) if vague else {}
+    for pkg, number in versions.items():
+        if pkg in vague:
+            found = pkgspec.best_match(offered.get(pkg, []), number, rpmversion.compare, ignore_epoch)
+            if found is None:
+                errors.append(
+                    "No version matching '%s%s' could be found (available: %s)"
+                    % (pkg, number, ", ".join(offered.get(pkg, [])) or None)
+                )
+                continue
+            number = found
+        yield pkg, _word(pkg, number, kwargs.get("split_arch", True)) if number else pkg, number
+
+
+def _word(pkg, version, split_arch):
+    """What dnf calls this version of a package: without its epoch, the architecture at the end."""
+    base, arch = rpmout.split_arch(pkg)
+    if arch in (None, "noarch") or (arch == __grains__.get("osarch") and not split_arch):
+        return "%s-%s" % (pkg, rpmversion.without_epoch(version))
+    return "%s-%s.%s" % (base, rpmversion.without_epoch(version), arch)
+
+
+def _grouped(items, installed, reinstall, ignore_epoch, list_pkgs):
+    """``{"install" | "downgrade" | "reinstall": [(name, word)]}``."""
+    groups = {"install": [], "downgrade": [], "reinstall": []}
+    for pkg, word, version in items:
+        have = installed.get(pkg, [])
+        if not have or version is None:
+            kind = "reinstall" if reinstall and have else "install"
+        elif reinstall and any(rpmversion.compare(version, one, ignore_epoch) == 0 for one in have):
+            kind = "reinstall"
+        elif any(rpmversion.compare(version, one, ignore_epoch) >= 0 for one in have):
+            kind = "install"
+        else:
+            kind = "install" if pkg in ("kernel", "kernel-devel") else "downgrade"  # kernels stand side by side
+        groups[kind].append((pkg, word))
+    return groups
+
+
+def _held():
+    """The names of held packages; none where nothing can be held."""
+    try:
+        return __salt__["pkg.list_holds"](full=False)
+    except SaltInvocationError:
+        return []
+
+
+@contextlib.contextmanager
+def _unheld(pkgs, errors):
+    """Let held packages be changed, and hold them again whatever happens."""
+    if pkgs:
+        for pkg, words in __salt__["pkg.unhold"](pkgs=pkgs).items():
+            if not words["result"]:
+                errors.append(words["comment"] or pkg)
+    try:
+        yield
+    finally:
+        if pkgs:
+            __salt__["pkg.hold"](pkgs=pkgs)
+
+
+def _run(args):
+    return yumrun.run(__salt__["cmd.run_all"], __opts__, args)

@@ -1,0 +1,172 @@
+"""Readers of what dnf, dnf5, tdnf and yum print under LC_ALL=C. Pure: text in, values out."""
+
+import re
+
+#: repoquery --queryformat of what offered() reads
+QUERY_FORMAT = "%{name}\t%{epoch}\t%{version}\t%{release}\t%{arch}\t%{repoid}\n"
+
+PACKAGE_KINDS = ("mandatory", "optional", "default", "conditional")
+
+_HEADERS = (
+    "installed packages", "available packages", "available upgrades", "updated packages", "upgraded packages",
+    "upgrades", "last metadata expiration check",
+)
+_SECTIONS = {
+    "installed groups": "installed",
+    "available groups": "available",
+    "installed environment groups": "installed environments",
+    "available environment groups": "available environments",
+    "available language groups": "available languages",
+}
+_MEMBERS = re.compile(r"\s*(mandatory|optional|default|conditional) (?:groups|packages)\s*:\s*(.*)$", re.IGNORECASE)
+_ADVISORY = re.compile(r"([i ]) ?(\S+) +(\S+) +(\S+)")
+
+
+def offered(text):
+    """``[(name, arch, version, repository)]`` of repoquery with QUERY_FORMAT."""
+    found = []
+    for line in text.splitlines():
+        words = line.split("\t")
+        if len(words) == 6:
+            name, epoch, version, release, arch, repository = words
+            full = "%s-%s" % (version, release)
+            found.append((name, arch, full if epoch in ("0", "(none)", "") else "%s:%s" % (epoch, full), repository))
+    return found
+
+
+def listed(text):
+    """The same of ``yum list``, whose lines are folded where a name is long."""
+    lines = [line for line in text.splitlines() if not line.lower().startswith(_HEADERS)]
+    words = " ".join(lines).split()
+    found = []
+    for at in range(0, len(words) - 2, 3):
+        name, _, arch = words[at].rpartition(".")
+        found.append((name or arch, arch if name else "", words[at + 1].rstrip("-"), words[at + 2].lstrip("@")))
+    return found
+
+
+def groups(text):
+    """``{installed, available, installed environments, available environments: [names], available languages: {}}``."""
+    found = {key: [] for key in _SECTIONS.values()}
+    found["available languages"] = {}
+    key = None
+    for line in text.splitlines():
+        bare = line.strip()
+        title = bare.lower().rstrip(":")
+        if title == "done":
+            break
+        if title in _SECTIONS:
+            key = _SECTIONS[title]
+        elif key == "available languages":
+            match = re.match(r"(.+) \[(.+)\]", bare)
+            if match:
+                found[key][bare] = {"name": match.group(1), "language": match.group(2)}
+        elif key is not None and bare:
+            found[key].append(bare)
+    return found
+
+
+def groups_of_dnf5(text):
+    """The same of dnf5's table of ids; it has no more than installed and available."""
+    found = {key: [] for key in _SECTIONS.values()}
+    found["available languages"] = {}
+    for words in map(str.split, text.splitlines()):
+        if len(words) > 2 and words[-1].lower() in ("yes", "no"):
+            found["installed" if words[-1].lower() == "yes" else "available"].append(words[0])
+    return found
+
+
+def group(text):
+    """``{group, id, description, type, mandatory, optional, default, conditional: [sorted members]}`` of groupinfo.
+
+    ``group`` and ``id`` are None where there is no such group.
+    """
+    about, members, kind = {}, {name: set() for name in PACKAGE_KINDS}, None
+    for line in text.splitlines():
+        match = _MEMBERS.match(line)
+        bare = line.strip()
+        if match:
+            kind = match.group(1).lower()
+            bare = match.group(2).strip()
+        elif re.match(r"\s*[\w-][\w -]*\s*:", line) and not re.match(r"\s+:", line):
+            key, _, value = line.partition(":")
+            about.setdefault(key.strip().lower(), value.strip())
+            kind = None
+            continue
+        if kind and bare:
+            members[kind].add(bare.lstrip(":+-=* ").strip())
+    environment = "environment group" in about or "environment-id" in about
+    found = {name: sorted(names) for name, names in members.items()}
+    found.update(
+        type="environment group" if environment else "package group",
+        group=about.get("environment group") or about.get("group") or about.get("name"),
+        id=about.get("environment-id") or about.get("group-id") or about.get("id"),
+        description=about.get("description", ""),
+    )
+    return found
+
+
+def advisories(text):
+    """``{advisory: {installed, summary: [packages]}}`` of ``updateinfo list all``: installed when all of it is."""
+    found = {}
+    for line in text.splitlines():
+        match = _ADVISORY.match(line if line[:1] in "i " else " " + line)
+        if match:
+            mark, advisory, _, package = match.groups()
+            entry = found.setdefault(advisory, {"installed": True, "summary": []})
+            entry["summary"].append(package)
+            entry["installed"] = entry["installed"] and mark == "i"
+    return found
+
+
+def advisories_of_dnf5(every, installed):
+    """The same of dnf5's tables ``advisory list --all`` and ``--installed``: Name, Type, Severity, Package, Issued."""
+    rows = [[line.split() for line in text.splitlines()[1:]] for text in (every, installed)]
+    there = {(words[0], words[3]) for words in rows[1] if len(words) > 3}
+    found = {}
+    for words in rows[0]:
+        if len(words) > 3:
+            entry = found.setdefault(words[0], {"installed": True, "summary": []})
+            entry["summary"].append(words[3])
+            entry["installed"] = entry["installed"] and (words[0], words[3]) in there
+    return found
+
+
+def locks(text):
+    """``[(name, the lock as written)]`` of ``versionlock list`` of dnf (``n-0:1-2.*``) and yum (``0:n-1-2.*``)."""
+    found = []
+    for line in text.splitlines():
+        match = re.match(r"(?:(\d+):)?([^\s!]+?)-(?:\d+:)?([^-\s]+)-([^-\s]+)$", line.strip())
+        if match:
+            found.append((match.group(2), line.strip()))
+    return found
+
+
+def locks_of_dnf5(text):
+    """The same of dnf5's versionlock.toml; a lock on another condition than one version has None as what is written."""
+    found, name, condition = [], None, {}
+
+    def add():
+        if name is not None:
+            exact = condition.get("key") == "evr" and condition.get("comparator") == "="
+            value = condition.get("value", "")
+            epoch = "" if ":" in value else "0:"
+            found.append((name, "%s-%s%s.*" % (name, epoch, value) if exact and value else None))
+
+    for line in text.splitlines():
+        bare = line.strip()
+        match = re.match(r"(\w+)\s*=\s*[\"'](.*)[\"']$", bare)
+        if bare == "[[packages]]":
+            add()
+            name, condition = None, {}
+        elif match and match.group(1) == "name":
+            name = match.group(2)
+        elif match and match.group(1) in ("key", "comparator", "value"):
+            condition.setdefault(match.group(1), match.group(2))
+    add()
+    return found
+
+
+def restarting(text):
+    """The process ids of ``needs-restarting``: ``123 : /usr/sbin/sshd``."""
+    return [line.partition(":")[0].strip() for line in text.splitlines() if line.partition(":")[1]]
