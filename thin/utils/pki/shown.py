@@ -74,7 +74,8 @@ def _access(item):
     found = []
     for part in item.items():
         method, location = part.items()
-        found.append({oids.ACCESS_NAMES.get(method.oid(), method.oid()): general.shown(location)})
+        # without the type before it: so Salt shows these, and only these
+        found.append({oids.ACCESS_NAMES.get(method.oid(), method.oid()): general.shown(location).partition(":")[2]})
     return {"value": found}
 
 
