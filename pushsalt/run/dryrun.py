@@ -28,7 +28,7 @@ _CHANGES: Final = """
 acl: delfacl modfacl wipefacls
 aliases: rm_alias set_target
 alternatives: auto install remove set
-apache: a2dismod a2dissite a2disconf a2enmod a2ensite a2enconf signal config
+apache: a2dismod a2dissite a2disconf a2enmod a2ensite a2enconf signal config useradd userdel
 apparmor: complain disable enforce reload
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
 at: at atrm
@@ -63,7 +63,8 @@ lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vge
 macdefaults: delete write
 macpackage: install install_app mount uninstall_app unmount
 mount: mount remount rm_automaster rm_fstab rm_vfstab set_automaster set_fstab set_vfstab swapoff swapon umount
-mysql: db_create db_remove db_repair db_optimize file_query grant_add grant_revoke user_chpass user_create user_remove
+mysql: alter_db db_create db_remove db_repair db_optimize file_query free_slave grant_add grant_revoke plugin_add
+mysql: plugin_remove user_chpass user_create user_remove
 network: mod_hostname
 nftables: append delete delete_chain delete_table flush insert new_chain new_table save
 partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
@@ -71,6 +72,7 @@ pip: install uninstall upgrade
 pkg: add_repo_key autoremove backup clean clean_locks clean_metadata collect_garbage del_repo del_repo_key delete
 pkg: download fetch group_install groupinstall hold install lock mod_repo pin purge refresh_db remove restore
 pkg: set_selections unhold uninstall unlock unpin update update_package_site upgrade
+postgres: cluster_create cluster_remove
 postgres: create_extension datadir_init db_alter db_create db_remove drop_extension group_create group_remove
 postgres: group_update language_create language_remove owner_to privileges_grant privileges_revoke schema_create
 postgres: schema_remove tablespace_alter tablespace_create tablespace_remove user_create user_remove user_update
@@ -81,6 +83,11 @@ raid: add assemble create destroy save_config stop
 rsync: rsync
 scp: get put
 scsi: rescan_all
+rabbitmq: add_user add_vhost change_password clear_password delete_policy delete_upstream delete_user delete_vhost
+rabbitmq: disable_plugin enable_plugin force_reset join_cluster reset set_permissions set_policy set_upstream
+rabbitmq: set_user_tags start_app stop_app
+redis: bgrewriteaof bgsave config_set delete expire expireat flushall flushdb hdel hincrby hincrbyfloat hmset hset
+redis: hsetnx save set_key shutdown slaveof
 selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
 selinux: port_delete_policy port_modify_policy remove_semod setenforce setsebool setsebools setsemod
 runit: disable enable full_restart reload remove restart start stop

@@ -109,10 +109,11 @@ class Server(object):
         done = self._salt["cmd.run_all"](
             self._argv + arguments, python_shell=False, reset_system_locale=False, clean_env=True, env=self._env,
             timeout=timeout, runas=self._runas, stdin=stdin, stdin_raw_newlines=True,
+            output_loglevel="quiet",  # rows may be secret
         )
         if done["retcode"] != 0:
             self._context[ERROR] = _brief(done["stderr"] or done["stdout"])
-            log.error("Error connecting to Postgresql server")
+            log.error("psql: %s", self._context[ERROR])
         return done
 
 

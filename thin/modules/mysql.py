@@ -1,0 +1,540 @@
+"""MySQL and MariaDB through their command-line client: queries, databases, plugins, what a server says of itself.
+
+Users and grants are in mysql_accounts.py. Salt (until 3008): ``salt/modules/mysql.py``; then saltext-mysql.
+
+Options (configuration or pillar): ``mysql.host``, ``mysql.port``, ``mysql.user``, ``mysql.pass``, ``mysql.db``,
+``mysql.unix_socket``, ``mysql.ssl`` (a dict: ca, cert, key …), ``mysql.default_file`` (an option file) and
+``mysql.default_group`` (a group of it, beside ``client``). All functions take them as ``connection_host`` and so on,
+too; with ``connection_default_file`` none of the options counts. Nothing else is read: no option file of the system.
+"""
+
+import os
+
+from thin.log import getLogger
+from thin.utils import mysqlrun
+from thin.utils.mysqlrun import ident, text
+
+log = getLogger(__name__)
+
+_SELECTS = ("SELECT", "SHOW", "DESC")
+
+
+def __virtual__():
+    return True if mysqlrun.client() else (False, "neither mariadb nor mysql, the command-line client, was found")
+
+
+def _server(connection_args):
+    return mysqlrun.Server(__salt__, __context__, connection_args)
+
+
+def quote_identifier(identifier, for_grants=False):
+    """
+    Return a name of a database, table or column as SQL wants it, with ``%`` doubled, as ``mysql.query`` undoes it
+
+    for_grants
+        escape ``_``, too, as GRANT on a whole database needs it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.quote_identifier 'foo`bar'
+    """
+    quoted = ident(identifier).replace("%", "%%")
+    return quoted.replace("_", "\\_") if for_grants else quoted
+
+
+def query(database, query, **connection_args):
+    """
+    Run a statement in a database; returns ``{"query time": {human, raw}}`` and ``rows affected``, or ``rows returned``,
+    ``columns`` and ``results`` (rows of text) for SELECT, SHOW and DESC
+
+    Returns {} without a connection and False when the statement fails.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.query mydb "SELECT id, name FROM users LIMIT 3"
+    """
+    import time
+
+    query = query.replace("%%", "%").rstrip().rstrip(";").rstrip()
+    server = _server(dict(connection_args, connection_db=database))
+    start = time.time()
+    try:
+        found = server.results(query + "\n;\nSELECT ROW_COUNT();\n")
+    except mysqlrun.Failure as exc:
+        return False if exc.connected else {}
+    ret = {"query time": _took(time.time() - start)}
+    if not query.lstrip().upper().startswith(_SELECTS):
+        return dict(ret, **{"rows affected": _affected(found)})
+    columns, rows = found[0]
+    if not rows:
+        columns = _columns(server, query)
+    return dict(ret, **{"rows returned": len(rows), "columns": columns, "results": rows})
+
+
+def _affected(found):
+    """How many rows a statement changed, or returned, out of its results with ROW_COUNT() at the end."""
+    count = int(found[-1][1][0][0])
+    return count if count >= 0 else sum(len(rows) for _, rows in found[:-1])
+
+
+def _took(seconds):
+    human = "%sms" % round(seconds * 1000, 1) if seconds < 0.2 else "%ss" % round(seconds, 2)
+    return {"human": human, "raw": str(round(seconds, 5))}
+
+
+def _columns(server, query):
+    """The names of a query's columns when it has no rows, of which the client then says nothing."""
+    if not query.lstrip().upper().startswith("SELECT"):
+        return ()
+    try:
+        found = server.results("SELECT q.* FROM (SELECT 1) d LEFT JOIN (%s\n) q ON TRUE;\n" % query)
+    except mysqlrun.Failure:
+        mysqlrun.pop_error(__context__)
+        return ()
+    return found[0][0]
+
+
+def file_query(database, file_name, **connection_args):
+    """
+    Run the statements of a file in a database, until one fails; returns what ``query`` does, for all of them together
+
+    file_name
+        a path, ``salt://`` or a URL
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.file_query mydb file_name=salt://sqlfile.sql
+    """
+    import time
+
+    if "://" in file_name:
+        file_name = __salt__["cp.cache_file"](file_name)
+    if not file_name or not os.path.exists(file_name):
+        log.error('File "%s" does not exist', file_name)
+        return False
+    with open(file_name, "rb") as handle:
+        todo = mysqlrun.statements(handle.read().decode("utf-8", "replace"))
+    start = time.time()
+    # one client for all: what one statement sets, the next ones have
+    mark = "//%s" % os.urandom(6).hex()  # a delimiter may have 15 characters
+    script = "delimiter %s\n" % mark
+    script += "".join("%s\n%s\nSELECT ROW_COUNT(), '%s'\n%s\n" % (each, mark, mark, mark) for each in todo)
+    try:
+        found = _server(dict(connection_args, connection_db=database)).results(script) if todo else []
+    except mysqlrun.Failure:
+        return False
+    seconds = time.time() - start
+    ret = {"rows returned": 0, "columns": [], "results": [], "rows affected": 0,
+           "query time": {"human": "%ss" % round(seconds, 2), "raw": round(seconds, 5)}}
+    for columns, rows in found:
+        if len(rows) == 1 and rows[0][-1] == mark:
+            ret["rows affected"] += max(0, int(rows[0][0]))
+        else:
+            ret["rows returned"] += len(rows)
+            ret["columns"].append(columns)
+            ret["results"].append(rows)
+    return {key: value for key, value in ret.items() if value}
+
+
+def status(**connection_args):
+    """
+    Return ``{variable: text}`` of SHOW STATUS
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.status
+    """
+    return dict(_server(connection_args).rows("SHOW STATUS") or ())
+
+
+def version(**connection_args):
+    """
+    Return the version of the server, empty text without an answer
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.version
+    """
+    rows = _server(connection_args).rows("SELECT VERSION()")
+    return rows[0][0] if rows else ""
+
+
+def slave_lag(**connection_args):
+    """
+    Return the seconds that a replica is behind; -1: it is none, -2: it does not replicate, -3: no answer
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.slave_lag
+    """
+    rows = _server(connection_args).dicts("SHOW SLAVE STATUS")
+    if rows is None:
+        return -3
+    if not rows:
+        return -1
+    return _typed(rows[0])["Seconds_Behind_Master"] if rows[0]["Slave_IO_Running"] == "Yes" else -2
+
+
+def free_slave(**connection_args):
+    """
+    Make a replica a server of its own; returns ``promoted`` or ``failed``, empty text without an answer
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.free_slave
+    """
+    server = _server(connection_args)
+    rows = server.dicts("SHOW SLAVE STATUS")
+    if not rows:
+        return ""
+    master = _server(dict(connection_args, connection_host=rows[0]["Master_Host"]))
+    master.execute("FLUSH LOGS")  # it may be gone
+    for statement in ("STOP SLAVE", "RESET MASTER", "RESET SLAVE ALL"):
+        server.execute(statement)
+    return "failed" if server.dicts("SHOW SLAVE STATUS") else "promoted"
+
+
+def db_list(**connection_args):
+    """
+    Return the names of the databases
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_list
+    """
+    return [row[0] for row in _server(connection_args).rows("SHOW DATABASES") or ()]
+
+
+def db_get(name, **connection_args):
+    """
+    Return ``{character_set, collate}`` of a database; {} when there is none, [] without an answer
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_get test
+    """
+    rows = _server(connection_args).rows(
+        "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM INFORMATION_SCHEMA.SCHEMATA "
+        "WHERE SCHEMA_NAME = %s" % text(name)
+    )
+    if rows is None:
+        return []
+    return {"character_set": rows[0][0], "collate": rows[0][1]} if rows else {}
+
+
+def alter_db(name, character_set=None, collate=None, **connection_args):
+    """
+    Give a database another character set or collation; returns whether that went well
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.alter_db testdb character_set=utf8mb4
+    """
+    words = "".join(" %s %s" % (word, text(value)) for word, value in (("CHARACTER SET", character_set),
+                                                                       ("COLLATE", collate)) if value)
+    return _server(connection_args).execute("ALTER DATABASE %s%s" % (ident(name), words))
+
+
+def db_tables(name, **connection_args):
+    """
+    Return the names of the tables of a database; False when there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_tables database
+    """
+    if not db_exists(name, **connection_args):
+        log.info("Database '%s' does not exist", name)
+        return False
+    return [row[0] for row in _server(connection_args).rows("SHOW TABLES IN " + ident(name)) or ()]
+
+
+def db_exists(name, **connection_args):
+    """
+    Whether the server has a database
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_exists dbname
+    """
+    sql = "SELECT SCHEMA_NAME FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = %s" % text(name)
+    return bool(_server(connection_args).rows(sql))
+
+
+def db_create(name, character_set=None, collate=None, **connection_args):
+    """
+    Create a database; False when there is one already, or when it fails
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_create dbname utf8mb4 utf8mb4_general_ci
+    """
+    if db_exists(name, **connection_args):
+        log.info("DB '%s' already exists", name)
+        return False
+    sql = "CREATE DATABASE IF NOT EXISTS " + ident(name)
+    if character_set is not None:
+        sql += " CHARACTER SET " + text(character_set)
+    if collate is not None:
+        sql += " COLLATE " + text(collate)
+    # without an answer nothing is to be made
+    return mysqlrun.ERROR not in __context__ and _server(connection_args).execute(sql)
+
+
+def db_remove(name, **connection_args):
+    """
+    Remove a database; False when there is none, when it is the server's own, or when it fails
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_remove dbname
+    """
+    if not db_exists(name, **connection_args):
+        log.info("DB '%s' does not exist", name)
+        return False
+    if name in ("mysql", "information_schema", "performance_schema", "sys"):
+        log.info("DB '%s' may not be removed", name)
+        return False
+    return _server(connection_args).execute("DROP DATABASE " + ident(name))
+
+
+def db_check(name, table=None, **connection_args):
+    """
+    Check a table, or all of a database; returns the rows of CHECK TABLE, or a list of them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_check dbname
+    """
+    return _maintain("CHECK", name, table, connection_args)
+
+
+def db_repair(name, table=None, **connection_args):
+    """
+    Repair a table, or all of a database; returns the rows of REPAIR TABLE, or a list of them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_repair dbname
+    """
+    return _maintain("REPAIR", name, table, connection_args)
+
+
+def db_optimize(name, table=None, **connection_args):
+    """
+    Optimize a table, or all of a database; returns the rows of OPTIMIZE TABLE, or a list of them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.db_optimize dbname
+    """
+    return _maintain("OPTIMIZE", name, table, connection_args)
+
+
+def _maintain(verb, name, table, connection_args):
+    server = _server(connection_args)
+    if table is not None:
+        rows = server.dicts("%s TABLE %s.%s" % (verb, ident(name), ident(table)))
+        return {} if rows is None else tuple(rows)
+    return [_maintain(verb, name, each, connection_args) for each in db_tables(name, **connection_args) or ()]
+
+
+def processlist(**connection_args):
+    """
+    Return ``[{Id, User, Host, db, Command, Time, State, Info, …}]`` of SHOW FULL PROCESSLIST
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.processlist
+    """
+    return [_typed(row) for row in _server(connection_args).dicts("SHOW FULL PROCESSLIST") or ()]
+
+
+#: columns that hold numbers
+_NUMBERS = ("Id", "Time", "Rows_", "Position", "Seconds_Behind", "Connect_Retry", "Skip_Counter", "Until_Log_Pos",
+            "Master_Port", "Master_Server_Id", "Relay_Log_Pos", "Relay_Log_Space", "Read_Master_Log_Pos",
+            "Exec_Master_Log_Pos", "Last_Errno", "Last_IO_Errno", "Last_SQL_Errno", "max_")
+
+
+def _typed(row):
+    return {key: int(value) if value and value.isdigit() and key.startswith(_NUMBERS) else value
+            for key, value in row.items()}
+
+
+def get_master_status(**connection_args):
+    """
+    Return ``{File, Position, Binlog_Do_DB, Binlog_Ignore_DB}``; [] when it keeps no binary log
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.get_master_status
+    """
+    rows = _server(connection_args).dicts("SHOW MASTER STATUS")
+    return _typed(rows[0]) if rows else []
+
+
+def get_slave_status(**connection_args):
+    """
+    Return what SHOW SLAVE STATUS has; [] when it is no replica
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.get_slave_status
+    """
+    rows = _server(connection_args).dicts("SHOW SLAVE STATUS")
+    return _typed(rows[0]) if rows else []
+
+
+def showvariables(**connection_args):
+    """
+    Return ``[{Variable_name, Value}]`` of this connection
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.showvariables
+    """
+    return _server(connection_args).dicts("SHOW VARIABLES") or []
+
+
+def showglobal(**connection_args):
+    """
+    Return ``[{Variable_name, Value}]`` of the server
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.showglobal
+    """
+    return _server(connection_args).dicts("SHOW GLOBAL VARIABLES") or []
+
+
+def verify_login(user, password=None, **connection_args):
+    """
+    Whether a user can log in with a password
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.verify_login root password
+    """
+    given = dict(connection_args, connection_user=user, connection_pass=password)
+    good = _server(given).rows("SELECT 1") is not None
+    mysqlrun.pop_error(__context__)
+    return good
+
+
+def plugins_list(**connection_args):
+    """
+    Return ``[{name, status}]`` of SHOW PLUGINS
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.plugins_list
+    """
+    return [{"name": row[0], "status": row[1]} for row in _server(connection_args).rows("SHOW PLUGINS") or ()]
+
+
+def plugin_add(name, soname=None, **connection_args):
+    """
+    Install a plugin; returns whether it is there then
+
+    soname
+        its file, ``name.so`` unless given
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.plugin_add auth_socket
+    """
+    if not name:
+        log.error("Plugin name is required.")
+        return False
+    if plugin_status(name, **connection_args):
+        log.error("Plugin %s is already installed.", name)
+        return True
+    sql = "INSTALL PLUGIN %s SONAME %s" % (ident(name), text(soname or name + ".so"))
+    return _server(connection_args).execute(sql)
+
+
+def plugin_remove(name, **connection_args):
+    """
+    Remove a plugin; returns whether it is gone then
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.plugin_remove auth_socket
+    """
+    if not name:
+        log.error("Plugin name is required.")
+        return False
+    if not plugin_status(name, **connection_args):
+        log.error("Plugin %s is not installed.", name)
+        return True
+    return _server(connection_args).execute("UNINSTALL PLUGIN " + ident(name))
+
+
+def plugin_status(name, **connection_args):
+    """
+    Return the status of a plugin, such as ACTIVE; empty text when it is not there, or without an answer
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' mysql.plugin_status unix_socket
+    """
+    if not name:
+        log.error("Plugin name is required.")
+        return False
+    sql = "SELECT PLUGIN_STATUS FROM INFORMATION_SCHEMA.PLUGINS WHERE PLUGIN_NAME = %s" % text(name)
+    rows = _server(connection_args).rows(sql)
+    return rows[0][0] if rows else ""
