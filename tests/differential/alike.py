@@ -30,11 +30,15 @@ def blanked(value: Any, blank: Callable[[str], str]) -> Any:
     return value
 
 
-def returns(theirs: Any, ours: Any, low: list[dict[str, Any]], blank: Callable[[str], str]) -> list[str]:
-    """What is different between two returns of a run of states."""
+def returns(
+    theirs: Any, ours: Any, low: list[dict[str, Any]], blank: Callable[[str], str], refused: bool = False
+) -> list[str]:
+    """What is different between two returns of a run of states; ``refused``: neither is expected to run any."""
     theirs, ours = blanked(theirs, blank), blanked(ours, blank)
     if not isinstance(theirs, dict) or "raised" in theirs or not isinstance(ours, dict) or "raised" in ours:
-        return _refusals(theirs, ours)
+        return _refusals(theirs, ours, refused)
+    if refused:
+        return ["neither refuses it, though the case says `refused`"]
     lines: list[str] = []
     order = [sorted(ret, key=lambda tag: ret[tag].get("__run_num__", 0)) for ret in (theirs, ours)]
     if order[0] != order[1]:
@@ -52,14 +56,12 @@ def _tag(chunk: dict[str, Any]) -> str:
     return "{state}_|-{__id__}_|-{name}_|-{fun}".format(**{"name": "", "__id__": "", **chunk})
 
 
-def _refusals(theirs: Any, ours: Any) -> list[str]:
-    if isinstance(theirs, dict) and "raised" in theirs:
-        if isinstance(ours, dict) and "raised" in ours:
-            return []
-        return [f"Salt raised: {_short(theirs['raised'])}", f"    ours  {_short(ours)}"]
-    if isinstance(theirs, list) and isinstance(ours, list):
+def _refusals(theirs: Any, ours: Any, expected: bool) -> list[str]:
+    neither = all(isinstance(ret, list) or "raised" in ret for ret in (theirs, ours))
+    if neither and expected:
         return []
-    return [f"Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
+    title = ["both refuse it (is that meant? then say `refused: true`)"] if neither else ["one of them refuses it:"]
+    return [*title, f"    Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
 
 
 def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], blank: Callable[[str], str]) -> list[str]:

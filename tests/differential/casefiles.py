@@ -42,6 +42,7 @@ class Case:
     ignore: list[str] = field(default_factory=list)
     volatile: list[str] = field(default_factory=list)
     differs: str = ""
+    refused: bool = False
     ci: bool = False
 
     def blank(self, text: str) -> str:

@@ -162,7 +162,7 @@ class Bench:
             theirs = waiting.result()
         want = theirs["ret"] if "ret" in theirs else {"raised": f"{theirs['error']}: {theirs['message']}"}
         got = ours["ret"] if "ret" in ours else {"raised": f"{ours['error']}: {ours['message']}"}
-        return alike.returns(want, got, theirs.get("low") or [], case.blank)
+        return alike.returns(want, got, theirs.get("low") or [], case.blank, case.refused)
 
     def _call(self, case: Case, call: Call, pillar: dict[str, Any], test: bool) -> list[str]:
         kwargs = {**call.kwargs, **({"test": True} if test else {})}
