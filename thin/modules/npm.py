@@ -1,0 +1,197 @@
+"""
+Packages of Node.js, with npm. Salt: ``salt/modules/npm.py``.
+
+Without ``dir`` packages are global. ``runas`` is the user that npm runs as, ``env`` a dict of variables for it.
+"""
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
+__func_alias__ = {"list_": "list"}
+
+
+def __virtual__():
+    if process.which("npm"):
+        return True
+    return False, "npm execution module could not be loaded because the npm binary could not be located"
+
+
+def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, dry_run=False, silent=True):
+    """
+    Install a package, several, or what ``package.json`` of a folder wants; returns what npm reports
+
+    pkg
+        A package, with a version if need be: ``coffee-script@1.0.1``; a file or an address.
+    pkgs
+        A list of these.
+    dir
+        The folder that they belong to.
+    registry
+        The registry that they come from.
+    dry_run
+        Only see what would be done.
+    silent
+        Without npm's progress.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.install coffee-script@1.0.1
+    """
+    wanted = [pkg] if pkg else list(pkgs or [])
+    quiet = ["--no-progress", "--loglevel=error"] if silent else []  # --silent would be without a report, too
+    words = ["install", "--json"] + quiet + ([] if dir else ["--global"])
+    words += (["--registry=%s" % registry] if registry else []) + (["--dry-run"] if dry_run else [])
+    done = _npm(words + (["--"] + wanted if wanted else []), dir or "/tmp", runas, env)
+    if done["retcode"]:
+        raise CommandExecutionError(_failure(done))
+    text = done["stdout"] or done["stderr"]  # old ones report on stderr
+    return _json(text, text)
+
+
+def uninstall(pkg, dir=None, runas=None, env=None):
+    """
+    Take away a package; whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.uninstall coffee-script
+    """
+    done = _npm(["uninstall"] + ([] if dir else ["--global"]) + ["--", pkg], dir, runas, env)
+    if done["retcode"]:
+        log.error(_failure(done))
+    return done["retcode"] == 0
+
+
+def list_(pkg=None, dir=None, runas=None, env=None, depth=None):
+    """
+    Return ``{package: {version, ...}}`` of what is installed, as npm reports it; ``depth``: of their packages, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.list depth=0
+    """
+    words = ["list", "--json", "--silent"] + ([] if dir else ["--global"])
+    if depth is not None:
+        if not isinstance(depth, (int, float)):
+            raise SaltInvocationError("Error: depth %s must be a number" % depth)
+        words.append("--depth=%d" % depth)
+    done = _npm(words + ([pkg] if pkg else []), dir, runas, env)
+    # It fails where nothing is installed, too; then it has no complaint.
+    if done["retcode"] and done["stderr"]:
+        raise CommandExecutionError(_failure(done))
+    return _json(done["stdout"], {}).get("dependencies", {})
+
+
+def cache_clean(path=None, runas=None, env=None, force=False):
+    """
+    Empty npm's cache, or take away one part of it; npm of today wants ``force``. Whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.cache_clean force=True
+    """
+    words = ["cache", "clean"] + ([path] if path else []) + (["--force"] if force is True else [])
+    done = _npm(words, None, runas, env)
+    if done["retcode"]:
+        log.error(_failure(done))
+    return done["retcode"] == 0
+
+
+def cache_list(path=None, runas=None, env=None):
+    """
+    Return what is in npm's cache, as text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.cache_list
+    """
+    done = _npm(["cache", "ls"] + ([path] if path else []), None, runas, env)
+    if done["retcode"] and done["stderr"]:
+        raise CommandExecutionError(_failure(done))
+    return done["stdout"]
+
+
+def cache_path(runas=None, env=None):
+    """
+    Return the folder of npm's cache
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.cache_path
+    """
+    done = _npm(["config", "get", "cache"], None, runas, env)
+    return done["stdout"] or done["stderr"]
+
+
+def describe(path, runas=None):
+    """
+    Return ``{"name", "version"}`` of the package in a folder or a packed file; {} if there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' npm.describe /srv/app-1.0.0.tgz
+    """
+    import os
+
+    if os.path.isdir(path):
+        command = ["cat", os.path.join(path, "package.json")]
+    else:
+        command = ["tar", "-xzOf", path, "package/package.json"]
+    done = __salt__["cmd.run_all"](command, runas=runas, python_shell=False, ignore_retcode=True)
+    about = _json(done["stdout"], {}) if done["retcode"] == 0 else {}
+    return {key: about[key] for key in ("name", "version") if key in about}
+
+
+def _npm(words, cwd, runas, env):
+    variables = {"LC_ALL": "C"}
+    for given in [env] if isinstance(env, dict) else env or []:
+        variables.update(given)
+    if runas:
+        import pwd
+
+        try:
+            variables.update(SUDO_UID=str(pwd.getpwnam(runas).pw_uid), SUDO_USER="")
+        except KeyError:
+            raise CommandExecutionError("User '%s' is not available" % runas)
+    command = ["npm"] + [str(word) for word in words]
+    return dict(
+        __salt__["cmd.run_all"](
+            command, cwd=cwd, runas=runas, env=variables, python_shell=False, ignore_retcode=True
+        ),
+        command=" ".join(command),
+    )
+
+
+def _failure(done):
+    return "%s failed: %s" % (done["command"], done["stderr"] or done["stdout"])
+
+
+def _json(text, otherwise):
+    """The first JSON object or list of a text: there may be lines of other kinds around it."""
+    import json
+
+    decoder = json.JSONDecoder()
+    for at, char in enumerate(text):
+        if char in "{[" and (at == 0 or text[at - 1] == "\n"):
+            try:
+                return decoder.raw_decode(text, at)[0]
+            except ValueError:
+                continue
+    return otherwise
