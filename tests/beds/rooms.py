@@ -39,8 +39,8 @@ class Room:
 
 
 @contextmanager
-def room(packages: Sequence[str], without: Sequence[str] = ()) -> Iterator[Room]:
-    """A root with the runtime's files and these packages, unpacked but not configured; ``without`` are taken away."""
+def room(packages: Sequence[str]) -> Iterator[Room]:
+    """A root with the runtime's files and these packages, unpacked but not configured."""
     debs = AptRepository("bookworm", list(packages)).fill() if packages else None
     work = Path(tempfile.mkdtemp(prefix="pushsalt-room-"))
     for name in ("upper", "work", "merged"):
@@ -56,8 +56,6 @@ def room(packages: Sequence[str], without: Sequence[str] = ()) -> Iterator[Room]
             shutil.copy(deb, root / "tmp" / deb.name)
         if packages:
             here.shell("dpkg --unpack --force-depends --force-breaks --force-conflicts /tmp/*.deb && rm /tmp/*.deb")
-        for path in without:
-            (root / path.lstrip("/")).unlink()
         place = root / "opt" / "steps"
         place.mkdir(parents=True)
         shutil.copy(HERE / "run_steps.py", place)

@@ -5,6 +5,16 @@ import os
 _SHADOW = ("lstchg", "min", "max", "warn", "inact", "expire")
 
 
+def has_busybox_tools(grains):
+    """Whether a Linux has no useradd but an adduser: busybox's, as Alpine and small images have it."""
+    from thin.utils.initsystem import FOLDERS
+
+    def installed(name):
+        return any(os.path.exists(os.path.join(folder, name)) for folder in FOLDERS)
+
+    return grains.get("kernel") == "Linux" and not installed("useradd") and installed("adduser")
+
+
 def rows(path, columns):
     """The lines of an account file, split at colons; lines with fewer columns are skipped."""
     with open(path, encoding="utf-8", errors="surrogateescape") as stream:

@@ -1,0 +1,172 @@
+"""Changes of groups where busybox has the commands (Alpine, small images): addgroup and delgroup.
+
+What those cannot change is written into /etc/group itself. Looking at groups is groupadd's matter, whose functions
+stand beside these. Functions return whether that worked; ``__context__["group.complaint"]`` has the reason if not.
+"""
+
+from thin.utils import accountfiles, accounts
+
+__virtualname__ = "group"
+
+GID = 2
+
+
+def __virtual__():
+    if accounts.has_busybox_tools(__grains__):
+        return __virtualname__
+    return False, "The busybox_group module is for systems whose accounts are made by busybox's adduser"
+
+
+def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
+    """
+    Add a group; whether that worked
+
+    name
+        the group's name
+    gid
+        the number
+    system
+        with a number from the range of system groups
+    root
+        not supported by busybox
+    non_unique
+        allow a number that another group has
+    local
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.add web 3000
+    """
+    if root:
+        return _complain("busybox adds groups to the running system only, not below %s" % root)
+    command = ["addgroup"] + (["-S"] if system else [])
+    command += ["-g", str(gid)] if gid not in (None, "") and not non_unique else []
+    done = _did(command + [str(name)])
+    return chgid(name, gid) if done and gid not in (None, "") and non_unique else done
+
+
+def delete(name, root=None, local=False):
+    """
+    Delete a group; whether that worked
+
+    name
+        the group's name
+    root
+        not supported by busybox
+    local
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.delete web
+    """
+    if root:
+        return _complain("busybox deletes groups of the running system only, not below %s" % root)
+    return _did(["delgroup", str(name)])
+
+
+def chgid(name, gid, root=None, non_unique=False):
+    """
+    Change the group's number; whether that worked. Files keep the old one
+
+    name
+        the group's name
+    gid
+        the number
+    root
+        not supported
+    non_unique
+        allow a number that another group has
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.chgid web 3100
+    """
+    return accountfiles.edit(accountfiles.GROUP, str(name), {GID: str(gid)}) or _complain("there is no group %s" % name)
+
+
+def adduser(name, username, root=None):
+    """
+    Make the user a member of the group; whether that worked
+
+    name
+        the group's name
+    username
+        the user's name
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.adduser web ada
+    """
+    return username in __salt__["group.info"](name).get("members", ()) or _did(["addgroup", str(username), str(name)])
+
+
+def deluser(name, username, root=None):
+    """
+    Take the user out of the group; whether that worked, or was so
+
+    name
+        the group's name
+    username
+        the user's name
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.deluser web ada
+    """
+    if username not in __salt__["group.info"](name).get("members", ()):
+        return True
+    return _did(["delgroup", str(username), str(name)])
+
+
+def members(name, members_list, root=None):
+    """
+    Make just these users the members of the group; whether that worked
+
+    name
+        the group's name
+    members_list
+        the users' names, joined by commas
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.members web ada,grace
+    """
+    wanted = [user for user in str(members_list).split(",") if user]
+    now = __salt__["group.info"](name).get("members", ())
+    gone = [deluser(name, user) for user in now if user not in wanted]
+    return all(gone + [adduser(name, user) for user in wanted])
+
+
+# Inside
+
+
+def _did(command):
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+    if done["retcode"] != 0:
+        _complain("%s: %s" % (" ".join(command), (done["stderr"] or done["stdout"]).strip()))
+    return done["retcode"] == 0
+
+
+def _complain(words):
+    __context__["group.complaint"] = words
+    return False

@@ -1,0 +1,428 @@
+"""Changes of users where busybox has the commands (Alpine, small images): adduser, deluser, addgroup, delgroup.
+
+What those cannot change is written into /etc/passwd itself. Looking at users is useradd's matter, whose functions
+stand beside these. Functions that change something return whether that worked; ``__context__["user.complaint"]`` then
+has the reason when it did not.
+"""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import accountfiles, accounts
+
+__virtualname__ = "user"
+
+UID, GID, GECOS, HOME, SHELL = 2, 3, 4, 5, 6
+
+
+def __virtual__():
+    if accounts.has_busybox_tools(__grains__):
+        return __virtualname__
+    return False, "The busybox_user module is for systems whose accounts are made by busybox's adduser"
+
+
+def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
+        roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
+        root=None, usergroup=None, local=False):
+    """
+    Add a user; whether that worked
+
+    name
+        the user's name
+    uid
+        the number
+    gid
+        the primary group, by name or number; else a group with the user's name
+    groups
+        further groups
+    home
+        the home
+    shell
+        the login shell
+    unique
+        False allows a number that another user has
+    system
+        with a number from the range of system accounts
+    fullname
+        the full name
+    roomnumber
+        the room number
+    workphone
+        the phone number at work
+    homephone
+        the phone number at home
+    other
+        what else the comment field says
+    createhome
+        make the home
+    loginclass
+        without meaning here
+    nologinit
+        without meaning here
+    root
+        not supported by busybox
+    usergroup
+        False: no group with the user's name, but ``users``
+    local
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.add ada uid=1500 shell=/bin/sh
+    """
+    if root:
+        return _complain("busybox adds users to the running system only, not below %s" % root)
+    had = bool(__salt__["group.info"](name))
+    group = _group(name, gid, usergroup, system)
+    if group is None:
+        return False
+    command = ["adduser", "-D", "-G", group]
+    command += ["-h", str(home)] if home else []
+    command += [] if createhome else ["-H"]
+    command += ["-s", str(shell)] if shell else []
+    command += ["-u", str(uid)] if uid not in (None, "") and unique else []
+    command += ["-S"] if system else []
+    fields = {
+        "fullname": fullname, "roomnumber": roomnumber, "workphone": workphone, "homephone": homephone, "other": other,
+    }
+    command += ["-g", accounts.gecos_text(fields)]
+    if not _did(command + [str(name)]):
+        why = __context__["user.complaint"]
+        if group == str(name) and not had:  # it was made for this user
+            _did(["delgroup", group])
+        return _complain(why)
+    if uid not in (None, "") and not unique:
+        import os
+
+        accountfiles.edit(accountfiles.PASSWD, str(name), {UID: str(uid)})
+        made = _known(name)["home"]
+        if createhome and os.path.isdir(made):
+            os.chown(made, int(uid), -1)
+    return chgroups(name, groups, append=True) if groups else True
+
+
+def delete(name, remove=False, force=False, root=None, local=False):
+    """
+    Delete a user; whether that worked
+
+    name
+        the user's name
+    remove
+        the home, too
+    force
+        without meaning here: busybox deletes users who are logged in
+    root
+        not supported by busybox
+    local
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.delete ada remove=True
+    """
+    if root:
+        return _complain("busybox deletes users of the running system only, not below %s" % root)
+    return _did(["deluser"] + (["--remove-home"] if remove else []) + [str(name)])
+
+
+def rename(name, new_name, root=None):
+    """
+    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken
+
+    name
+        the user's name
+    new_name
+        the new one
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.rename ada countess
+    """
+    if __salt__["user.info"](new_name):
+        raise CommandExecutionError("User '%s' already exists" % new_name)
+    _known(name)
+    accountfiles.edit(accountfiles.PASSWD, str(name), {0: str(new_name)})
+    accountfiles.edit(accountfiles.SHADOW, str(name), {0: str(new_name)})
+    accountfiles.replace_member(accountfiles.GROUP, str(name), str(new_name))
+    accountfiles.replace_member(accountfiles.GSHADOW, str(name), str(new_name))
+    return bool(__salt__["user.info"](new_name))
+
+
+def chuid(name, uid, root=None):
+    """
+    Change the user's number; whether that worked. Files keep the old one
+
+    name
+        the user's name
+    uid
+        the number
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chuid ada 1600
+    """
+    return _set(name, "uid", int(uid), UID)
+
+
+def chgid(name, gid, root=None):
+    """
+    Change the user's primary group; whether that worked
+
+    name
+        the user's name
+    gid
+        the group, by name or number
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgid ada staff
+    """
+    number = gid if str(gid).isdigit() else __salt__["group.info"](gid).get("gid")
+    if number is None:
+        return _complain("there is no group %s" % gid)
+    return _set(name, "gid", int(number), GID)
+
+
+def chshell(name, shell, root=None):
+    """
+    Change the user's login shell; whether that worked
+
+    name
+        the user's name
+    shell
+        its path
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chshell ada /bin/ash
+    """
+    return _set(name, "shell", shell, SHELL)
+
+
+def chhome(name, home, persist=False, root=None):
+    """
+    Change the user's home; whether that worked
+
+    name
+        the user's name
+    home
+        its path
+    persist
+        move the files there
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhome ada /srv/ada persist=True
+    """
+    import os
+
+    before = _known(name)["home"]
+    if before == home:
+        return True
+    if persist and os.path.isdir(before) and not os.path.exists(home) and not _did(["mv", "--", before, str(home)]):
+        return False
+    return _set(name, "home", home, HOME)
+
+
+def chgroups(name, groups, append=False, root=None):
+    """
+    Set the user's groups beside the primary one; whether that worked
+
+    name
+        the user's name
+    groups
+        their names, as a list or joined by commas
+    append
+        leave the user in the others, too
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgroups ada wheel,audio append=True
+    """
+    wanted = set(groups.split(",") if isinstance(groups, str) else [str(group) for group in groups])
+    _known(name)
+    now = {group["name"] for group in __salt__["group.getent"]() if name in group["members"]}
+    primary = {group["name"] for group in __salt__["group.getent"]() if group["gid"] == _known(name)["gid"]}
+    added = [_did(["addgroup", str(name), group]) for group in sorted(wanted - now - primary)]
+    gone = [] if append else [_did(["delgroup", str(name), group]) for group in sorted(now - wanted)]
+    return all(added + gone)
+
+
+def chfullname(name, fullname, root=None):
+    """
+    Change the user's full name; whether that worked
+
+    name
+        the user's name
+    fullname
+        the full name
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chfullname ada 'Ada Lovelace'
+    """
+    return _set_gecos(name, "fullname", fullname)
+
+
+def chroomnumber(name, roomnumber, root=None):
+    """
+    Change the user's room number; whether that worked
+
+    name
+        the user's name
+    roomnumber
+        the room number
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chroomnumber ada 123
+    """
+    return _set_gecos(name, "roomnumber", roomnumber)
+
+
+def chworkphone(name, workphone, root=None):
+    """
+    Change the user's phone number at work; whether that worked
+
+    name
+        the user's name
+    workphone
+        the number
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chworkphone ada 7735550123
+    """
+    return _set_gecos(name, "workphone", workphone)
+
+
+def chhomephone(name, homephone, root=None):
+    """
+    Change the user's phone number at home; whether that worked
+
+    name
+        the user's name
+    homephone
+        the number
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhomephone ada 7735551234
+    """
+    return _set_gecos(name, "homephone", homephone)
+
+
+def chother(name, other, root=None):
+    """
+    Change what else the comment field says; whether that worked
+
+    name
+        the user's name
+    other
+        the text
+    root
+        not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chother ada analyst
+    """
+    return _set_gecos(name, "other", other)
+
+
+# Inside
+
+
+def _group(name, gid, usergroup, system):
+    """The name of the primary group, made where there is none of the user's name; None when that cannot be."""
+    if gid not in (None, ""):
+        if not str(gid).isdigit():
+            return str(gid)
+        found = [group["name"] for group in __salt__["group.getent"]() if group["gid"] == int(gid)]
+        if not found:
+            _complain("there is no group with the number %s" % gid)
+        return found[0] if found else None
+    if usergroup is False:
+        return "users"
+    if not __salt__["group.info"](name) and not _did(["addgroup"] + (["-S"] if system else []) + [str(name)]):
+        return None
+    return str(name)
+
+
+def _known(name):
+    found = __salt__["user.info"](name)
+    if not found:
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    return found
+
+
+def _set(name, key, value, column):
+    if value == _known(name)[key]:
+        return True
+    accountfiles.edit(accountfiles.PASSWD, str(name), {column: str(value)})
+    return __salt__["user.info"](name)[key] == value
+
+
+def _set_gecos(name, key, value):
+    before = __salt__["user.info"](name)
+    value = "" if value is None else str(value)
+    if not before or value == before[key]:
+        return bool(before)
+    text = accounts.gecos_text(dict(before, **{key: value}))
+    return accountfiles.edit(accountfiles.PASSWD, str(name), {GECOS: text})
+
+
+def _did(command):
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+    if done["retcode"] != 0:
+        _complain("%s: %s" % (" ".join(command), (done["stderr"] or done["stdout"]).strip()))
+    return done["retcode"] == 0
+
+
+def _complain(words):
+    __context__["user.complaint"] = words
+    return False
