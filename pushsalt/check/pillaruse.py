@@ -21,7 +21,7 @@ _LARGEST: Final = 1_000_000
 #: Levels of keys that are looked at: below them is what templates hand through to a program's own settings.
 _DEPTH: Final = 3
 #: Keys that conventions give a meaning which no file writes out: TOFS, lookup tables.
-_CONVENTIONS: Final = frozenset({"lookup", "tofs", "map_jinja", "strict_mode"})
+_CONVENTIONS: Final = frozenset({"lookup", "tofs", "map_jinja", "strict_mode", "mine_functions"})
 
 
 def unread(subject: Subject) -> Iterator[Finding]:

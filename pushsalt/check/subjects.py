@@ -100,7 +100,11 @@ def _is_formula(path: Path) -> bool:
 
 
 def _formula(path: Path, extra: tuple[str, ...]) -> Subject:
+    """A repository with its states in a folder, or that folder alone, which then lies in a file root."""
     example = path / EXAMPLE
+    if (path / "init.sls").is_file():
+        tree = _tree(path, (str(path.parent), *extra), path.parent)
+        return replace(tree, example=str(example) if example.is_file() else "")
     tree = _tree(path, (str(path), *extra))
     folders = {name.split(".", 1)[0] for name in tree.sls}
     states = {folder for folder in folders if (path / folder / "init.sls").is_file()} or folders
@@ -135,6 +139,7 @@ def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
     if whole is None:
         base = next((parent for parent in path.parents if _is_formula(parent)), _outermost(path))
         whole = _formula(base, extra)
+        base = Path(whole.file_roots[0])
     name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".init")
     return replace(whole, sls=(name,), sources=(str(path),))
 
@@ -147,9 +152,10 @@ def _outermost(path: Path) -> Path:
     return base.parent if (base / "init.sls").is_file() else base
 
 
-def _tree(path: Path, roots: tuple[str, ...]) -> Subject:
+def _tree(path: Path, roots: tuple[str, ...], base: Path | None = None) -> Subject:
+    """The files below ``path``, their SLS named from ``base``."""
     files = list(_files(str(path)))
-    relative = [name[len(str(path)) + 1 :] for name in files]
+    relative = [name[len(str(base or path)) + 1 :] for name in files]
     sls = [name.removesuffix(".sls").removesuffix("/init").replace("/", ".") for name in relative if _is_sls(name)]
     sources = [name for name, short in zip(files, relative, strict=True) if short.endswith(_TEMPLATES)]
     return Subject(path.name, str(path), roots, tuple(sls), tuple(sources), tuple(files))
