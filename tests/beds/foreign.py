@@ -98,8 +98,11 @@ echo '{name} {version}' > %{{buildroot}}{file}
 {config}{file}
 """
 
-#: Debian's rpm asks to be told that it is meant; zypper calls it as everywhere else
-RPM_WRAPPER = '#!/bin/sh\nexec /usr/bin/rpm.debian --force-debian "$@"\n'
+#: Debian's rpm wants to be told that it is meant when it installs; zypper calls it as everywhere else
+RPM_WRAPPER = """#!/bin/sh
+case " $* " in *" -U "*|*" -e "*|*" -i "*) exec /opt/rpm/rpm --force-debian "$@";; esac
+exec /opt/rpm/rpm "$@"
+"""
 
 
 def lacking() -> str:
@@ -171,7 +174,7 @@ def _mounted(lower: Sequence[Path], upper: Path, work: Path, merged: Path) -> It
 def _layer(kind: str) -> Path:
     """The upper folder of an overlay with the tools and the repositories; made once for what is written here."""
     recipe = "".join(inspect.getsource(part) for part in (_prepare, _rpms, _arch_packages))
-    recipe += repr((TOOLS[kind], PACKAGES, COMPS, UPDATEINFO, SPEC, base_root().name))
+    recipe += repr((TOOLS[kind], PACKAGES, COMPS, UPDATEINFO, SPEC, RPM_WRAPPER, base_root().name))
     layer = cache_dir() / f"layer-{kind}-{hashlib.sha256(recipe.encode()).hexdigest()[:10]}"
     if not layer.exists():
         aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=f"making-{kind}-"))
@@ -198,6 +201,8 @@ def _prepare(bed: Foreign) -> None:
     if bed.kind == "pacman":
         _arch_packages(bed)
         return
+    (root / "etc/rpm").mkdir(exist_ok=True)
+    (root / "etc/rpm/macros").write_text("%_dbpath /var/lib/rpm\n")  # Debian's is in root's home
     _rpms(bed)
     for repository in ("base", "extra"):
         extra = " -g comps.xml" if repository == "base" else ""
@@ -211,7 +216,8 @@ def _prepare(bed: Foreign) -> None:
         (root / "etc/dnf/vars/releasever").write_text("9\n")
         folder = root / "etc/yum.repos.d"
     else:
-        (root / "usr/bin/rpm").rename(root / "usr/bin/rpm.debian")
+        (root / "opt/rpm").mkdir()
+        shutil.move(root / "usr/bin/rpm", root / "opt/rpm/rpm")
         (root / "usr/bin/rpm").write_text(RPM_WRAPPER)
         (root / "usr/bin/rpm").chmod(0o755)
         folder = root / "etc/zypp/repos.d"

@@ -454,7 +454,7 @@ def _own(rows):
 
 
 def _targets_words(kwargs):
-    return {key: kwargs[key] for key in ("version", "advisory_ids") if kwargs.get(key) is not None}
+    return {key: kwargs[key] for key in ("version", "advisory_ids") if key in kwargs}
 
 
 def _known_advisories(wanted):

@@ -1,0 +1,155 @@
+"""Repositories of zypper: the part of ``pkg`` beside zypperpkg.py. Salt: modules/zypperpkg.py
+
+A repository is named by its alias, the section of a .repo file.
+"""
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import repofile, zypprun
+
+__virtualname__ = "pkg"
+
+FOLDER = "/etc/zypp/repos.d"
+
+#: arguments of mod_repo as options of ``zypper modifyrepo``: for yes and for no
+_SWITCHES = (
+    ("enabled", "--enable", "--disable"),
+    ("refresh", "--refresh", "--no-refresh"),
+    ("cache", "--keep-packages", "--no-keep-packages"),
+    ("gpgcheck", "--gpgcheck", "--no-gpgcheck"),
+)
+
+
+def __virtual__():
+    if __grains__.get("os_family") != "Suse":
+        return False, "Module zypper: non SUSE OS not supported by zypper package manager"
+    return __virtualname__ if process.which("zypper") else (False, "Module zypper: zypper package manager not found")
+
+
+def list_repos(root=None, **kwargs):
+    """
+    Return ``{alias: {alias, name, enabled, baseurl, …}}`` of all repositories; 0 and 1 are False and True
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repos
+    """
+    found = {}
+    for alias, values in repofile.found([(root or "") + FOLDER], strict=False).items():
+        known = {key: _value(value) for key, value in values.items() if key not in ("file", "comments")}
+        if known.get("baseurl") and known["baseurl"].startswith("file:/"):  # zypper writes it with one slash or three
+            known["baseurl"] = "file:///" + known["baseurl"][5:].lstrip("/")
+        found[alias] = dict(known, alias=alias)
+    return found
+
+
+def _value(text):
+    return {"0": False, "1": True, "NONE": None}.get(text, text)
+
+
+def get_repo(repo, root=None, **kwargs):
+    """
+    Return ``{alias, name, enabled, baseurl, …}`` of a repository, {} where there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.get_repo alias
+    """
+    return list_repos(root).get(repo, {})
+
+
+def del_repo(repo, root=None, **kwargs):
+    """
+    Take a repository away: ``{alias: True, message: zypper's words}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.del_repo alias
+    """
+    if repo not in list_repos(root):
+        raise CommandExecutionError("Repository '%s' not found." % repo)
+    text = _run(["removerepo", "--loose-auth", "--loose-query", repo], root)["stdout"]
+    told = [words for _, words in zypprun.messages(text)]
+    return {repo: True, "message": told[0] if told else ""}
+
+
+def mod_repo(repo, **kwargs):
+    """
+    Make a repository be as the arguments say, adding it where there is none: what get_repo has of it
+
+    baseurl, mirrorlist, url
+        Where it is; a new repository must have one of these.
+    name, humanname
+        What people call it.
+    enabled, refresh, cache, gpgcheck
+        True or False: is it used, are its lists updated by themselves, are packages kept, are signatures checked.
+    priority
+        A number; 99 is usual, a smaller one goes before.
+    gpgautoimport
+        Trust its key, and update its lists now.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.mod_repo alias baseurl=https://example.org/repo name='Example' enabled=True
+    """
+    root = kwargs.get("root") or None
+    known, added = list_repos(root), False
+    if repo not in known:
+        _add(repo, kwargs, known, root)
+        added = True
+    elif kwargs.get("baseurl") and kwargs["baseurl"] != known[repo].get("baseurl"):
+        _run(["removerepo", "--loose-auth", "--loose-query", repo], root)
+        return mod_repo(repo, **dict({"cache": False}, **dict(_settings(known[repo]), **kwargs)))
+    words = [yes if kwargs[key] else no for key, yes, no in _SWITCHES if key in kwargs]
+    if "priority" in kwargs:
+        words.append("--priority=%s" % kwargs["priority"])
+    name = kwargs.get("name", kwargs.get("humanname"))
+    if name is not None:
+        words += ["--name", str(name)]
+    if words:
+        zypprun.run(__salt__["cmd.run_all"], __opts__, ["modifyrepo"] + words + [repo], root, xml=True, refresh=True)
+    comment = None
+    if kwargs.get("gpgautoimport") is True:
+        __salt__["pkg.refresh_db"](root=root, gpgautoimport=True, repos=repo)
+    elif not added and not words:
+        comment = "Specified arguments did not result in modification of repo"
+    found = get_repo(repo, root)
+    return dict(found, comment=comment) if comment else found
+
+
+def _add(repo, kwargs, known, root):
+    url = kwargs.get("url") or kwargs.get("mirrorlist") or kwargs.get("baseurl")
+    if not url:
+        raise CommandExecutionError(
+            "Repository '%s' not found, and neither 'baseurl' nor 'mirrorlist' was specified" % repo
+        )
+    if ":" not in url:
+        raise CommandExecutionError("Repository '%s' not found and URL for baseurl/mirrorlist is malformed" % repo)
+    for alias, values in known.items():
+        if (values.get("baseurl") or "").rstrip("/") == url.rstrip("/"):
+            raise CommandExecutionError("Repository '%s' already exists as '%s'." % (repo, alias))
+    _run(["addrepo", url, repo], root)
+    if repo not in list_repos(root):
+        raise CommandExecutionError(
+            "Failed add new repository '%s' for unspecified reason. Please check zypper logs." % repo
+        )
+
+
+def _settings(values):
+    """What a repository that is made anew keeps of the old one."""
+    kept = {key: values[key] for key in ("enabled", "gpgcheck", "priority", "name") if values.get(key) is not None}
+    if "autorefresh" in values:
+        kept["refresh"] = values["autorefresh"]
+    return kept
+
+
+def _run(args, root):
+    return zypprun.run(__salt__["cmd.run_all"], __opts__, args, root, xml=True)
