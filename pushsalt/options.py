@@ -44,7 +44,7 @@ _BOTH: Final = _of(
     # files
     ("file_roots", "roots", {"base": ["/srv/salt", "/srv/spm/salt"]}, "Folders of states and files, by saltenv."),
     ("fileserver_backend", "list", ["roots"], "Where files come from, in order: roots, git."),
-    ("fileserver_followsymlinks", "bool", True, "Whether links inside of the roots are followed."),
+    ("fileserver_followsymlinks", "bool", None, "Links in file roots: true follows all, false none; unset, those into a root."),
     ("fileserver_ignoresymlinks", "bool", False, "Whether links are left out altogether."),
     ("file_ignore_glob", "list", [], "Globs of paths that are not served."),
     ("file_ignore_regex", "list", [], "Regular expressions of paths that are not served."),
@@ -208,6 +208,7 @@ _CONTROLLER: Final = _of(
     ("ssh_identities_only", "bool", False, "Offer no keys of the agent."),
     ("ssh_minion_opts", "map", {}, "Minion options of every host."),
     ("template_cache", "bool", True, "Keep compiled templates in the user's own cache folder between runs."),
+    ("salt_python", "path", "", "A Python that has real Salt, whose modules do what is not here."),
     ("known_hosts_file", "path", "", "File of host keys in place of the user's known_hosts."),
     ("ssh_config_file", "text", "~/.ssh/config", "OpenSSH client configuration to honour."),
     ("pass_to_ext_pillars", "any", None, "Options handed to external pillars."),

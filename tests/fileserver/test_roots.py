@@ -92,7 +92,7 @@ def test_links_are_followed_unless_told_otherwise(serve, tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "x.sls").write_text("out")
     files = {"one/real/a": "in"}
-    server = serve({"base": ["one"]}, files)
+    server = serve({"base": ["one"]}, files, fileserver_followsymlinks=True)
     (tmp_path / "one" / "out").symlink_to(tmp_path / "outside")
     (tmp_path / "one" / "link").symlink_to("real")
     (tmp_path / "one" / "file").symlink_to("real/a")
@@ -109,6 +109,21 @@ def test_links_are_followed_unless_told_otherwise(serve, tmp_path):
 
     none = serve({"base": ["one"]}, fileserver_ignoresymlinks=True)
     assert none.symlinks() == {}
+
+
+def test_a_link_out_of_the_roots_is_not_followed_unless_asked(serve, tmp_path, caplog):
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "outside" / "deep" / "x.sls").write_text("out")
+    server = serve({"base": ["one"], "dev": ["two"]}, {"one/a": "in", "two/b": "other root"})
+    (tmp_path / "one" / "folder").symlink_to(tmp_path / "outside")
+    (tmp_path / "one" / "file.sls").symlink_to(tmp_path / "outside" / "deep" / "x.sls")
+    (tmp_path / "one" / "b").symlink_to(tmp_path / "two" / "b")
+    assert server.read("b") == b"other root"
+    assert server.find("folder/deep/x.sls") is None
+    assert server.find("file.sls") is None
+    assert server.list_files() == ["a", "b"]
+    assert server.list_states() == []
+    assert "fileserver_followsymlinks: true" in caplog.text
 
 
 def test_links_that_go_round(serve, tmp_path):

@@ -30,7 +30,12 @@ class Roots:
     def __init__(self, opts: Mapping[str, Any]) -> None:
         """Raises ConfigError for an ignore pattern that is no regular expression."""
         self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
-        self._follow = bool(opts.get("fileserver_followsymlinks", True))
+        follow = opts.get("fileserver_followsymlinks")
+        self._follow = follow is None or bool(follow)
+        #: links that leave the roots are followed only when somebody asked for that; Salt follows them by default
+        self._outside = bool(follow)
+        self._real_roots: list[str] | None = None
+        self._said: set[str] = set()
         self._skip_links = bool(opts.get("fileserver_ignoresymlinks", False))
         self._ignored = Ignored(opts)
 
@@ -40,10 +45,8 @@ class Roots:
     def find(self, path: str, saltenv: str) -> DiskFile | None:
         for root in self._folders(saltenv):
             full = os.path.join(root, path)
-            if not self._follow and not _within(root, full):
-                continue
             found = disk_file(full, path)
-            if found is not None and not self._ignored(full):
+            if found is not None and not self._ignored(full) and self._is_ours(root, full):
                 return found
         return None
 
@@ -53,11 +56,11 @@ class Roots:
         empty: set[str] = set()
         links: dict[str, str] = {}
         for root in self._folders(saltenv):
-            for entry, rel in self._walk(root, "", ()):
+            for entry, rel in self._walk(root, "", (), root):
                 if self._ignored(rel):
                     continue
                 if entry.is_symlink():
-                    if self._skip_links:
+                    if self._skip_links or (self._follow and not self._is_ours(root, entry.path)):
                         continue
                     if not self._follow or _within(root, entry.path):
                         links.setdefault(rel, os.readlink(entry.path))
@@ -85,8 +88,30 @@ class Roots:
             return [str(root) for root in self._roots[saltenv]]
         return [str(root).replace(ANY_ENV, saltenv) for root in self._roots.get(ANY_ENV, ())]
 
+    def _is_ours(self, root: str, path: str) -> bool:
+        """Whether a path is one that may be served: where links lead is inside of a root, unless all are followed."""
+        if self._outside:
+            return True
+        if not self._follow:
+            return _within(root, path)
+        real = os.path.realpath(path)
+        if _inside(real, os.path.realpath(root)):
+            return True
+        if self._real_roots is None:
+            all_roots = {str(each) for paths in self._roots.values() for each in paths or ()}
+            self._real_roots = [os.path.realpath(each) for each in all_roots if ANY_ENV not in each]
+        if any(_inside(real, each) for each in self._real_roots):
+            return True
+        if path not in self._said:
+            self._said.add(path)
+            log.warning(
+                "file server: %s leads out of the file roots, to %s, and is left out: "
+                "with fileserver_followsymlinks: true it is followed", path, real,
+            )  # fmt: skip
+        return False
+
     def _walk(
-        self, folder: str, rel: str, above: tuple[tuple[int, int], ...]
+        self, folder: str, rel: str, above: tuple[tuple[int, int], ...], root: str
     ) -> Iterator[tuple[os.DirEntry[str], str]]:
         """Every entry below a folder with its relative path. A link to a folder that it lies in is not entered."""
         try:
@@ -102,13 +127,19 @@ class Roots:
         for entry in entries:
             path = f"{rel}/{entry.name}" if rel else entry.name
             yield entry, path
-            if entry.is_dir(follow_symlinks=self._follow):
-                yield from self._walk(entry.path, path, (*above, identity))
+            if entry.is_dir(follow_symlinks=self._follow) and (
+                not entry.is_symlink() or self._is_ours(root, entry.path)
+            ):
+                yield from self._walk(entry.path, path, (*above, identity), root)
 
 
 def _within(root: str, path: str) -> bool:
     real = os.path.realpath(root)
     return os.path.commonpath([real, os.path.realpath(path)]) == real
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _is_empty(folder: str) -> bool:
