@@ -103,7 +103,7 @@ class TargetReturn:
     ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
     of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
     ``events`` are those that states with ``fire_event`` sent, in order, as Salt's event bus has them: ``{"tag": text,
-    "data": {"ret": the state's return}}``.
+    "data": {"ret": the state's return}}``. ``salt``: the version of the real Salt whose module gave the value, if so.
     """
 
     id: str
@@ -114,3 +114,4 @@ class TargetReturn:
     round_trips: int = 0
     warnings: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+    salt: str = ""

@@ -151,6 +151,20 @@ class Controller(object):
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
+    def salt(self, question):
+        return self._ask(dict(question, k="salt"))
+
+    def salt_files(self, digests):
+        missing = [digest for digest in digests if not self._store.hold(digest)]
+        for digest in missing:
+            self._store.expect(digest, secret=False)
+        if missing:
+            coming = self._ask({"k": "salt", "digests": [[digest, self._store.part(digest)] for digest in missing]})
+            for digest in missing:
+                if digest not in coming["digests"]:
+                    self._store.forget(digest)
+        return {digest: self._arrived(digest) for digest in digests}
+
     def pillar(self):
         return self._ask({"k": "pillar"})["pillar"]
 

@@ -89,6 +89,16 @@ def tree(url, saltenv="base"):
     return _link().tree(url, saltenv)
 
 
+def salt(question):
+    """What the controller knows of Salt's own modules (see thin.wire: ``salt``), as a dict."""
+    return _link().salt(question)
+
+
+def salt_files(digests):
+    """``{digest: path of a verified copy}`` of files of Salt's."""
+    return _link().salt_files(digests)
+
+
 def template(source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None):
     """The bytes of a template rendered on the controller with this target's grains and pillar.
 

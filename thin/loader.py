@@ -127,6 +127,7 @@ class Loader(object):
         self._opts = opts
         self._sources = list(overlays) + [runtime]
         self._controller = controller
+        self._beyond = None  # puts a function that is nowhere here into _functions, if it can: name -> bool
         self._refused, self._allowed = [_names(opts.get(option)) for option in LIMITS.get(kind, ("", ""))]
         self.clear()
 
@@ -154,7 +155,7 @@ class Loader(object):
             pass
         if isinstance(name, str) and "." in name:
             self._load(name.split(".", 1)[0], name)
-            if name in self._functions:
+            if name in self._functions or (self._beyond is not None and self._beyond(name)):
                 return self._functions[name]
         raise MissingFunction(name, self.missing(name))
 
@@ -306,7 +307,7 @@ class Loader(object):
         full = "thin.%s.%s" % (self._kind, name)
         try:
             module = self._namespace(source, full)
-            virtual, reason = _virtual(module, name)
+            virtual, reason = _virtual(module, name.rpartition(".")[2])
         except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
             reason = "%s: %s" % (type(exc).__name__, exc)
             said = "cannot load %s: %s" % (full, reason)
@@ -322,7 +323,7 @@ class Loader(object):
             self._note(said)
             return
         if virtual is None:
-            self._reasons[name] = self._reasons[module.get("__virtualname__", name)] = reason
+            self._reasons[name] = self._reasons[module.get("__virtualname__", name.rpartition(".")[2])] = reason
             return
         allowed = module.get("__controller__", False) if self._controller else True
         public = _public(module)
@@ -345,7 +346,7 @@ class Loader(object):
         space.update(self._pack)
         space["__opts__"] = self._opts
         space["__file__"] = source.path(full) if own else full.replace(".", "/") + ".py"
-        space["__package__"] = name.rpartition(".")[0]
+        space["__package__"] = source.home(full) if hasattr(source, "home") else name.rpartition(".")[0]
         space["__module_object__"] = module  # keeps the module alive as long as its functions
         if own:
             if source.is_package(full):

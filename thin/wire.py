@@ -28,9 +28,10 @@ down      fields                                                      up: what a
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
           log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
-          sha, size, coming: they follow unasked)                     it, need: the sha, when it is not here
-call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode | exc: re, type, message,
-                                                                      tb, known
+          sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here
+          python: that Salt's modules may be asked for)
+call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
+                                                                      was, if so) | exc: re, type, message, tb, known
 grains    n, refresh: bool                                            ret
 run       n, chunks, test, mock, files, templates, trees, wants       need: digests, parts (only when some are
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
@@ -56,6 +57,12 @@ because what renders on the controller may ask it something::
     tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
     template  key, url|None, text|None,      -> text: bytes | digest, or error
               saltenv, engine, context, defaults, tag, sls
+    salt      of Salt's own modules (``salt_python``), one of:
+              module: [kind, virtual name]   -> modules: their dotted names, functions: names, files: [[dotted name,
+                                                package: bool, digest, bytes]] of them and of all that they import,
+                                                tops: {top-level name: [has C extensions, [least Python]]}
+              import: dotted name            -> files: as above, of this module; native: it is a C extension
+              digests: [[digest, part]]      -> digests: of those that follow as b"B" frames
     pillar    (nothing)                      -> pillar: the compiled pillar
     ask       fun, args, kwargs              -> ret     (what only the controller can answer: mine.get, cp.list_states)
 

@@ -82,11 +82,15 @@ class Worker(object):
         own = [] if self._custom is None else [self._custom]
         overlays = dict.fromkeys(("modules", "states", "utils"), own)
         self.loaders = loader.Loaders(
-            self.opts, runtime, grains=self._collect, pillar=self.controller.pillar, overlays=overlays)
+            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays)
         if self._custom is not None:
             from thin import compat
 
             compat.install(self.loaders, self._custom)
+        if message.get("salt"):
+            from thin import saltown
+
+            saltown.install(self.loaders, message["salt"])
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
         ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": warnings,
@@ -141,7 +145,9 @@ class Worker(object):
         from thin import calls
 
         args, kwargs = list(message.get("args") or ()), dict(message.get("kwargs") or {})
-        self._answer(message, lambda: calls.call(function, fun, args, kwargs, self.opts, message.get("cli")))
+        whose = getattr(function, "__salt_python__", None)
+        more = {"salt": whose} if whose else {}
+        self._answer(message, lambda: calls.call(function, fun, args, kwargs, self.opts, message.get("cli")), more)
 
     def on_run(self, message):
         need = self.controller.begin(
@@ -180,7 +186,7 @@ class Worker(object):
 
     # below
 
-    def _answer(self, message, function):
+    def _answer(self, message, function, more=()):
         """Send what ``function()`` returns, or what it raises."""
         number = message["n"]
         try:
@@ -188,7 +194,7 @@ class Worker(object):
             if hasattr(ret, "__next__"):
                 ret = list(ret)
             code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            self.channel.send({"k": "ret", "re": number, "ret": ret, "retcode": code})
+            self.channel.send(dict(more, k="ret", re=number, ret=ret, retcode=code))
         except Closed:
             raise
         except (Exception, SystemExit) as exc:

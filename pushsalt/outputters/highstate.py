@@ -35,6 +35,7 @@ class StateResult:
     comment: str
     warnings: tuple[str, ...]
     duration: float | None
+    salt: str = ""  # the version of the real Salt whose own module it was
 
 
 def output(data: Any, *, color: bool = False, verbose: int = 0, **kw: Any) -> str:
@@ -80,6 +81,7 @@ def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
         comment=_comment(value.get("comment")),
         warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
         duration=_number(value.get("duration")),
+        salt=_text(value.get("__salt_python__", "")),
     )
 
 
@@ -123,6 +125,8 @@ def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
 
 
 def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
+    if item.salt:
+        yield Span(f"  by Salt {item.salt}'s own module", "dim")
     if verbose and item.sls:
         yield Span(f"  {item.sls}", "dim")
     if verbose > 1 and item.duration is not None:

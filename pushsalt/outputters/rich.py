@@ -6,7 +6,7 @@ The same text on a terminal and in a file; only the colours differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -65,7 +65,7 @@ def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) ->
     if known is None:
         return infer(id, ret)
     shape = known.shape if isinstance(ret, Mapping) or known.shape != "states" else "value"
-    return TargetReturn(id, ret, shape, known.exit_code, known.phases, known.round_trips, known.warnings)
+    return replace(known, ret=ret, shape=shape, events=[])
 
 
 def infer(id: str, ret: Any) -> TargetReturn:
@@ -93,6 +93,9 @@ def _section(result: TargetReturn, verbose: int) -> Section:
         case "error" if isinstance(ret, Mapping):
             return _error_section(ret.get("error"), result.exit_code)
         case _:
+            if result.salt:
+                by = (Span(f"by Salt {result.salt}'s own module", "dim"),)
+                return Section(by, tuple(nested.lines(ret, 4)), result.exit_code)
             short = nested.inline(ret)
             if short is not None:
                 style = "bad" if result.exit_code else short.style

@@ -202,6 +202,11 @@ class Answers:
         )
         return {"text": text}
 
+    def _salt(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
+        if minion.project.salt_python is None:
+            return {"error": "there is no salt_python", "exception": "SaltException"}
+        return minion.project.salt_python.answer(question)
+
     def _pillar(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         return {"pillar": minion.pillar}
 

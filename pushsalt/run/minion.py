@@ -151,6 +151,10 @@ class Minion:
         """Whether an execution function is of the users' own modules."""
         return self.custom.has(name)
 
+    def has_salt(self, name: str) -> bool:
+        """Whether an execution function is of real Salt, which ``salt_python`` names."""
+        return self.project.salt_python is not None and self.project.salt_python.has(name)
+
     def changes(self, name: str) -> bool:
         """Whether it is a user's own execution function, and marked to change the system."""
         return self.custom.changes(name)
@@ -378,7 +382,7 @@ class Minion:
             function: Callable[..., Any] = lambda *a, **k: own(self, *a, **k)  # noqa: E731
         elif self.on_controller(name):
             function = self.shared(name)
-        elif exists(name) or self.has_custom(name):
+        elif exists(name) or self.has_custom(name) or self.has_salt(name):
             return self.remote(name, list(args), dict(kwargs))
         else:
             raise unknown_function(name, more=self.custom.functions("modules"))
@@ -464,7 +468,7 @@ class Minion:
             RenderedTree(self.files, self.context, self.once),
             self.opts,
             matcher=self.match,
-            functions=KnownStates(self.custom),
+            functions=KnownStates(self.custom, self.project.salt_python),
             master_tops=self._master_tops if self.project.config.opts.get("master_tops") else None,
             check=True,
         )
@@ -519,7 +523,8 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], KnownStates(self.custom), Sources())).errors
+        known = KnownStates(self.custom, self.project.salt_python)
+        return CompileResult(problems=check_chunks([chunk], known, Sources())).errors
 
 
 def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str] = ()) -> FunctionError:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pushsalt.model import Blob, Target
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.facts import Shared
+    from pushsalt.run.saltpython import SaltPython
     from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -156,6 +157,16 @@ class Project:
         return FileServer(self.config.opts, self.remotes if self._uses_gitfs else None)
 
     @cached_property
+    def salt_python(self) -> SaltPython | None:
+        """Real Salt, if the configuration names one."""
+        if not self.config.opts["salt_python"]:
+            return None
+        from pushsalt.cache.store import Bank
+        from pushsalt.run.saltpython import SaltPython
+
+        return SaltPython(str(self.config.opts["salt_python"]), Bank(self.config.cache_dir, "salt"))
+
+    @cached_property
     def sources(self) -> Sources:
         """Files by schemes of plug-ins."""
         from pushsalt.sources import Sources
@@ -177,6 +188,8 @@ class Project:
     async def prepare(self, stop: asyncio.Event) -> None:
         """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
         self._loop = asyncio.get_running_loop()
+        if self.salt_python is not None:
+            await asyncio.to_thread(self.salt_python.told)
         opts = self.config.opts
         if self._prepared and "remotes" in self.__dict__:  # a further run sees what the remotes have by then
             self.__dict__.pop("files", None)

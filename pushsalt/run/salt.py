@@ -34,6 +34,8 @@ class Answering(Protocol):
 
     def has_custom(self, name: str) -> bool: ...
 
+    def has_salt(self, name: str) -> bool: ...
+
     def changes(self, name: str) -> bool: ...
 
     def warn(self, text: str) -> None: ...
@@ -142,7 +144,8 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
         here = own is not None or self._minion.on_controller(name)
-        if not here and not custom and not exists(name) and not self._may_be_there(name):
+        there = here or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
+        if not there:
             raise KeyError(name)
         if not here:
             return partial(self._ask, name)
@@ -173,6 +176,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             or exists(name)
             or self._minion.has_custom(name)
             or self._may_be_there(name)
+            or self._minion.has_salt(name)
         )
 
     def _may_be_there(self, name: str) -> bool:

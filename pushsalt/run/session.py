@@ -32,7 +32,7 @@ CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 #: Questions that may wait for their answer at once; a sound worker asks few at a time.
 QUESTION_LIMIT = 64
-QUESTIONS = frozenset({"file", "files", "tree", "template", "pillar", "ask"})
+QUESTIONS = frozenset({"file", "files", "salt", "tree", "template", "pillar", "ask"})
 EVENTS = frozenset({"start", "state", "log", "event"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -51,7 +51,8 @@ class Start:
     """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
 
     ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
-    ``custom`` are the users' own modules, if there are any; see thin/custom.py.
+    ``custom`` are the users' own modules, if there are any; see thin/custom.py. ``salt``: that Salt's own modules may
+    be asked for; see thin/saltown.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Start:
     log_level: str = "warning"
     clean: bool = False
     custom: Blob | None = None
+    salt: Mapping[str, Any] | None = None
 
     def parameters(self) -> dict[str, object]:
         """What the supervisor gets of it; see thin/__main__.py."""
@@ -194,6 +196,8 @@ class Session:
             "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
             "want_grains": start.want_grains, "log_level": start.log_level,
         }  # fmt: skip
+        if start.salt is not None:
+            init["salt"] = dict(start.salt)
         custom = self._custom = start.custom
         # A target that had no runtime has no modules either: they are sent unasked.
         unasked = custom is not None and self._sent_runtime
@@ -396,6 +400,7 @@ class Session:
             if future is not None and not future.done():
                 if kind == "ret":
                     self.info["retcode"] = message.get("retcode", 0)
+                    self.info["salt"] = message.get("salt")
                     future.set_result(message.get("ret"))
                 else:
                     future.set_exception(self._exception(message))

@@ -13,28 +13,31 @@ from thin.utils import pysource
 
 if TYPE_CHECKING:
     from pushsalt.run.custom import CustomModules
+    from pushsalt.run.saltpython import SaltPython
 
 #: What is known of a function that is not written as one (bought in, or made at run time): anything may be given.
 ANYTHING = ArgSpec((), kwargs=True)
 
 
 class KnownStates:
-    """The state functions of ``thin/states/`` and the users' own, which come first.
+    """The state functions of ``thin/states/`` and the users' own, which come first; last, those of real Salt.
 
     One of several files (one virtual name) takes what any of them takes.
     """
 
-    def __init__(self, custom: CustomModules | None = None) -> None:
+    def __init__(self, custom: CustomModules | None = None, salt: SaltPython | None = None) -> None:
         self._custom = custom
+        self._salt = salt
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when no file has it."""
         module, _, function = name.partition(".")
         for one in self._custom.called("states", module) if self._custom else ():
-            found = _lookup(_defined(one.text), function)
+            found = _lookup(defined(one.text), function)
             if found or one.mentions(function):
                 return found or ANYTHING
-        return _lookup(_functions(module), function)
+        found = _lookup(_functions(module), function)
+        return found if found or self._salt is None else self._salt.spec("states", name)
 
     def names(self) -> Iterable[str]:
         """Every ``module.function``."""
@@ -46,7 +49,7 @@ class KnownStates:
         if self._custom:
             for module in self._custom.virtual_names("states"):
                 for one in self._custom.called("states", module):
-                    yield from ((module, function) for function in _defined(one.text))
+                    yield from ((module, function) for function in defined(one.text))
         for module in sorted(runtime.virtual_index("states")):
             yield from ((module, function) for function in sorted(_functions(module)))
 
@@ -59,12 +62,12 @@ def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:
 def _functions(module: str) -> dict[str, ArgSpec]:
     found: dict[str, ArgSpec] = {}
     for name in runtime.virtual_index("states").get(module, ()):
-        found.update(_defined(runtime.source(f"thin.states.{name}"), ours=True))
+        found.update(defined(runtime.source(f"thin.states.{name}"), ours=True))
     return found
 
 
 @cache
-def _defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
+def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
     """The functions that a file defines; none when it is no Python, which is for the target to say."""
     found: dict[str, ArgSpec] = {}
     try:

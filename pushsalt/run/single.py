@@ -185,9 +185,12 @@ class _Work:
                 await self.session.close()
             if self._connection is not None:
                 await self._connection.close()
+        runs_here = function_named(self.job.fun) is not None
         result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
+            if not runs_here and self.session.info.get("salt"):
+                result.salt = str(self.session.info["salt"])[:40]
         if isinstance(value, list) and (
             self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
         ):
@@ -298,6 +301,7 @@ class _Work:
             log_level=self.options.log_level,
             clean=job.kind == "clean",
             custom=self.project.custom_archive(str(opts.get("saltenv") or "base")) if job.kind != "clean" else None,
+            salt=self.project.salt_python.told() if self.project.salt_python is not None else None,
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
