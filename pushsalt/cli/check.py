@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,27 +56,35 @@ def check(
     ] = None,
 ) -> int:
     """Lint and smoke test, without a machine: render every SLS as several systems would, and say all that is wrong."""
+    if given.rules:
+        TERMINAL.get().stdout.write(_rules(), utf8=True)
+        return 0
+    return run_check(given, [Path(path) for path in paths or []])
+
+
+def run_check(given: Given, paths: Sequence[Path], shown: Mapping[str, str] | None = None) -> int:
+    """The check that the options ask for, written out; its exit code. ``shown``: folder -> what it is called."""
     from pushsalt.check.formats import load
     from pushsalt.check.rules import LEVELS
 
     terminal = TERMINAL.get()
-    if given.rules:
-        terminal.stdout.write(_rules(), utf8=True)
-        return 0
     written = load(given.format or "text")
     least = given.level or "info"
     if least not in LEVELS:
         raise UsageError(f"--level: there is no level {least!r}", f"one of {', '.join(LEVELS)}")
-    report = _checked(given, paths or [])
+    report = _checked(given, paths)
     failed = report.count("error") > 0
-    shown = LEVELS[: LEVELS.index(least) + 1]
-    report.findings = [each for each in report.findings if each.level in shown]
+    levels = LEVELS[: LEVELS.index(least) + 1]
+    report.findings = [each for each in report.findings if each.level in levels]
     color = (given.format or "text") == "text" and terminal.color
-    terminal.stdout.write(written.render(report, os.getcwd(), color), utf8=True)  # noqa: PTH109
+    text = written.render(report, os.getcwd(), color)  # noqa: PTH109
+    for folder, name in (shown or {}).items():
+        text = text.replace(folder, name)
+    terminal.stdout.write(text, utf8=True)
     return EXIT_FAILED if failed else 0
 
 
-def _checked(given: Given, paths: list[str]) -> Report:
+def _checked(given: Given, paths: Sequence[Path]) -> Report:
     from pushsalt.check.rules import codes
     from pushsalt.check.runner import Options, check
     from pushsalt.events import Reporter
@@ -85,7 +94,7 @@ def _checked(given: Given, paths: list[str]) -> Report:
         raise UsageError(f"--jobs takes a number, not {jobs!r}", "leave it out for the number of cores")
     selected, ignored = codes(given.select or ["*"]), codes(given.ignore or [])
     options = Options(
-        paths=tuple(Path(path) for path in paths),
+        paths=tuple(paths),
         systems=tuple(given.system or ()),
         pillar=given.job("warning").pillar or {},
         jobs=int(jobs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from pushsalt.cli.app import TERMINAL, Command, _Help, _lean
+from pushsalt.cli.check import OPTIONS as CHECK
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
 from pushsalt.cli.stdio import stderr_is_terminal
 from pushsalt.display.safe import escape, one_line
@@ -31,6 +32,7 @@ pushsalt formula add nginx                     from the saltstack-formulas organ
 pushsalt formula add https://example.org/app-formula.git@v1.2.0
 pushsalt formula update                        move pushsalt.lock, and see what changed
 pushsalt formula show nginx                    its states, the pillar it reads
+pushsalt formula check nginx                   render it for eight systems, without a machine
 pushsalt formula new app                       a scaffold to start from
 """
 
@@ -186,6 +188,25 @@ def show(
     if not _as_data(given, found.as_data()):
         TERMINAL.get().stdout.write(_description(found))
     return 0
+
+
+@app.command(cls=Command)
+@takes(CHECK, GLOBAL)
+def check(
+    given: Given,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME ...]", help="Which; none: all of them.")] = None,
+) -> int:
+    """Look at formulas offline, as `pushsalt check` does, from git too."""
+    from pushsalt.cli.check import run_check
+    from pushsalt.formula.export import exported
+
+    project = _project(given)
+    with _plain_words(), ExitStack() as stack:
+        chosen = [_named(project, name) for name in names] if names else _sources(project)
+        if not chosen:
+            raise UsageError("the project has no formulas", hint="`pushsalt check PATH` looks at a folder")
+        folders = {str(stack.enter_context(exported(source))): source.place for source in chosen}
+        return run_check(given, [Path(folder) for folder in folders], folders)
 
 
 @app.command(cls=Command)

@@ -31,6 +31,10 @@ class Source(Protocol):
         """A file's text, empty when there is none."""
         ...
 
+    def read(self, path: str) -> bytes | None:
+        """A file's content; None when there is none."""
+        ...
+
     def listing(self) -> Listing: ...
 
 
@@ -54,6 +58,10 @@ class FolderSource:
 
     def text(self, path: str) -> str:
         return _text(self._roots.find(path, "base"))
+
+    def read(self, path: str) -> bytes | None:
+        found = self._roots.find(path, "base")
+        return None if found is None else found.read()
 
     def listing(self) -> Listing:
         found = self._roots.listing("base")
@@ -81,6 +89,10 @@ class RemoteSource:
 
     def text(self, path: str) -> str:
         return _text(self._tree.find(path, path))
+
+    def read(self, path: str) -> bytes | None:
+        found = self._tree.find(path, path)
+        return None if found is None else found.read()
 
     def listing(self) -> Listing:
         return self._tree.listing("")

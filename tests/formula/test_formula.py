@@ -109,6 +109,20 @@ def test_from_add_to_remove(site, tmp_path):
 
 
 @needs_git
+def test_check_of_a_formula_from_git(site, tmp_path):
+    one = Repo(tmp_path / "web-formula.git", {**FORMULA, "web/config.sls": "a:\n  test.nope: []\n"}, branch="main")
+    assert site.run("formula", "add", one.url).code == 0
+    done = site.run("formula", "check", "web", "--format", "github")
+    assert done.code == 2, done.err
+    path = f"{one.url}/web/config.sls".replace(":", "%3A")
+    assert f"::error file={one.url}/web/config.sls,line=2," in done.out.replace(path, f"{one.url}/web/config.sls")
+    assert "PS205" in done.out and "PS202" in done.out  # no such state, no such SLS `users`
+    one.commit({"web/config.sls": "a: test.nop\n", "web/init.sls": "include: [.config]\n"}, "main", message="Mended")
+    assert site.run("formula", "update").code == 0
+    assert site.run("formula", "check", "--ignore", "PS303").code == 0
+
+
+@needs_git
 def test_add_by_name_and_ref_and_what_cannot_be_added(site, tmp_path):
     one = Repo(tmp_path / "web-formula.git", FORMULA)
     one.tag("v1")
