@@ -145,6 +145,8 @@ class Loader(object):
         """Let the files that refused to load (``__virtual__``) be tried again; those that are loaded stay."""
         self._done -= set(self._reasons)
         self._reasons = {}
+        if hasattr(self._beyond, "reconsider"):
+            self._beyond.reconsider()
 
     # the mapping
 

@@ -25,8 +25,22 @@ def install(loaders, told):
     """``told``: version (of that Salt) and python (the least that it needs, ``[major, minor]``)."""
     fallback = Fallback(loaders, told)
     for kind in ("modules", "states"):
-        getattr(loaders, kind)._beyond = fallback.of(kind)
+        getattr(loaders, kind)._beyond = _Kind(fallback, kind)
     return fallback
+
+
+class _Kind(object):
+    """A loader's way to it."""
+
+    def __init__(self, fallback, kind):
+        self._fallback, self._kind = fallback, kind
+
+    def __call__(self, name):
+        return self._fallback.find(self._kind, name)
+
+    def reconsider(self):
+        """What refused to load may have what it needs by now."""
+        self._fallback.again = True
 
 
 class Fallback(object):
@@ -38,11 +52,9 @@ class Fallback(object):
         self._known = {}  # (kind, virtual name) -> the controller's answer
         self._spaces = {}
         self._server = None
+        self.again = False
 
-    def of(self, kind):
-        return lambda name: self._find(kind, name)
-
-    def _find(self, kind, name):
+    def find(self, kind, name):
         """Put the function into the loader if Salt has it. True: it is there now."""
         virtual, _, function = name.partition(".")
         target = getattr(self._loaders, kind)
@@ -58,7 +70,7 @@ class Fallback(object):
                 (version,) + tuple(self._told["python"]) + sys.version_info[:2])
             target._reasons[virtual] = need
             return False
-        answer = self._process().request({"k": "find", "kind": kind, "name": name})
+        answer = self._request({"k": "find", "kind": kind, "name": name})
         if "spec" not in answer:
             if answer.get("reason") and virtual not in target._modules:
                 target._reasons[virtual] = "%s (of %s)" % (answer["reason"], version)
@@ -77,7 +89,7 @@ class Fallback(object):
                        "test": bool(self._loaders.opts.get("test")),
                        "dunders": {word: space[word] for word in answer["wants"] if word in space}}
             log.getLogger(__name__).info("%s is done by Salt %s's own module", name, self._told["version"])
-            ret = answered(self._process().request(message))
+            ret = answered(self._request(message))
             if kind == "states" and isinstance(ret, dict) and "result" in ret:
                 ret[MARK] = self._told["version"]
             return ret
@@ -87,10 +99,11 @@ class Fallback(object):
         made.__salt_python__ = self._told["version"]
         return made
 
-    def _process(self):
+    def _request(self, message):
+        message["again"], self.again = self.again, False
         if self._server is None or self._server.owner != os.getpid():  # a parallel state has one of its own
             self._server = Server(self._loaders, self._told)
-        return self._server
+        return self._server.request(message)
 
 
 def ask_once(known, kind, virtual):
@@ -245,6 +258,8 @@ def _serve(sock, loaders, told):
         frames.feed(data)
         for _, payload in frames:
             message = wire.unpack(payload)
+            if message.pop("again"):
+                loaders.reconsider()
             try:
                 answer = getattr(_Requests, message["k"])(loaders, behind, message)
             except (Exception, SystemExit) as exc:

@@ -103,6 +103,15 @@ def present(name, value=None, bang=False):
 def mod_watch(name, sfun=None, **kwargs):
     return {"name": name, "result": True, "changes": {"watched": sfun}, "comment": "watched"}
 ''',
+    "salt/states/zwait.py": """
+import glob
+
+def __virtual__():
+    return bool(glob.glob(__opts__["zz_program"])), "no program"
+
+def late(name):
+    return {"name": name, "result": True, "changes": {}, "comment": ""}
+""",
     # the hooks of a state that is here are not Salt's
     "salt/states/test.py": "def mod_init(low):\n    raise ValueError('never')\n\ndef zz_more(name):\n    return {}\n",
     "purelib/__init__.py": "",
@@ -141,7 +150,7 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, fake: Path) -> Project:
-    return Project(tmp_path, salt_python=str(fake))
+    return Project(tmp_path, salt_python=str(fake), zz_program=f"{tmp_path}/program")
 
 
 def ran(project: Project, *words: str) -> Any:
@@ -213,6 +222,22 @@ def test_states(project):
     assert marked == {"a zz", "c zz", "p zz"} and rets["a zz"]["__salt_python__"] == "12.3"
     said = project.run("apply", "localhost", "it", "--test").out
     assert "zz.present" in said and "by Salt 12.3's own module" in said and "would be" in said
+
+
+def test_what_refused_is_asked_again(project, tmp_path):
+    """Its program is installed by an earlier state."""
+    project.write("salt/it.sls", f"""
+{tmp_path}/program:
+  zwait.late: []
+  file.managed: [{{contents: x, order: 2}}]
+second:
+  zwait.late: [{{order: last}}]
+""")
+    for number in (1, 2):
+        done = project.json("apply", "localhost", "it")
+        rets = {ret["__id__"]: ret for tag, ret in done.data["localhost"].items() if tag.startswith("zwait")}
+        assert rets["second"]["result"] is True, rets
+        assert rets[f"{tmp_path}/program"]["result"] is (number == 2)
 
 
 def test_a_state_that_raises(project):
