@@ -71,7 +71,7 @@ def fullversion():
 
         pushsalt run '*' lvm.fullversion
     """
-    lines = __salt__["cmd.run"](["lvm", "version"], python_shell=False, ignore_retcode=True).splitlines()
+    lines = __salt__["cmd.run_stdout"](["lvm", "version"], python_shell=False, ignore_retcode=True).splitlines()
     pairs = [line.partition(":") for line in lines if ":" in line]
     return {key.strip(): value.strip() for key, _, value in pairs}
 

@@ -244,20 +244,20 @@ def _geometry(text):
     """Rows as ``data     =     bsize=4096   blocks=131072, imaxpct=25``; those without a name go on with the last."""
     found, entry = {}, {}
     for line in text.splitlines():
-        line = " ".join(line.replace(", ", " ").split())
+        pairs = []
+        for word in " ".join(line.replace(", ", " ").split()).replace(" = ", "=? ").replace(" =", "=").split(" "):
+            if "=" in word or not pairs:
+                pairs.append(word.partition("=")[::2])
+            else:  # a value of several words
+                pairs[-1] = (pairs[-1][0], "%s %s" % (pairs[-1][1], word))
         if "=" not in line:
             continue
-        if line.startswith("="):
-            line = line[1:].strip()
-        else:
-            name, _, line = line.partition("=")
-            named = not line.startswith(" ")  # meta-data=/dev/loop0, but data = bsize=4096
-            section, _, rest = line.strip().partition(" ") if named else (name.strip(), "", line.strip())
-            if not named and rest and "=" not in rest.split(" ")[0]:
-                section, _, rest = rest.partition(" ")
-            entry, line = found.setdefault(name.strip(), {"section": section}), rest
-        for key, value in re.findall(r"(\S+?) ?=(.*?)(?= [^ =]+ ?=|$)", line):
-            entry[key] = value.strip()
+        name, section = pairs.pop(0)
+        if name:
+            entry = found.setdefault(name, {"section": name if section == "?" else section})
+        elif section:
+            pairs.insert(0, tuple(section.split("=", 1)))
+        entry.update(pairs)
     return found
 
 
