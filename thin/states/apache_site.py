@@ -1,0 +1,17 @@
+"""Sites of Apache on Debian and its kin. Salt (until 3007): states/apache_site.py; then saltext-apache"""
+
+from thin.utils import apachestates
+
+
+def __virtual__():
+    return True if "apache.a2ensite" in __salt__ else (False, "apache module could not be loaded")
+
+
+def enabled(name):
+    """The site is on. changes: ``{old: None, new: name}``."""
+    return apachestates.switched(__salt__, __opts__, "site", "site", name, True)
+
+
+def disabled(name):
+    """The site is off. changes: ``{old: name, new: None}``."""
+    return apachestates.switched(__salt__, __opts__, "site", "site", name, False)
