@@ -88,11 +88,11 @@ def create_certificate(
         raise SaltInvocationError("Cannot encode a certificate chain in DER")
     if ca_server:
         raise SaltInvocationError(_REMOTE)
-    if "signing_private_key" not in kwargs:
-        raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
     if path and not overwrite and os.path.isfile(path):
         return "The file at %s exists and overwrite was set to false" % path
     kwargs = build.with_policy(_policy(signing_policy), kwargs)
+    if not kwargs.get("signing_private_key"):
+        raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
     if encoding == "pkcs12" and "private_key" not in kwargs and "signing_cert" in kwargs:
         raise SaltInvocationError(
             "Creating a PKCS12-encoded certificate without embedded private key is unsupported"

@@ -113,7 +113,7 @@ def _public_of(pkcs8):
 
 
 class Container(object):
-    """What a PKCS#12 container holds: ``key``, ``certificate`` and ``name`` (or None), ``others``: certificates' DER."""
+    """What PKCS#12 holds: ``key``, ``certificate`` and ``name`` (or None), ``others``: certificates' DER."""
 
     def __init__(self, blocks):
         keys = [(body, attributes) for kind, body, attributes in blocks if kind.endswith("PRIVATE KEY")]

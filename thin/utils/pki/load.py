@@ -32,7 +32,8 @@ def certificate_as(value, passphrase=None):
         try:
             held = keys.container(data, passphrase)
             if held.certificate:
-                return Loaded(Certificate(held.certificate), "pkcs12", map(Certificate, held.others), held.name, held.key)
+                chain = [Certificate(one) for one in held.others]
+                return Loaded(Certificate(held.certificate), "pkcs12", chain, held.name, held.key)
         except (ValueError, given.DeserializationError):
             pass
     try:

@@ -65,9 +65,9 @@ class Managed(object):
         ret, early = self.ret, self.managed(test=True, replace=False)
         if early["result"] is False:
             ret.update(result=False, comment="Problem while testing file.managed changes, see its output")
-            return self._with(early)
+            return self.with_sub(early)
         if "is not present and is not set for creation" in early["comment"]:
-            return self._with(early)
+            return self.with_sub(early)
         path, linked = self.name, False
         if os.path.islink(path):
             if self.file.get("follow_symlinks", True):
@@ -80,14 +80,14 @@ class Managed(object):
         if found.replaced or linked:
             changes["replaced"] = self.name
         if not changes and early["result"] and not early["changes"]:
-            return self._with(early)
+            return self.with_sub(early)
         ret["changes"] = changes
         verb = "recreated" if changes and (exists if exists_counts else found.current) else "created"
         if self.opts["test"]:
             ret["result"] = None if changes else True
             if changes:
                 ret["comment"] = "The %s would have been %s" % (self.what, verb)
-            return self._with(early)
+            return self.with_sub(early)
         content = None
         if changes:
             content = make(found)
@@ -96,15 +96,15 @@ class Managed(object):
             os.unlink(self.name)
         if changes and not self.text:
             done = self.managed(replace=False)
-            self._with(done)
+            self.with_sub(done)
             if done["result"] is False:
-                return self._failed(found)
+                return self.failed(found.current)
             self._write(path, content)
             return ret
         how = {"contents": content.decode("ascii"), "replace": True} if changes else {"replace": False}
         done = self.managed(**how)
-        self._with(done)
-        return self._failed(found) if done["result"] is False else ret
+        self.with_sub(done)
+        return self.failed(found.current) if done["result"] is False else ret
 
     def managed(self, test=None, **kwargs):
         """The return of file.managed."""
@@ -115,13 +115,15 @@ class Managed(object):
         finally:
             self.opts["test"] = before
 
-    def _with(self, sub):
+    def with_sub(self, sub):
+        """The return, with that of file.managed beside it."""
         low = {"name": self.name, "state": "file", "__id__": self.low.get("__id__", self.name), "fun": "managed"}
         self.ret.setdefault("sub_state_run", []).append(dict(sub, low=low))
         return self.ret
 
-    def _failed(self, found):
-        verb = "update" if found.current else "create"
+    def failed(self, current):
+        """The return, where file.managed failed."""
+        verb = "update" if current else "create"
         self.ret.update(result=False, changes={}, comment="Could not %s file, see file.managed output" % verb)
         return self.ret
 

@@ -13,8 +13,8 @@ def armor(kind, data):
 
     coded = base64.b64encode(data)
     lines = [coded[at:at + 64] for at in range(0, len(coded), 64)]
-    name = kind.encode("ascii")
-    return b"-----BEGIN " + name + b"-----\n" + b"".join(line + b"\n" for line in lines) + b"-----END " + name + b"-----\n"
+    name = kind.encode("ascii") + b"-----"
+    return b"\n".join([b"-----BEGIN " + name] + lines + [b"-----END " + name, b""])
 
 
 def blocks(data):

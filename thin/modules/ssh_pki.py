@@ -1,0 +1,363 @@
+"""Keys and certificates of OpenSSH, with ssh-keygen(1). Salt: ``salt/modules/ssh_pki.py``.
+
+Keys and certificates are given as text, as bytes, or as the path of a file. Passphrases reach ssh-keygen on its stdin.
+"""
+
+import os
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+from thin.utils.pki import shown, ssh
+
+log = getLogger(__name__)
+
+_REMOTE = (
+    "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
+    "agents. Create it there and pass it on, or keep the signing key where the state runs."
+)
+_OCCUPIED = "The file at %s exists and overwrite was set to false"
+
+
+def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite=False, raw=False, **kwargs):
+    """
+    Create an OpenSSH certificate; returns its line, or writes it to ``path``
+
+    ca_server
+        Not supported: it needs one agent to ask another
+    signing_policy
+        Name of one of ``ssh_signing_policies`` (pillar or configuration), which fixes or limits the arguments
+    path, overwrite
+        Write it to this file; one that is there is replaced only with ``overwrite``
+    raw
+        Return bytes
+    cert_type
+        user or host
+    signing_private_key
+        The authority's key, in OpenSSH's format, with its ``signing_private_key_passphrase``
+    private_key, public_key
+        The key that is certified (``private_key_passphrase``)
+    valid_principals, all_principals
+        The names of users or hosts that it holds for, or True for all
+    serial_number, key_id
+        Number or hexadecimal text, random by default; the text that logs show
+    not_before, not_after, ttl
+        ``YYYY-mm-dd HH:MM:SS`` in UTC; or how long from now, like 12h (a day for users, 30 for hosts by default)
+    critical_options, extensions
+        Dicts of names and values, True where there is none to it
+    copypath
+        Also write it to this directory as ``SERIAL.crt``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.create_certificate cert_type=host signing_private_key=/etc/pki/ssh/ca \\
+            public_key=/etc/ssh/ssh_host_ed25519_key.pub valid_principals='[a.example.org]'
+    """
+    kwargs = {key: value for key, value in kwargs.items() if not key.startswith("_")}
+    if path and not overwrite and os.path.isfile(path):
+        raise CommandExecutionError(_OCCUPIED % path)
+    if ca_server:
+        raise SaltInvocationError(_REMOTE)
+    kwargs = ssh.with_policy(_policy(signing_policy), kwargs)
+    if not kwargs.get("signing_private_key"):
+        raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
+    out = _certificate(**kwargs).text.encode("ascii")
+    if path is None:
+        return out if raw else out.decode("ascii")
+    _write(path, out, 0o644)
+    return "Certificate written to %s" % path
+
+
+def _certificate(copypath=None, **kwargs):
+    kwargs.pop("minions", None)
+    try:
+        certificate = ssh.draft(**kwargs).sign()
+    except TypeError as exc:
+        raise SaltInvocationError("%s" % exc)
+    if copypath:
+        path = os.path.join(copypath, "%x.crt" % certificate.serial)
+        _write(path, certificate.text.encode("ascii"), 0o644)
+    return certificate
+
+
+def create_certificate_ssh(*args, **kwargs):
+    """
+    The same as ``ssh_pki.create_certificate``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.create_certificate_ssh cert_type=user signing_private_key=/etc/pki/ssh/ca \\
+            public_key=/root/.ssh/id_ed25519.pub all_principals=True
+    """
+    return create_certificate(*args, **kwargs)
+
+
+def create_private_key(
+    algo="rsa", keysize=None, passphrase=None, path=None, pubkey_suffix=".pub", overwrite=False, raw=False
+):
+    """
+    Create a key; returns ``{private_key, public_key}``, or writes both to files
+
+    algo
+        rsa, ec or ed25519
+    keysize
+        rsa: 2048, 3072 (default), 4096; ec: 256 (default), 384, 521
+    passphrase
+        Encrypts the key
+    path, pubkey_suffix
+        The file of the private key, and what its name ends in for the public one
+    overwrite
+        Replace a file that is there
+    raw
+        Return the bytes of the private key
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.create_private_key algo=ed25519 path=/root/.ssh/id_ed25519
+    """
+    if algo == "rsa" and keysize is None:
+        keysize = 3072
+    if path and not overwrite and os.path.isfile(path):
+        raise CommandExecutionError(_OCCUPIED % path)
+    key = ssh.generate(algo, keysize, passphrase)
+    if path is None:
+        if raw:
+            return key.data
+        return {"private_key": key.data.decode("ascii"), "public_key": key.public.text()}
+    _write(path, key.data, 0o600)
+    if pubkey_suffix:
+        _write(path + pubkey_suffix, key.public.text().encode("ascii"), 0o644)
+    return "Private key written to %s" % path
+
+
+def encode_private_key(private_key, private_key_passphrase=None, passphrase=None, raw=False):
+    """
+    Return a private key with another passphrase, or none
+
+    private_key_passphrase
+        The one that it has
+    passphrase
+        The one that it is to have
+    raw
+        Return bytes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.encode_private_key /root/.ssh/id_ed25519
+    """
+    data = ssh.encrypted(ssh.load_private(private_key, private_key_passphrase), passphrase).data
+    return data if raw else data.decode("ascii")
+
+
+def expires(certificate, ttl=0):
+    """
+    Whether a certificate expires within so many seconds, or a time like 7d
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.expires /etc/ssh/ssh_host_ed25519_key-cert.pub ttl=7d
+    """
+    import time
+
+    return ssh.load_certificate(certificate).valid_before <= time.time() + ssh.duration(ttl)
+
+
+def get_private_key_size(private_key, passphrase=None):
+    """
+    Return the size of a private key in bits; None for ed25519
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.get_private_key_size /root/.ssh/id_rsa
+    """
+    return ssh.load_private(private_key, passphrase).size
+
+
+def get_public_key(key, passphrase=None):
+    """
+    Return the public key of a private key, a public key or a certificate
+
+    passphrase
+        That of an encrypted private key
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.get_public_key /root/.ssh/id_rsa
+    """
+    return ssh.public_key(key, passphrase).text()
+
+
+def get_signing_policy(signing_policy, ca_server=None):
+    """
+    Return a signing policy, from ``ssh_signing_policies`` of pillar or configuration; {} without it
+
+    ca_server
+        Not supported
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.get_signing_policy www
+    """
+    if ca_server is not None:
+        raise SaltInvocationError(_REMOTE)
+    return dict(_policy(signing_policy))
+
+
+def read_certificate(certificate):
+    """
+    Return what a certificate says: ``cert_type``, ``valid_principals``, ``key_id``, ``key_type``, ``serial_number``,
+    ``not_before``, ``not_after``, ``public_key``, ``issuer_public_key``, ``critical_options``, ``extensions`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.read_certificate /etc/ssh/ssh_host_ed25519_key-cert.pub
+    """
+    import time
+
+    found = ssh.load_certificate(certificate)
+    ret = {
+        "cert_type": found.type,
+        "valid_principals": found.principals or "all",
+        "key_id": found.key_id,
+        "key_size": found.public.size,
+        "key_type": found.public.type,
+        "serial_number": shown.number(found.serial),
+        "critical_options": {name: value or True for name, value in found.critical_options.items()},
+        "extensions": {name: value or True for name, value in found.extensions.items()},
+    }
+    for name, moment in (("not_before", found.valid_after), ("not_after", found.valid_before)):
+        ret[name] = time.strftime(ssh.TIME, time.gmtime(min(moment, 253402300799)))
+    for name, key in (("issuer_public_key", found.signing_key), ("public_key", found.public)):
+        ret[name] = key.text()
+        ret[name + "_fingerprints"] = _fingerprints(key.blob)
+    return ret
+
+
+def _fingerprints(blob):
+    import base64
+    import hashlib
+
+    found = {"sha256": base64.b64encode(hashlib.sha256(blob).digest()).decode("ascii")}
+    if not __opts__.get("fips_mode"):
+        found["md5"] = shown.hexed(hashlib.new("md5", blob).digest()).lower()  # noqa: S324 - a name
+    return found
+
+
+def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
+    """
+    Return ``{data: certificate (bytes), errors: [text]}``, signed by a policy that is configured here
+
+    kwargs
+        Arguments of ``ssh_pki.create_certificate``
+    get_signing_policy_only
+        Return the policy instead, with the public key that signs in place of the private one
+    __pub_id
+        Who asks; a policy's ``minions`` (a glob, or a compound expression) must match it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.sign_remote_certificate www kwargs="{public_key: /etc/ssh/ssh_host_rsa_key.pub}"
+    """
+    ret = {"data": None, "errors": []}
+    try:
+        policy = dict(_policy(signing_policy))
+        if not policy:
+            ret["errors"].append("signing_policy must be specified and defined on signing minion")
+            return ret
+        if "minions" in policy:
+            if "__pub_id" not in more_kwargs:
+                ret["errors"].append("minion sending this request could not be identified")
+                return ret
+            asked, match = more_kwargs["__pub_id"], policy.pop("minions")
+            function = "match.compound" if "@" in match else "match.glob"
+            if not __salt__[function](match, minion_id=asked):
+                ret["errors"].append("minion not permitted to use specified signing policy")
+                return ret
+    except Exception as exc:  # who asks gets no details
+        log.error("%s", exc)
+        return {"data": None, "errors": ["Failed building the signing policy. See CA server log for details."]}
+    try:
+        if get_signing_policy_only:
+            key = policy.pop("signing_private_key", None)
+            passphrase = policy.pop("signing_private_key_passphrase", None)
+            if key is not None:
+                public = ssh.load_private(key, passphrase).public
+                policy["signing_public_key"] = public.text().encode("ascii")
+            ret["data"] = policy
+            return ret
+        wanted = ssh.with_policy(policy, kwargs)
+        wanted.pop("ca_server", None)
+        ret["data"] = _certificate(**wanted).text.encode("ascii")
+    except Exception as exc:
+        ret["errors"].append(str(exc))
+    return ret
+
+
+def verify_private_key(private_key, public_key, passphrase=None):
+    """
+    Whether a private key belongs to a public key, or to the one in a certificate
+
+    passphrase
+        The private key's
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.verify_private_key /root/.ssh/id_rsa /root/.ssh/id_rsa.pub
+    """
+    return ssh.load_private(private_key, passphrase).public == ssh.public_key(public_key)
+
+
+def verify_signature(certificate, signing_pub_key, signing_pub_key_passphrase=None):
+    """
+    Whether a certificate was signed by the owner of a key
+
+    signing_pub_key
+        Public or private key, or a certificate; ``signing_pub_key_passphrase`` for an encrypted one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh_pki.verify_signature /root/.ssh/id_rsa-cert.pub /etc/pki/ssh/ca.pub
+    """
+    found = ssh.load_certificate(certificate, verify=False)
+    public = ssh.public_key(signing_pub_key, signing_pub_key_passphrase)
+    return ssh.is_signed(found) and found.signing_key == public
+
+
+def _policy(name):
+    if name is None:
+        return {}
+    found = __salt__["pillar.get"]("ssh_signing_policies", {}).get(name)
+    return found or __salt__["config.get"]("ssh_signing_policies", {}).get(name) or {}
+
+
+def _write(path, data, mode):
+    from thin.utils.files import atomic
+
+    real = os.path.realpath(path)
+    try:
+        atomic.write(real, data, mode=None if os.path.exists(real) else mode)
+    except OSError as exc:
+        raise CommandExecutionError("Unable to write %s: %s" % (path, exc.strerror))

@@ -1,0 +1,513 @@
+"""Keys and certificates of OpenSSH: read here, made, signed and checked by ssh-keygen(1).
+
+Passphrases go to its stdin, in a session of its own, where it finds no terminal to ask at. Keys that it works on lie in
+a directory that only we can enter, in memory where there is such a place.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import osutil
+from thin.utils.pki import build, extensions, given, pem
+
+MISSING = "The program ssh-keygen is not installed here, and is needed for this: install the package openssh-client"
+_MEMORY = "/dev/shm"
+_TYPES = {"ssh-rsa": "rsa", "ssh-dss": "dsa", "ssh-ed25519": "ed25519"}
+_CURVES = {"nistp256": 256, "nistp384": 384, "nistp521": 521}
+#: how many parts of its own a certificate of each type has before what all have
+_PARTS = {"ssh-rsa": 2, "ssh-dss": 4, "ssh-ed25519": 1, "ecdsa-sha2-nistp256": 2, "ecdsa-sha2-nistp384": 2,
+          "ecdsa-sha2-nistp521": 2}  # fmt: skip
+_CERTIFICATE = "-cert-v01@openssh.com"
+_SIZES = {"rsa": (2048, 3072, 4096), "ec": (256, 384, 521), "ed25519": ()}
+_NO_KEY = "Could not load OpenSSH private key"
+
+
+class Wire(object):
+    """Reads SSH's wire format. Raises ValueError where it ends too early."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, size):
+        piece = self.data[self.at:self.at + size]
+        if len(piece) != size:
+            raise ValueError("bad SSH data: it ends too early")
+        self.at += size
+        return piece
+
+    def number(self, size=4):
+        return int.from_bytes(self.take(size), "big")
+
+    def string(self):
+        return self.take(self.number())
+
+    def text(self):
+        return self.string().decode("utf-8")
+
+    def rest(self):
+        return self.at < len(self.data)
+
+
+def string(data):
+    return len(data).to_bytes(4, "big") + data
+
+
+class Public(object):
+    """A public key: ``blob`` (wire format), ``type`` (rsa, ec, ed25519, dsa), ``size`` in bits (rsa, ec)."""
+
+    def __init__(self, blob):
+        wire = Wire(blob)
+        self.blob, self.name = blob, wire.text()
+        self.size = None
+        if self.name.startswith("ecdsa-sha2-"):
+            self.type, self.size = "ec", _CURVES.get(wire.text())
+        elif self.name in _TYPES:
+            self.type = _TYPES[self.name]
+            if self.type == "rsa":
+                wire.string()
+                self.size = int.from_bytes(wire.string(), "big").bit_length()
+        else:
+            raise ValueError("unknown type of key: %s" % self.name)
+
+    def __eq__(self, other):
+        return isinstance(other, Public) and self.blob == other.blob
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.blob)
+
+    def text(self):
+        return _line(self.name, self.blob)
+
+
+def _line(name, blob):
+    import base64
+
+    return "%s %s" % (name, base64.b64encode(blob).decode("ascii"))
+
+
+class Private(object):
+    """A private key: ``data`` (the file), its ``passphrase`` (None: not encrypted), and ``public``."""
+
+    def __init__(self, data, passphrase, public):
+        self.data, self.passphrase, self.public = data, passphrase, public
+        self.type, self.size = public.type, public.size
+
+
+class Certificate(object):
+    """What a certificate says, and ``text``, its line."""
+
+    def __init__(self, blob):
+        wire = Wire(blob)
+        name = wire.text()
+        plain = name[:-len(_CERTIFICATE)]
+        if not name.endswith(_CERTIFICATE) or plain not in _PARTS:
+            raise ValueError("no certificate")
+        wire.string()  # a nonce
+        key = [string(wire.string()) for _ in range(_PARTS[plain])]
+        self.text = _line(name, blob)
+        self.public = Public(string(plain.encode("ascii")) + b"".join(key))
+        self.serial = wire.number(8)
+        self.type = {1: "user", 2: "host"}.get(wire.number())
+        self.key_id = wire.text()
+        self.principals = []
+        principals = Wire(wire.string())
+        while principals.rest():
+            self.principals.append(principals.text())
+        self.valid_after, self.valid_before = wire.number(8), wire.number(8)
+        self.critical_options, self.extensions = _options(wire.string()), _options(wire.string())
+        wire.string()  # reserved
+        self.signing_key = Public(wire.string())
+
+
+def _options(data):
+    """{name: value} of options; one without a value has ""."""
+    found, wire = {}, Wire(data)
+    while wire.rest():
+        name, value = wire.text(), wire.string()
+        found[name] = Wire(value).text() if value else ""
+    return found
+
+
+class Folder(object):
+    """A directory for keys, gone after the block."""
+
+    def __enter__(self):
+        self.path = osutil.mkdtemp(_MEMORY if os.path.isdir(_MEMORY) and os.access(_MEMORY, os.W_OK) else None)
+        return self
+
+    def __exit__(self, *exc):
+        osutil.rmtree(self.path, ignore_errors=True)
+
+    def add(self, name, data):
+        path = os.path.join(self.path, name)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+            handle.write(data)
+        return path
+
+    def read(self, name):
+        with open(os.path.join(self.path, name), "rb") as handle:
+            return handle.read()
+
+
+def keygen(argv, passphrases=()):
+    """The Result of ssh-keygen, which reads these passphrases in turn. Raises CommandExecutionError without it."""
+    env = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "SSH_ASKPASS")}
+    env.update(LC_ALL="C", TZ="UTC", SSH_ASKPASS_REQUIRE="never")
+    if not process.which("ssh-keygen"):
+        raise CommandExecutionError(MISSING)
+    alone = ["setsid"] if process.which("setsid") else []
+    stdin = "".join("%s\n" % one for one in passphrases).encode("utf-8")
+    return process.run(alone + ["ssh-keygen"] + argv, env=env, stdin=stdin)
+
+
+def _checked(done, what):
+    if done.retcode:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError("ssh-keygen could not %s: %s" % (what, said))
+
+
+def load(value):
+    """The bytes of a path, a text or bytes. Raises SaltInvocationError."""
+    if given.is_file(value):
+        with open(value, "rb") as handle:
+            return handle.read()
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    if not isinstance(value, bytes):
+        raise SaltInvocationError(
+            "Could not load provided source. You need to pass an existing file, string or raw bytes."
+        )
+    return value
+
+
+def load_private(value, passphrase=None):
+    """The Private. Raises SaltInvocationError about its passphrase, CommandExecutionError for what is no key."""
+    if isinstance(value, Private):
+        return value
+    data = load(value)
+    try:
+        body = next(body for kind, _, body in pem.blocks(data) if kind == "OPENSSH PRIVATE KEY")
+        wire = Wire(body)
+        if wire.take(15) != b"openssh-key-v1\0":
+            raise ValueError("no key")
+        encrypted = wire.string() != b"none"
+        wire.string()
+        wire.string()
+        wire.number()
+        public = Public(wire.string())
+        wire.string()
+    except (StopIteration, ValueError):
+        raise CommandExecutionError(_NO_KEY)
+    if not encrypted:
+        if passphrase:
+            raise given.SuperfluousPassword()
+        return Private(data, None, public)
+    if passphrase is None:
+        raise given.MissingPassword()
+    with Folder() as folder:
+        done = keygen(["-y", "-f", folder.add("key", data.rstrip() + b"\n")], [passphrase])
+    if done.retcode:
+        raise given.InvalidPassword()
+    return Private(data, str(passphrase), public)
+
+
+def _from_line(data):
+    """The blob of ``type base64 comment``. Raises ValueError."""
+    import base64
+
+    words = data.split(None, 2)
+    if len(words) < 2:
+        raise ValueError("no key")
+    blob = base64.b64decode(words[1], validate=True)
+    if Wire(blob).string() != words[0]:
+        raise ValueError("no key")
+    return blob
+
+
+def load_public(value):
+    """The Public, of a certificate its own key. Raises CommandExecutionError."""
+    if isinstance(value, Public):
+        return value
+    try:
+        blob = _from_line(load(value))
+        return Certificate(blob).public if _CERTIFICATE.encode("ascii") in blob[:64] else Public(blob)
+    except ValueError:
+        raise CommandExecutionError("Could not load OpenSSH public key.")
+
+
+def load_certificate(value, verify=True):
+    """The Certificate. Raises CommandExecutionError, also for a bad signature unless ``verify`` is False."""
+    if isinstance(value, Certificate):
+        return value
+    try:
+        blob = _from_line(load(value))
+        if _CERTIFICATE.encode("ascii") not in blob[:64]:
+            name = Public(blob).type
+        else:
+            name, found = None, Certificate(blob)
+    except ValueError:
+        raise CommandExecutionError("Could not load OpenSSH certificate.")
+    if name:
+        raise SaltInvocationError("The data decoded to a public key (%s), not SSHCertificate" % name)
+    if verify and not is_signed(found):
+        raise CommandExecutionError("The signature on the SSH certificate was invalid")
+    return found
+
+
+def is_signed(certificate):
+    """Whether its signature is that of the key it names: ssh-keygen shows no other certificates."""
+    with Folder() as folder:
+        return keygen(["-L", "-f", folder.add("cert", certificate.text.encode("ascii") + b"\n")]).retcode == 0
+
+
+def public_key(value, passphrase=None):
+    """The Public of a public key, a certificate or a private key. Raises CommandExecutionError."""
+    if isinstance(value, Private):
+        return value.public
+    if isinstance(value, Certificate):
+        return value.public
+    for read in (load_public, lambda one: load_certificate(one).public):
+        try:
+            return read(value)
+        except (CommandExecutionError, SaltInvocationError):
+            continue
+    try:
+        return load_private(value, passphrase).public
+    except given.PasswordError as exc:
+        words = "Could not load key as certificate, public key or private key: %s" % exc
+    except (CommandExecutionError, SaltInvocationError):
+        words = "Could not load key as certificate, public key or private key"
+    raise CommandExecutionError(words)
+
+
+def generate(algo="rsa", size=None, passphrase=None):
+    """A new Private. Raises SaltInvocationError."""
+    if algo not in _SIZES:
+        raise SaltInvocationError(
+            "Invalid algorithm specified for generating private key: %s. Valid: rsa, ec, ed25519" % algo
+        )
+    size = size or (_SIZES[algo] or [None])[0]
+    if _SIZES[algo] and size not in _SIZES[algo]:
+        raise SaltInvocationError(
+            "RSA key size must be either 2048, 3072 or 4096 bits." if algo == "rsa"
+            else "EC key size must be either 256, 384, 521 bits."
+        )
+    argv = ["-q", "-t", {"ec": "ecdsa"}.get(algo, algo), "-C", ""] + (["-b", str(size)] if size else [])
+    with Folder() as folder:
+        path = os.path.join(folder.path, "key")
+        _checked(keygen(argv + ["-N", "", "-f", path]), "generate a key")
+        key = load_private(folder.read("key"))
+    return key if passphrase is None else encrypted(key, passphrase)
+
+
+def encrypted(key, passphrase):
+    """The same key with another passphrase, None for none."""
+    if passphrase == key.passphrase:
+        return key
+    with Folder() as folder:
+        path = folder.add("key", key.data.rstrip() + b"\n")
+        old = [] if key.passphrase is None else [key.passphrase]
+        if passphrase is None:
+            argv, answers = ["-p", "-N", "", "-f", path], old
+        else:
+            argv, answers = ["-p", "-f", path], old + [passphrase, passphrase]
+        _checked(keygen(argv, answers), "encrypt the key")
+        return Private(folder.read("key"), passphrase, key.public)
+
+
+class Draft(object):
+    """A certificate to be: ``type``, ``public``, ``signing_key``, ``serial``, ``key_id`` (None: not said),
+    ``principals`` ([]: all), ``valid_after`` and ``valid_before`` (seconds), ``critical_options``, ``extensions``."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+    def sign(self):
+        """The Certificate."""
+        argv = ["-q", "-I", self.key_id or "", "-z", str(self.serial), "-O", "clear", "-V", self._validity()]
+        argv += ["-h"] if self.type == "host" else []
+        argv += ["-n", ",".join(self.principals)] if self.principals else []
+        for kind, options in (("critical", self.critical_options), ("extension", self.extensions)):
+            for name, value in options.items():
+                argv += ["-O", "%s:%s%s" % (kind, name, "=" + value if value else "")]
+        with Folder() as folder:
+            key = folder.add("ca", self.signing_key.data.rstrip() + b"\n")
+            line = folder.add("key.pub", self.public.text().encode("ascii") + b"\n")
+            answers = [] if self.signing_key.passphrase is None else [self.signing_key.passphrase]
+            _checked(keygen(argv[:1] + ["-s", key] + argv[1:] + [line], answers), "sign")
+            return load_certificate(folder.read("key-cert.pub"), verify=False)
+
+    def _validity(self):
+        import time
+
+        return ":".join(
+            time.strftime("%Y%m%d%H%M%S", time.gmtime(moment)) for moment in (self.valid_after, self.valid_before)
+        )
+
+    def changes(self, current, serial, signing_key):
+        """What differs from the Certificate that is there, as the state shows it."""
+        found = {}
+        if serial is not None and self.serial != current.serial:
+            found["serial_number"] = serial
+        if self.public != current.public:
+            found["private_key"] = True
+        if current.signing_key != signing_key:
+            found["signing_private_key"] = True
+        if self.key_id is not None and self.key_id != current.key_id:
+            found["key_id"] = {"old": current.key_id, "new": self.key_id}
+        if self.type != current.type:
+            found["cert_type"] = self.type
+        for name in ("extensions", "critical_options"):
+            before, after = getattr(current, name), getattr(self, name)
+            different = {
+                "added": [key for key in after if key not in before],
+                "changed": [key for key in after if key in before and before[key] != after[key]],
+                "removed": [key for key in before if key not in after],
+            }
+            if any(different.values()):
+                found[name] = different
+        principals = _principals(current.principals, self.principals)
+        if any(principals.values()):
+            found["principals"] = principals
+        return found
+
+
+def _principals(before, after):
+    added, removed = [], []
+    if not after:
+        added = "*ALL*" if before else []
+    else:
+        added = sorted(set(after) - set(before))
+        removed = sorted(set(before) - set(after)) if before else "*ALL*"
+    return {"added": added, "removed": removed}
+
+
+def draft(
+    signing_private_key=None, cert_type=None, valid_principals=None, all_principals=False,
+    signing_private_key_passphrase=None, public_key=None, private_key=None, private_key_passphrase=None,
+    serial_number=None, key_id=None, not_before=None, not_after=None, ttl=None, critical_options=None,
+    extensions=None, signed_elsewhere=False,
+):
+    """The Draft of ``ssh_pki.create_certificate``'s arguments. Raises SaltInvocationError."""
+    import time
+
+    if cert_type not in ("user", "host"):
+        raise SaltInvocationError("Cert type needs to be either `user` or `host`, got '%s'" % cert_type)
+    ttl = {"user": 86400, "host": 2592000}[cert_type] if ttl is None else ttl
+    signing = None if signed_elsewhere else load_private(signing_private_key, signing_private_key_passphrase)
+    if private_key:
+        public = load_private(private_key, private_key_passphrase).public
+    elif public_key:
+        public = load_public(public_key)
+    else:
+        raise SaltInvocationError("Need public_key or private_key to derive public key to sign")
+    if not valid_principals and not all_principals:
+        raise SaltInvocationError(
+            "Must either set all_principals to true or specify principals to allow"
+        )
+    principals = [_word(one) for one in valid_principals or []]
+    if any("," in one for one in principals):
+        raise SaltInvocationError("A principal cannot have a comma in its name")
+    start = seconds(not_before) if not_before else time.time()
+    end = seconds(not_after) if not_after else time.time() + duration(ttl)
+    if end <= start:
+        raise SaltInvocationError("The certificate would end before it begins")
+    return Draft(
+        type=cert_type, public=public, signing_key=signing, serial=serial(serial_number),
+        key_id=None if key_id is None else _word(key_id), principals=principals, valid_after=int(start),
+        valid_before=int(end), critical_options=_wanted(critical_options), extensions=_wanted(extensions),
+    )  # fmt: skip
+
+
+def _word(value):
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def _wanted(options):
+    """{name: value}: True stands for one without a value, what is false is left out."""
+    return {name: "" if value is True else str(value) for name, value in (options or {}).items() if value}
+
+
+def serial(value=None):
+    """A number of 64 bits. Raises CommandExecutionError."""
+    if value is None:
+        return int.from_bytes(os.urandom(8), "big") >> 1
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(value.replace(":", ""), 16)
+    except (AttributeError, ValueError):
+        raise CommandExecutionError("Could not parse serial number %s" % value)
+
+
+def seconds(text):
+    """Seconds since 1970 of ``YYYY-mm-dd HH:MM:SS`` (UTC). Raises SaltInvocationError."""
+    import calendar
+
+    return calendar.timegm(build.moment(text).timetuple())
+
+
+def duration(value):
+    """Seconds of a number or of text like 30m, 1.5h, 7d; None for None. Raises SaltInvocationError."""
+    import re
+
+    if value is None or isinstance(value, (int, float)):
+        return value
+    match = re.match(r"(\d+(?:\.\d+)?)([smhd]?)$", str(value))
+    if not match:
+        raise SaltInvocationError("Invalid time string format: %s" % value)
+    return float(match.group(1)) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match.group(2)]
+
+
+def with_policy(policy, kwargs):
+    """The arguments of a certificate under a signing policy, a new dict.
+
+    Options and extensions of the policy hold, those asked for are taken if ``allowed_…`` has them, ``default_…`` fill
+    up; principals are limited to those allowed, the lifetime to ``max_ttl``.
+    """
+    import time
+
+    if not policy:
+        return kwargs
+    policy, kwargs = dict(policy), dict(kwargs)
+    for name in ("critical_options", "extensions"):
+        forced = policy.pop(name, None) or {}
+        final = dict(policy.pop("default_" + name, None) or {})
+        allowed = policy.pop("allowed_" + name, ["*"])
+        for key, value in (kwargs.get(name) or {}).items():
+            if "*" in allowed or key in allowed:
+                final[key] = value
+        final.update(forced)
+        kwargs[name] = final or None
+    limited = policy.pop("valid_principals", None)
+    limited = policy.pop("allowed_valid_principals", limited)
+    default = policy.pop("default_valid_principals", limited)
+    if limited is not None:
+        wanted = kwargs.get("valid_principals")
+        if wanted:
+            kwargs["valid_principals"] = [one for one in wanted if one in limited] or default
+        else:
+            kwargs["valid_principals"] = limited if kwargs.pop("all_principals", None) else default
+    usual = duration(policy.pop("ttl", None))
+    longest = duration(policy.pop("max_ttl", usual))
+    asked = duration(kwargs.pop("ttl", None))
+    start = seconds(kwargs["not_before"]) if kwargs.get("not_before") else time.time()
+    if kwargs.get("not_after"):
+        asked = seconds(kwargs.pop("not_after")) - start
+    if asked is None:
+        asked = usual if usual is not None else longest
+    elif longest is not None:
+        asked = min(asked, longest)
+    kwargs["ttl"] = asked
+    if asked is not None:
+        for name, moment in (("not_before", start), ("not_after", start + asked)):
+            kwargs[name] = time.strftime(TIME, time.gmtime(moment))
+    kwargs.update(policy)
+    return kwargs
+
+
+TIME = extensions.TIME
