@@ -85,3 +85,20 @@ def listed(value):
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     return [item.strip() for item in str(value).split(",") if item.strip()]
+
+
+def changed(look, act, problem):
+    """``{name: {"old", "new"}}`` of what differs in ``look()`` (``{name: version}``) before and after ``act()``.
+
+    ``act()`` gives the complaints. With any of them: raises CommandExecutionError ``problem``, whose ``info`` has these
+    ``errors`` and the ``changes``.
+    """
+    from thin.exceptions import CommandExecutionError
+    from thin.utils import pkgspec
+
+    before = look()
+    errors = act()
+    changes = pkgspec.differences(before, look())
+    if errors:
+        raise CommandExecutionError(problem, info={"errors": errors, "changes": changes})
+    return changes

@@ -1,0 +1,493 @@
+"""Packages of FreeBSD and DragonFly by pkg. Salt: modules/pkgng.py
+
+Nothing here ever asks, and pkg's lock is waited for. Most functions take ``jail`` (a jail's name or id), ``chroot`` (a
+directory to change root to) or ``root`` (another system's root directory). What only shows pkg's own output is in
+pkgng_tools.py.
+"""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import data, pkgholds, pkgngout, pkgngrun, pkgrun, pkgspec
+
+__virtualname__ = "pkg"
+
+DATABASES = ("/var/db/pkg/local.sqlite", "/var/db/pkg/local.sqlite-wal")
+QUERY = "%n\t%v\t%o"
+
+
+def __virtual__():
+    reason = pkgngrun.refused(__grains__)
+    return (False, reason) if reason else __virtualname__
+
+
+# What is there, what can be had
+
+
+def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
+    """
+    Return -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where pkg cannot say
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version_cmp 2.1.11 2.1.12
+    """
+    if str(pkg1) == str(pkg2):
+        return 0
+    said = _run(["version", "--test-version", str(pkg1), str(pkg2)])["stdout"].strip()
+    return {"<": -1, "=": 0, ">": 1}.get(said)
+
+
+def normalize_name(name):
+    """
+    Return the name of the installed package that comes from an origin such as ``devel/git``; other names as they are
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.normalize_name devel/git
+    """
+    if "/" not in name:
+        return name
+    return next((pkg for pkg, about in list_pkgs(with_origin=True).items() if about["origin"] == name), name)
+
+
+def list_pkgs(versions_as_list=False, jail=None, chroot=None, root=None, with_origin=False, **kwargs):
+    """
+    Return ``{name: "version"}`` of the installed packages
+
+    versions_as_list
+        ``{name: [versions]}``.
+    with_origin
+        ``{name: {origin, version}}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_pkgs chroot=/path/to/chroot
+    """
+    if any(data.is_true(kwargs.get(word)) for word in ("removed", "purge_desired")):
+        return {}
+    place = pkgngrun.place(jail, chroot, root)
+
+    def read():
+        return pkgngout.installed(pkgngrun.run(__salt__, __opts__, place, ["query", "-a", QUERY])["stdout"])
+
+    paths = [(chroot or root or "") + path for path in DATABASES] if not jail else ()
+    installed = pkgrun.remembered(__context__, "pkg.list_pkgs%s" % ".".join(place), paths, read)
+    as_list = data.is_true(versions_as_list)
+    found = {name: [number] if as_list else number for name, (number, _) in installed.items()}
+    if data.is_true(with_origin):
+        return {name: {"origin": installed[name][1], "version": number} for name, number in found.items()}
+    return found
+
+
+def version(*names, **kwargs):
+    """
+    Return the installed version of a package ("" when absent), or ``{name: version}`` of several; names may be globs
+
+    with_origin
+        ``{name: {origin, version}}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version vim jail=web
+    """
+    with_origin = data.is_true(kwargs.pop("with_origin", False))
+    found = __salt__["pkg_resource.version"](*names, **kwargs)
+    if not with_origin:
+        return found
+    found = found if isinstance(found, dict) else {names[0]: found}
+    places = {key: kwargs[key] for key in ("jail", "chroot", "root") if key in kwargs}
+    known = list_pkgs(with_origin=True, **places)
+    return {name: {"origin": known.get(name, {}).get("origin", ""), "version": one} for name, one in found.items()}
+
+
+info = version
+
+
+def latest_version(*names, **kwargs):
+    """
+    Return the version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several
+
+    names
+        Names, or origins such as ``devel/git``.
+    refresh : False
+        Update the lists first.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.latest_version vim devel/git
+    """
+    if not names:
+        return ""
+    jail, chroot, root = [kwargs.get(word) for word in ("jail", "chroot", "root")]
+    if data.is_true(kwargs.get("refresh", False)):
+        refresh_db(jail, chroot, root)
+    words = ["rquery", "-U"] + (["-r", kwargs["fromrepo"]] if kwargs.get("fromrepo") else [])
+    done = _run(words + [QUERY] + list(names), jail, chroot, root)
+    installed = {} if kwargs.get("show_installed") else list_pkgs(jail=jail, chroot=chroot, root=root)
+    found = dict.fromkeys(names, "")
+    for name, number, origin in pkgngout.offered(done["stdout"]):
+        for asked in (name, origin):
+            if asked in found and (not found[asked] or version_cmp(number, found[asked]) == 1):
+                newer = name not in installed or version_cmp(number, installed[name]) == 1
+                found[asked] = number if newer else found[asked]
+    return found[names[0]] if len(found) == 1 else found
+
+
+available_version = latest_version
+
+
+def upgrade_available(name, **kwargs):
+    """
+    Whether a newer version of the package can be had
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade_available vim
+    """
+    return latest_version(name, **kwargs) != ""
+
+
+def list_repo_pkgs(*args, **kwargs):
+    """
+    Return ``{name: [versions]}`` that the repositories offer
+
+    args
+        Names or origins.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repo_pkgs vim
+    """
+    found = {}
+    for name, number, origin in pkgngout.offered(_run(["rquery", "-U", QUERY] + list(args))["stdout"]):
+        for asked in {name, origin} & set(args) if args else [name]:
+            if number not in found.setdefault(asked, []):
+                found[asked].append(number)
+    return found
+
+
+def list_upgrades(refresh=True, **kwargs):
+    """
+    Return ``{name: new version}`` of what an upgrade would bring
+
+    refresh : True
+        Update the lists first.
+    fromrepo
+        Only this repository.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_upgrades
+    """
+    words = ["upgrade", "--dry-run", "--quiet"] + ([] if data.is_true(refresh) else ["--no-repo-update"])
+    words += ["--repository", kwargs["fromrepo"]] if kwargs.get("fromrepo") else []
+    done = _run(words, *[kwargs.get(word) for word in ("jail", "chroot", "root")])
+    return {name: row["version"]["new"] for name, row in pkgngout.plan(done["stdout"])["upgrade"].items()}
+
+
+# Changes
+
+
+def refresh_db(jail=None, chroot=None, root=None, force=False, **kwargs):
+    """
+    Update the lists; returns whether that worked
+
+    force
+        Fetch them even if they seem to be up to date.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.refresh_db force=True
+    """
+    pkgrun.refreshed(__context__, __opts__)
+    return _run(["update"] + (["-f"] if force else []), jail, chroot, root)["retcode"] == 0
+
+
+update = refresh_db
+
+
+def install(name=None, fromrepo=None, pkgs=None, sources=None, jail=None, chroot=None, root=None, orphan=False,
+            force=False, glob=False, local=False, dryrun=False, quiet=False, reinstall_requires=False, regex=False,
+            pcre=False, batch=False, **kwargs):
+    """
+    Install packages: ``{name: {old, new}}`` of all that changed
+
+    name
+        A package or an origin; ``version`` is its version.
+    pkgs
+        Names, or ``{name: version}``.
+    sources
+        ``{name: path or URL of a package file}``.
+    fromrepo
+        The repository to take them from.
+    orphan
+        Mark them as installed for others.
+    force
+        Install again what is there already.
+    glob, regex, pcre
+        Names are patterns.
+    local
+        Do not update the lists.
+    dryrun
+        Change nothing.
+    quiet
+        Less output.
+    reinstall_requires
+        Install again what depends on them, too.
+    batch
+        Tell the packages' own scripts not to ask.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.install pkgs='["vim", "devel/git"]' fromrepo=FreeBSD
+    """
+    more = {key: kwargs[key] for key in ("version", "saltenv", "normalize") if key in kwargs}
+    params, kind = __salt__["pkg_resource.parse_targets"](name, pkgs, sources, **more)
+    if not params:
+        return {}
+    force = force or kwargs.get("reinstall", False)
+    letters = {
+        "y": True, "A": orphan, "f": force, "g": glob, "U": local, "n": dryrun, "q": quiet, "R": reinstall_requires,
+        "x": regex, "X": pcre,
+    }
+    letters = {letter: data.is_true(on) for letter, on in letters.items()}
+    if kind == "file":
+        words = ["add"] + pkgngout.options({letter: letters[letter] for letter in "Afq"}) + list(params)
+        if letters["n"]:
+            return " ".join(["pkg"] + words)
+    else:
+        words = ["install"] + (["-r", fromrepo] if fromrepo else []) + pkgngout.options(letters)
+        words += ["%s-%s" % (pkg, number) if number else pkg for pkg, number in params.items()]
+    env = {"BATCH": "true"} if data.is_true(batch) else None
+
+    def act():
+        done = _run(words, jail, chroot, root, env)
+        return [pkgrun.words(done)] if done["retcode"] != 0 else []
+
+    return pkgrun.changed(
+        lambda: list_pkgs(jail=jail, chroot=chroot, root=root), act, "Problem encountered installing package(s)"
+    )
+
+
+def remove(name=None, pkgs=None, jail=None, chroot=None, root=None, all_installed=False, force=False, glob=False,
+           dryrun=False, recurse=False, regex=False, pcre=False, **kwargs):
+    """
+    Remove packages: ``{name: {old, new: ""}}``
+
+    name, pkgs
+        Names or origins.
+    all_installed
+        All packages.
+    force
+        Also what others depend on.
+    recurse
+        With what depends on them.
+    glob, regex, pcre
+        Names are patterns.
+    dryrun
+        Change nothing.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.remove devel/git recurse=True
+    """
+    params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
+    known = list_pkgs(jail=jail, chroot=chroot, root=root, with_origin=True)
+    patterns = any(data.is_true(word) for word in (glob, regex, pcre, all_installed))
+    targets = []
+    for target in params:
+        of_origin = [pkg for pkg, about in known.items() if "/" in target and about["origin"] == target]
+        targets += of_origin or ([target] if target in known or patterns else [])
+    if not targets:
+        return {}
+    letters = {
+        "a": all_installed, "f": force, "g": glob, "n": dryrun, "y": not data.is_true(dryrun), "R": recurse, "x": regex,
+        "X": pcre,
+    }
+    words = ["delete"] + pkgngout.options({letter: data.is_true(on) for letter, on in letters.items()})
+
+    def act():
+        done = _run(words + ([] if data.is_true(all_installed) else targets), jail, chroot, root)
+        return [pkgrun.words(done)] if done["retcode"] != 0 else []
+
+    return pkgrun.changed(
+        lambda: list_pkgs(jail=jail, chroot=chroot, root=root), act, "Problem encountered removing package(s)"
+    )
+
+
+delete = remove
+purge = remove
+
+
+def upgrade(*names, **kwargs):
+    """
+    Upgrade all packages, or only these: ``{name: {old, new}}``
+
+    names, pkgs
+        Names.
+    fromrepo
+        Only from this repository.
+    force
+        Install all again.
+    local
+        Do not update the lists.
+    fetchonly
+        Only download.
+    dryrun
+        Change nothing.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade
+    """
+    places = [kwargs.get(word) for word in ("jail", "chroot", "root")]
+    dryrun = data.is_true(kwargs.get("dryrun", False))
+    letters = {"f": kwargs.get("force"), "U": kwargs.get("local"), "F": kwargs.get("fetchonly"), "n": dryrun,
+               "y": not dryrun}
+    words = ["upgrade"] + pkgngout.options(letters)
+    words += ["--repository", kwargs["fromrepo"]] if kwargs.get("fromrepo") else []
+    words += list(names) + list(pkgspec.names_and_versions(kwargs.get("pkgs") or []))
+    before = list_pkgs(False, *places)
+    done = _run(words, *places)
+    changes = pkgspec.differences(before, list_pkgs(False, *places))
+    if done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
+        )
+    return changes
+
+
+# Held packages
+
+
+def hold(name=None, pkgs=None, **kwargs):
+    """
+    Keep packages at their version: ``{name: {name, changes, result, comment}}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.hold pkgs='["foo", "bar"]'
+    """
+    return {
+        target: pkgholds.hold(target, locked(target, **kwargs), lambda pkg: lock(pkg, **kwargs), __opts__["test"])
+        for target in pkgholds.targets(name, pkgs)
+    }
+
+
+def unhold(name=None, pkgs=None, **kwargs):
+    """
+    Let packages be upgraded again: ``{name: {name, changes, result, comment}}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.unhold foo
+    """
+    return {
+        target: pkgholds.unhold(target, locked(target, **kwargs), lambda pkg: unlock(pkg, **kwargs), __opts__["test"])
+        for target in pkgholds.targets(name, pkgs)
+    }
+
+
+def list_holds(pattern=None, full=True, **kwargs):
+    """
+    Return the held packages as list_locked has them, or without ``full`` their names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_holds full=False
+    """
+    return list_locked(**kwargs) if full else _locks(None, None, kwargs)
+
+
+def list_locked(**kwargs):
+    """
+    Return the locked packages, as ``name-version``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_locked
+    """
+    return ["%s-%s" % (name, version(name, **kwargs)) for name in _locks(None, None, kwargs)]
+
+
+def locked(name, **kwargs):
+    """
+    Whether a package is locked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.locked foo
+    """
+    return name in _locks(None, None, kwargs)
+
+
+def lock(name, **kwargs):
+    """
+    Lock a package, against upgrades and removal; returns whether it is locked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.lock foo
+    """
+    return name in _locks("lock", name, kwargs)
+
+
+def unlock(name, **kwargs):
+    """
+    Unlock a package; returns whether it is unlocked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.unlock foo
+    """
+    return name not in _locks("unlock", name, kwargs)
+
+
+def _locks(action, name, kwargs):
+    """The names of the locked packages, after the action."""
+    words = [action or "lock", "-y", "--quiet", "--show-locked"] + ([name] if name else [])
+    done = _run(words, *[kwargs.get(word) for word in ("jail", "chroot", "root")])
+    if done["retcode"] != 0:
+        raise CommandExecutionError("Problem encountered %sing packages" % words[0], info={"result": done})
+    return pkgngout.locked(done["stdout"])
+
+
+def _run(args, jail=None, chroot=None, root=None, env=None):
+    return pkgngrun.run(__salt__, __opts__, pkgngrun.place(jail, chroot, root), args, env)

@@ -1,0 +1,63 @@
+"""Readers of the JSON that brew prints, and the order of its versions. Pure: values in, values out."""
+
+import re
+
+
+def installed(told):
+    """``{name, full name or alias: [sorted versions]}`` of ``brew info --json=v2 --installed``."""
+    found = {}
+    for formula in told.get("formulae", []):
+        names = formula.get("aliases", []) + [formula["name"], formula["full_name"]]
+        versions = [one["version"] for one in formula.get("installed", [])]
+        _add(found, names, versions)
+    for cask in told.get("casks", []):
+        tap = cask.get("tap") or "homebrew/cask"
+        _add(found, [cask["token"], cask.get("full_token"), "%s/%s" % (tap, cask["token"])], [cask["installed"] or ""])
+    return {name: sorted(versions) for name, versions in found.items()}
+
+
+def _add(found, names, versions):
+    for name in names:
+        if name:
+            found.setdefault(name, set()).update(versions)
+
+
+def about(told, names):
+    """``{name: the formula or cask of this name}`` of ``brew info --json=v2 NAMES``."""
+    found = {}
+    for one in told.get("formulae", []):
+        for name in [one["name"], one["full_name"]] + one.get("aliases", []):
+            if name in names:
+                found[name] = one
+    for one in told.get("casks", []):
+        for name in (one["token"], one.get("full_token")):
+            if name in names:
+                found.setdefault(name, one)
+    return found
+
+
+def newest(one):
+    """The version of a formula (with its revision, as brew installs it) or of a cask."""
+    if "versions" not in one:
+        return one.get("version") or ""
+    number = one["versions"].get("stable") or one["versions"].get("devel") or one["versions"].get("head") or ""
+    revision = one.get("revision") or 0
+    return "%s_%d" % (number, revision) if number and revision else number
+
+
+def compare(left, right):
+    """-1, 0 or 1: runs of digits as numbers, which are newer than letters, and a missing run is 0; the revision behind
+    ``_`` last."""
+    (one, revision), (two, revision2) = _split(left), _split(right)
+    length = max(len(one), len(two))
+    one, two = [runs + [_ZERO] * (length - len(runs)) for runs in (one, two)]
+    return ((one, revision) > (two, revision2)) - ((one, revision) < (two, revision2))
+
+
+_ZERO = (1, 0, "")
+
+
+def _split(text):
+    number, _, revision = str(text).partition("_")
+    runs = [(1, int(run), "") if run.isdigit() else (0, 0, run) for run in re.findall(r"\d+|[a-zA-Z]+", number)]
+    return runs, int(revision) if revision.isdigit() else 0
