@@ -11,12 +11,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.differential.casefiles import BLANK
+
 FAILED = "One or more requisite failed: "
 RAISED = "An exception occurred in this state: Traceback"
 #: of a chunk, what is no argument of its function
 INTERNAL = {"state", "fun", "order", "__sls__", "__env__", "__id__", "__pub_user", "__pub_jid"}
 #: differ from run to run
 BLANKED = ("pid",)
+#: lists that Salt makes of sets
+UNORDERED = ("removed",)
 
 
 def blanked(value: Any, blank: Callable[[str], str]) -> Any:
@@ -24,10 +28,18 @@ def blanked(value: Any, blank: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, dict):
-        return {blank(str(key)): "(any)" if key in BLANKED else blanked(one, blank) for key, one in value.items()}
+        return {blank(str(key)): _blanked(key, one, blank) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [blanked(one, blank) for one in value]
     return value
+
+
+def _blanked(key: Any, value: Any, blank: Callable[[str], str]) -> Any:
+    if key in BLANKED:
+        return "(any)"
+    if key in UNORDERED and isinstance(value, list):
+        return sorted(blanked(value, blank), key=str)
+    return blanked(value, blank)
 
 
 def returns(
@@ -69,11 +81,10 @@ def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], bl
     for name in ("result", "changes"):
         if theirs.get(name) != ours.get(name):
             lines += _unequal(name, theirs.get(name), ours.get(name))
-    for name in ("name", "__id__", "__sls__"):
-        if name in theirs and theirs[name] != ours.get(name):
-            lines += _unequal(name, theirs[name], ours.get(name))
-    lines += comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
-    return lines
+    unlike = comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
+    if lines and not unlike and theirs.get("comment") != ours.get("comment"):
+        unlike = _unequal("comment", theirs.get("comment"), ours.get("comment"))  # it tells why
+    return lines + unlike
 
 
 def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> list[str]:
@@ -94,11 +105,9 @@ def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: C
 def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
     """What the comment names of a chunk's arguments and of its changes."""
     values = {blank(text) for text in _leaves([value for key, value in low.items() if key not in INTERNAL])}
+    known = {value for value in values if len(value) < 200 and BLANK not in value}
     values |= set(_leaves(changes, keys=True))
-    known: set[str] = set()
     for value in values:
-        if len(value) < 200:
-            known.add(value)
         known.update(word for word in _words(value) if _says_something(word))
     words = set(_words(comment))
     for value in known:
@@ -108,7 +117,7 @@ def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str]
 
 def _says_something(word: str) -> bool:
     """A word of an argument that would not be in a sentence anyhow: a path, a number, a name with a sign in it."""
-    return bool(re.search(r"[/\d_.:@=-]", word)) and len(word) > 1
+    return bool(re.search(r"[/\d_.:@=-]", word)) and len(word) > 1 and BLANK not in word
 
 
 def _words(text: str) -> list[str]:

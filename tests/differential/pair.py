@@ -33,7 +33,7 @@ REFERENCE = "/srv/reference/machine_salt.py"
 RUNTIME = "/opt/pushsalt"
 NAME = "box"
 INSIDE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
-          "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash"}  # fmt: skip
+          "USER": "root", "LOGNAME": "root", "SHELL": "/bin/bash", "PYTHONHASHSEED": "0"}  # fmt: skip
 #: a machine that nobody shuts down does so by itself
 LIFE = "7200"
 

@@ -168,7 +168,8 @@ def test_the_first_existing_source_wins_with_its_own_hash(bed):
     path = bed.path("f")
     ret = bed.state("managed", name=path, source=["salt://none", {here: "md5=" + "0" * 32}, "salt://later"])
     assert ret["result"] is False
-    assert ret["comment"].startswith(f"Specified md5 checksum for {here} ({'0' * 32}) does not match actual checksum")
+    assert ret["comment"].startswith(f"Specified md5 checksum for {path} ({'0' * 32}) does not match actual checksum")
+    assert f" of {here}. " in ret["comment"]
     assert not os.path.exists(path)
 
 

@@ -156,10 +156,10 @@ def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, enco
     wanted = source_sum if source_sum and "hsum" in source_sum else None
     if sfn:
         trusted = not source or sources.scheme(source) == "salt"
-        return content.LocalFile(sfn, None if trusted and not wanted else wanted, sources.MISMATCH % (source or name))
+        return content.LocalFile(sfn, None if trusted and not wanted else wanted, sources.mismatch(name, source or ""))
     if not source:
         return None
-    mismatch = sources.MISMATCH % source
+    mismatch = sources.mismatch("", source)
     return content.Fetched(source, lambda: sources.fetch(source, saltenv, verify_ssl), wanted, mismatch)
 
 

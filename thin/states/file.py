@@ -147,6 +147,8 @@ def managed(
                 name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url),
                 use_etag=use_etag
             )
+        if __opts__["test"] and found is not None and not found.known and sources.scheme(url) in sources.REMOTE:
+            found.fetched()  # that it cannot be had is part of the prediction
         if signature and found is not None:
             trust.check(found.fetched(), signature, __env__, verify_ssl, _web_cache)
         if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:
@@ -442,6 +444,7 @@ def _new_directory(name, ret, user, group, mode, makedirs):
         ret["comment"] = "The following files will be changed:\n%s: directory - new\n" % name
         return ret
     parent = os.path.dirname(name)
+    ret["changes"][name] = {"directory": "new"}  # where it fails, too: so it is with Salt
     if not os.path.isdir(parent) and not makedirs:
         return failed(ret, "No directory to create %s in" % name)
     try:
@@ -449,7 +452,6 @@ def _new_directory(name, ret, user, group, mode, makedirs):
         atomic.mkdir(name, user, group, mode)
     except OSError as exc:
         return failed(ret, "Failed to create directory %s: %s" % (exc.filename or name, exc.strerror))
-    ret["changes"][name] = {"directory": "new"}
     ret["comment"] = ""
     return ret
 
@@ -728,7 +730,7 @@ def recurse(
         walk.remove(path)
         return True
 
-    for path in plan.directories:
+    for path in sorted(plan.directories):
         if clean and os.path.lexists(path) and not os.path.isdir(path):
             if not cleared(path, "", "directory"):
                 continue

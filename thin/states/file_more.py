@@ -1,6 +1,7 @@
 """States for times, copies, names, nodes, data and old files. The rest of Salt's ``file`` states is in file.py."""
 
 import os
+import stat
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
@@ -100,14 +101,17 @@ def copy_(
         if os.path.isdir(source) or not os.path.isfile(name):
             walk.remove(name)
         copying.copy(source, name, recurse=True)
+        made = owner.born(parent, st.st_mode)  # as a copy of our own is, also where its mode is to be preserved
+        os.chown(name, made.st_uid, made.st_gid)
+        if not os.path.islink(name):
+            os.chmod(name, stat.S_IMODE(st.st_mode))
         if os.path.isdir(source):
             for path in walk.below(name):
                 owner.chown(path, user, group, follow_symlinks=False)
         ret["changes"] = {name: source}
         words = []
         if not preserve:
-            # Salt reports owner and mode against those of a copy that we would make for ourselves.
-            wanted = owner.drift(owner.born(parent, st.st_mode), user, group, mode)
+            wanted = owner.drift(made, user, group, mode)
             wanted.update(owner.drift(os.stat(name), user, group, mode))
             done, words = owner.enforce(name, wanted) if wanted else ({}, [])
             ret["changes"].update(done)
@@ -115,6 +119,14 @@ def copy_(
         ret["changes"] = {}
         return failed(ret, 'Failed to copy "%s" to "%s": %s' % (source, name, exc))
     return failed(ret, "; ".join([ret["comment"]] + words)) if words else ret
+
+
+def shortcut(
+    name, target, arguments=None, working_dir=None, description=None, icon_location=None, force=False, backupname=None,
+    makedirs=False, user=None, **kwargs
+):
+    """Shortcuts are a matter of Windows; here the state fails, as it does with Salt."""
+    return failed(state_return(name), "Shortcuts are only supported on Windows")
 
 
 def rename(name, source, force=False, makedirs=False, **kwargs):

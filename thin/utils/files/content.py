@@ -43,6 +43,11 @@ class LocalFile(object):
         self._words = words if source_sum else None
 
     @property
+    def known(self):
+        """Whether its digest is known without its bytes."""
+        return self._hsum is not None
+
+    @property
     def hsum(self):
         if self._hsum is None:
             self._hsum = hashes.file_hash(self.fetched(), self.hash_type)

@@ -11,9 +11,15 @@ from thin.utils.files import content, hashes
 
 REMOTE = ("http", "https", "ftp")
 MISMATCH = (
-    "Specified %%s checksum for %s (%%s) does not match actual checksum (%%s). If the 'source_hash' value refers to a "
-    "remote file with multiple possible matches, then it may be necessary to set 'source_hash_name'."
+    "Specified %%s checksum for %s (%%s) does not match actual checksum (%%s)%s. If the 'source_hash' value refers to "
+    "a remote file with multiple possible matches, then it may be necessary to set 'source_hash_name'."
 )
+
+
+def mismatch(name, source):
+    """The words about a source without the wanted digest; digest's kind, wanted and found one are to be filled in."""
+    shown = redact(source).replace("%", "%%")
+    return MISMATCH % ((name.replace("%", "%%"), " of " + shown if source else "") if name else (shown, ""))
 
 
 class NoContent(CommandExecutionError):
@@ -97,10 +103,14 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
     """
     if is_list_of_hashes(source_hash):
         path = _hash_list(source_hash, saltenv, verify_ssl)
-        if signed is not None:
-            signed(path)
-        with open(path, "rb") as lines:
-            found = hashes.extract(lines, "", name, source, source_hash_name)
+        try:
+            if signed is not None:
+                signed(path)
+            with open(path, "rb") as lines:
+                found = hashes.extract(lines, "", name, source, source_hash_name)
+        finally:
+            if scheme(source_hash) in REMOTE:
+                os.unlink(path)  # a private copy
         if found is None:
             raise hashes.bad_format(source_hash)
         return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}
@@ -153,7 +163,7 @@ def resolve(
             return content.LocalFile(path)
         return content.LocalFile(
             path, _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed),
-            MISMATCH % source
+            mismatch(name, source)
         )
     if _is_plugged(kind):
         return _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, signed)
@@ -176,7 +186,7 @@ def resolve(
         except CommandExecutionError as exc:
             raise NoContent("Failed to cache %s: %s" % (shown, exc))
 
-    return content.Fetched(shown, download, wanted, MISMATCH % shown)
+    return content.Fetched(shown, download, wanted, mismatch(name, source))
 
 
 def _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, signed):
@@ -189,7 +199,7 @@ def _plugged(name, source, source_hash, source_hash_name, saltenv, skip_verify, 
     if not source_hash or skip_verify:
         return served(source, digest, saltenv)
     wanted = _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl, signed)
-    return content.Fetched(redact(source), lambda: link.file(source, saltenv), wanted, MISMATCH % redact(source))
+    return content.Fetched(redact(source), lambda: link.file(source, saltenv), wanted, mismatch(name, source))
 
 
 def served(source, digest, saltenv):

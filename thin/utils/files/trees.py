@@ -11,7 +11,7 @@ class Plan(object):
     """Destinations of a recursion. All paths are absolute.
 
     ``files``        destination -> (URL, SHA-256, mode, bytes or None)
-    ``directories``  destinations of directories, parents first
+    ``directories``  destinations of directories
     ``links``        destination -> target as written on the file server
     ``keep``         every destination, for ``clean``
     """
@@ -40,9 +40,9 @@ class Plan(object):
         return path in self._occupied or path in self.files or path in self.links
 
     def add_directory(self, path):
-        if path not in self._occupied:
+        if path not in self.directories:
             self.directories.append(path)
-            self._note(path)
+        self._note(path)
 
     def _note(self, path):
         while path not in self._occupied and path != os.sep:
@@ -110,7 +110,7 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
         made.keep.add(destination)
         made.add_directory(os.path.dirname(destination))
     if include_empty:
-        for relpath in sorted(folders):
+        for relpath in sorted(folders | {"."}):
             destination = os.path.join(name, relpath)
             if fits(relpath) and destination not in pointless and not made.occupied(destination):
                 made.add_directory(destination)
