@@ -355,6 +355,8 @@ class Loader(object):
                 space["__package__"], space["__path__"] = name, []
             sys.modules[name] = module  # what pickle, dataclasses and a package's own imports look for
         exec(source.code(full), space)  # noqa: S102  (this is what a loader does)
+        if own:
+            self._restore(space)
         log.adopt()
         if "__depends__" in space:
             sys.modules["salt.utils.decorators"].depends.enforce(space)
@@ -362,6 +364,18 @@ class Loader(object):
         if isinstance(init, types.FunctionType):
             init(self._opts)
         return space
+
+    def _restore(self, space):
+        """Dunders again: many a module says ``__salt__ = {}`` at its top. Its own ``__opts__`` are defaults."""
+        for dunder, value in self._pack.items():
+            if space.get(dunder) is not value:
+                space[dunder] = value
+        given = space.get("__opts__")
+        if given is not self._opts:
+            if isinstance(given, dict):
+                for name in given:
+                    self._opts.setdefault(name, given[name])
+            space["__opts__"] = self._opts
 
     def _note(self, text):
         log.getLogger(__name__).warning(text)

@@ -1,3 +1,8 @@
 """Salt: ``salt/exceptions.py``."""
 
 from thin.exceptions import *  # noqa: F403
+
+
+def get_error_message(error):
+    """What an exception was raised with, as text."""
+    return error.args[0] if error.args else ""

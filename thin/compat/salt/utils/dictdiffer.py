@@ -3,6 +3,29 @@
 from thin.utils.data import recursive_diff  # noqa: F401
 
 
+class DictDiffer(object):
+    """Keys of two dicts by what became of them, as sets."""
+
+    def __init__(self, current_dict, past_dict):
+        self.current_dict, self.past_dict = current_dict, past_dict
+
+    def added(self):
+        return set(self.current_dict) - set(self.past_dict)
+
+    def removed(self):
+        return set(self.past_dict) - set(self.current_dict)
+
+    def changed(self):
+        return self._both(False)
+
+    def unchanged(self):
+        return self._both(True)
+
+    def _both(self, equal):
+        past = self.past_dict
+        return {key for key in self.current_dict if key in past and (self.current_dict[key] == past[key]) is equal}
+
+
 def deep_diff(old, new, ignore=None):
     """``{"old": …, "new": …}`` with what differs, at any depth; empty when nothing does."""
     if old == new:

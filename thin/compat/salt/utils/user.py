@@ -60,3 +60,27 @@ def get_group_list(user, include_default=True):
 
 def get_gid_list(user, include_default=True):
     return sorted(set(get_group_dict(user, include_default).values()))
+
+
+def chugid(runas, group=None):
+    """Make this process that user's, with its groups. Raises CommandExecutionError."""
+    from salt.exceptions import CommandExecutionError
+
+    try:
+        found = pwd.getpwnam(runas)
+        gid = get_gid(group) if group else found.pw_gid
+        if (found.pw_uid, gid) == (os.getuid(), os.getgid()):
+            return
+        os.setgid(gid)
+        os.initgroups(runas, gid)
+        os.setuid(found.pw_uid)
+    except (KeyError, OSError) as exc:
+        raise CommandExecutionError("Failed to change to the user '%s': %s" % (runas, exc))
+
+
+def chugid_and_umask(runas, umask, group=None):
+    """chugid and the umask, each where it is given."""
+    if runas is not None and get_user() != runas:
+        chugid(runas, group)
+    if umask is not None:
+        os.umask(umask)

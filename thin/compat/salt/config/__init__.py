@@ -1,0 +1,16 @@
+"""Options: a target has no configuration files of its own, so all of these give those of the session. Salt:
+``salt/config/__init__.py``."""
+
+from thin import compat
+
+
+def minion_config(path=None, *args, **kwargs):
+    found = compat.loaders()
+    return dict(found.opts) if found is not None else {}
+
+
+client_config = master_config = apply_minion_config = minion_config
+
+
+def get_id(opts=None, cache_minion_id=False):
+    return (opts or minion_config()).get("id"), False

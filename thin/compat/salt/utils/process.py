@@ -1,0 +1,30 @@
+"""Salt: ``salt/utils/process.py``, what modules use of it."""
+
+import multiprocessing
+import os
+import signal
+
+__all__ = ["Process", "MultiprocessingProcess", "SignalHandlingProcess", "clean_proc", "os_is_running"]
+
+Process = MultiprocessingProcess = SignalHandlingProcess = multiprocessing.Process
+
+
+def os_is_running(pid):
+    """Whether a process with this id is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def clean_proc(proc, wait_for_kill=10):
+    """End a process of ours, by force if need be."""
+    if not proc:
+        return
+    proc.terminate()
+    proc.join(wait_for_kill)
+    if proc.is_alive():
+        os.kill(proc.pid, signal.SIGKILL)
