@@ -33,7 +33,7 @@ apparmor: complain disable enforce reload
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
 at: at atrm
 cmd: run_bg
-cp: get_dir get_file get_template get_url recv
+cp: get_dir get_file get_template get_url push push_dir recv recv_chunked
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
 cryptdev: close open rm_crypttab set_crypttab
 data: cas clear dump pop update
@@ -46,11 +46,12 @@ file: makedirs makedirs_perms manage_file mkdir mknod mknod_blkdev mknod_chrdev 
 file: psed remove remove_backup rename replace restore_backup restorecon rmdir sed seek_write set_mode
 file: set_selinux_context symlink touch truncate uncomment write
 git: add archive checkout clone commit config_set config_unset discard_local_changes fetch init merge pull push rebase
-git: remote_set reset rm stash submodule symbolic_ref tag
+git: remote_set reset rm stash submodule symbolic_ref tag worktree_add worktree_prune worktree_rm
 gpg: create_key delete_key import_key receive_keys trust_key
 grains: append delkey delval remove set setval setvals
 group: add adduser chgid delete deluser members
 hosts: add_host rm_host set_comment set_host
+http: update_ca_bundle
 ini: remove_option remove_section set_option
 ip: apply_network_settings build_bond build_interface build_network_settings build_routes down up
 iptables: append delete delete_chain flush insert new_chain save set_policy
@@ -62,7 +63,8 @@ lowpkg: import_gpg_key remove_gpg_key unpurge
 lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vgextend vgremove
 macdefaults: delete write
 macpackage: install install_app mount uninstall_app unmount
-mount: mount remount rm_automaster rm_fstab rm_vfstab set_automaster set_fstab set_vfstab swapoff swapon umount
+mount: mount remount rm_automaster rm_filesystems rm_fstab rm_vfstab set_automaster set_filesystems
+mount: set_fstab set_vfstab swapoff swapon umount
 mysql: alter_db db_create db_remove db_repair db_optimize file_query free_slave grant_add grant_revoke plugin_add
 mysql: plugin_remove user_chpass user_create user_remove
 network: mod_hostname
@@ -79,29 +81,32 @@ postgres: schema_remove tablespace_alter tablespace_create tablespace_remove use
 ps: kill_pid pkill
 pyenv: default do do_with_python install install_python rehash uninstall_python update
 quota: off on set warn
-raid: add assemble create destroy save_config stop
-rsync: rsync
-scp: get put
-scsi: rescan_all
 rabbitmq: add_user add_vhost change_password clear_password delete_policy delete_upstream delete_user delete_vhost
 rabbitmq: disable_plugin enable_plugin force_reset join_cluster reset set_permissions set_policy set_upstream
 rabbitmq: set_user_tags start_app stop_app
+raid: add assemble create destroy save_config stop
 redis: bgrewriteaof bgsave config_set delete expire expireat flushall flushdb hdel hincrby hincrbyfloat hmset hset
 redis: hsetnx save set_key shutdown slaveof
+rsync: rsync
+runit: disable enable full_restart reload remove restart start stop
+saltutil: clear_cache
+scp: get put
+scsi: rescan_all
+sdb: delete get_or_set_hash set
 selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
 selinux: port_delete_policy port_modify_policy remove_semod setenforce setsebool setsebools setsemod
-runit: disable enable full_restart reload remove restart start stop
 service: delete disable enable firstboot force_reload full_restart launchctl mask reload remove restart run start stop
 service: systemctl_reload unmask zap
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
-shadow: unlock_password
+shadow: set_change set_policy unlock unlock_account unlock_password
 ssh: hash_known_hosts rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
 sysctl: assign persist
+sysrc: remove set
 system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
 system: set_system_time shutdown
-timezone: set_hwclock set_zone
+timezone: set_date set_hwclock set_time set_time_server set_using_network_time set_zone
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
-user: delete rename
+user: delete disable_auto_login enable_auto_login rename
 virtualenv: create
 xattr: clear delete write
 xfs: defragment dump mkfs modify prune_dump

@@ -31,8 +31,11 @@ READ_ALL_THE_SAME = {
     *("dig.check_ip", "ssh.check_key", "ssh.check_key_file", "network.default_route", "sysctl.default_config"),
     *("saltutil.refresh_beacons", "saltutil.refresh_grains", "saltutil.refresh_modules", "saltutil.refresh_pillar"),
     *("saltutil.refresh_matchers", "saltutil.refresh_resources", "ssh.check_known_host", "kmod.check_available"),
+    *("jinja.import_json", "jinja.import_yaml", "jinja.load_map", "out.html_format", "out.out_format"),
+    *("out.string_format", "saltutil.kill_all_jobs", "saltutil.kill_job", "saltutil.pillar_refresh"),
+    *("saltutil.update", "minion.kill", "minion.restart"),  # there is nothing to do
     *("kmod.mod_list", "partition.align_check", "partition.check"),
-    *("service.add_svc_avail_path", "runit.add_svc_avail_path"),
+    *("service.add_svc_avail_path", "runit.add_svc_avail_path", "shadow.get_change", "shadow.get_last_change"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
     *("mount.read_mount_cache", "mount.write_mount_cache", "mount.delete_mount_cache", "mount.get_mount_from_path"),
     *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),

@@ -9,9 +9,12 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
+from thin.log import getLogger
 from thin.utils import pep440
 
 __func_alias__ = {"list_": "list"}
+
+log = getLogger(__name__)
 
 ENVIRONMENT = {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "LC_ALL": "C.UTF-8"}
 
@@ -94,6 +97,26 @@ def freeze(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwa
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"], info=done)
     return done["stdout"].splitlines()
+
+
+def list_freeze_parse(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs):
+    """``{normalized name: version}`` as ``pip freeze`` tells it: of what is installed from a repository, its URL."""
+    found = {"pip": version(bin_env, cwd)}
+    for line in freeze(bin_env=bin_env, user=user, cwd=cwd, env_vars=env_vars, **kwargs):
+        if line.startswith(("-f", "#", "-e hg+not trust")):
+            continue
+        text = line[3:] if line.startswith("-e ") else line
+        place, mark, name = text.partition("#egg=")
+        if mark:
+            found[normalize(name)] = place
+            continue
+        name, mark, number = text.partition("===" if "===" in text else "==")
+        if not mark:
+            log.error("Can't parse line '%s'", line)
+            continue
+        found[normalize(name)] = number
+    start = normalize(prefix) if prefix else ""
+    return {name: number for name, number in found.items() if name.startswith(start)}
 
 
 def list_upgrades(bin_env=None, user=None, cwd=None):

@@ -3,6 +3,11 @@
 Each ``sync_*`` answers with what is in force; the controller knows. Salt: ``salt/modules/saltutil.py``.
 """
 
+from thin.utils import nomaster
+
+_KEYS = "targets are known by their SSH host keys"
+_OTHERS = "run it from the controller, `pushsalt run TARGET FUNCTION`; for data of other targets there is mine.get"
+
 
 def _ask(kind):
     from thin import link
@@ -385,3 +390,338 @@ def refresh_resources(*args, **kwargs):
         pushsalt run '*' saltutil.refresh_resources
     """
     return True
+
+
+def pillar_refresh(*args, **kwargs):
+    """
+    Return True: pillar is compiled for each run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.pillar_refresh
+    """
+    return True
+
+
+def list_extmods():
+    """
+    Return the names of the users' own modules by kind; kinds without any are left out
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.list_extmods
+    """
+    found = {kind: [name.partition(".")[2] for name in names] for kind, names in _ask("all").items()}
+    return {kind: names for kind, names in found.items() if names}
+
+
+def running():
+    """
+    Return an empty list: a target runs one job at a time, and whoever asks is that one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.running
+    """
+    return []
+
+
+def is_running(fun):
+    """
+    Return an empty list, as ``saltutil.running``
+
+    fun
+        A function, or a glob of functions
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.is_running state.highstate
+    """
+    return []
+
+
+def find_job(jid):
+    """
+    Return an empty mapping, as ``saltutil.running``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.find_job 20261121204500000000
+    """
+    return {}
+
+
+def find_cached_job(jid):
+    """
+    Return that no job is kept on a target
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.find_cached_job 20261121204500000000
+    """
+    return "Local jobs cache directory not found; you may need to enable cache_jobs on this minion"
+
+
+def signal_job(jid, sig):
+    """
+    Return an empty text: there is no such job
+
+    jid
+        The job
+    sig
+        The signal
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.signal_job 20261121204500000000 15
+    """
+    return ""
+
+
+def term_job(jid):
+    """
+    Return an empty text, as ``saltutil.signal_job``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.term_job 20261121204500000000
+    """
+    return ""
+
+
+def kill_job(jid):
+    """
+    Return an empty text, as ``saltutil.signal_job``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.kill_job 20261121204500000000
+    """
+    return ""
+
+
+def term_all_jobs():
+    """
+    Return an empty list: no job was ended
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.term_all_jobs
+    """
+    return []
+
+
+def kill_all_jobs():
+    """
+    Return an empty list: no job was ended
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.kill_all_jobs
+    """
+    return []
+
+
+def clear_cache():
+    """
+    Remove the files that are kept on the target between runs; whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.clear_cache
+    """
+    import os
+
+    from thin.log import getLogger
+    from thin.utils.files.arguments import cachedir
+
+    for folder, _, names in os.walk(cachedir(__opts__)):
+        for name in names:
+            try:
+                os.remove(os.path.join(folder, name))
+            except OSError as exc:
+                getLogger(__name__).error("Attempt to clear cache with saltutil.clear_cache FAILED with: %s", exc)
+                return False
+    return True
+
+
+def clear_job_cache(hours=24):
+    """
+    Return True: no jobs are kept on a target
+
+    hours
+        Older ones
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.clear_job_cache hours=12
+    """
+    return True
+
+
+def update(version=None):
+    """
+    Return that there is nothing to update: the runtime travels with each run
+
+    version
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.update
+    """
+    return {"_error": "Minion is not running an Esky build"}
+
+
+def regen_keys():
+    """
+    Not supported: a target has no keys of Salt's
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.regen_keys
+    """
+    nomaster.refuse("saltutil.regen_keys", _KEYS)
+
+
+def revoke_auth(preserve_minion_cache=False):
+    """
+    Not supported: a target has no keys of Salt's
+
+    preserve_minion_cache
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.revoke_auth
+    """
+    nomaster.refuse("saltutil.revoke_auth", _KEYS)
+
+
+def cmd(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None, ssh=False, **kwargs):
+    """
+    Not supported: a target never reaches other targets
+
+    tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.cmd '*' test.ping
+    """
+    nomaster.refuse("saltutil.cmd", _OTHERS)
+
+
+def cmd_iter(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None, ssh=False, **kwargs):
+    """
+    Not supported: a target never reaches other targets
+
+    tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.cmd_iter '*' test.ping
+    """
+    nomaster.refuse("saltutil.cmd_iter", _OTHERS)
+
+
+def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=None, **kwargs):
+    """
+    Not supported: there are no runners
+
+    name, arg, kwarg, full_return, saltenv, jid, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.runner manage.up
+    """
+    nomaster.refuse("saltutil.runner", _OTHERS)
+
+
+def wheel(name, *args, **kwargs):
+    """
+    Not supported: there are no wheel modules
+
+    name, args, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.wheel key.list_all
+    """
+    nomaster.refuse("saltutil.wheel", _KEYS)
+
+
+def mmodule(saltenv, fun, *args, **kwargs):
+    """
+    Call a function; on a target all its modules are of the saltenv of the run
+
+    saltenv
+        As in Salt
+    fun
+        The function
+    args, kwargs
+        Its arguments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.mmodule base test.ping
+    """
+    given = {key: kwargs[key] for key in kwargs if not key.startswith("__")}
+    return __salt__[fun](*args, **given)

@@ -134,3 +134,183 @@ def reload_modules():
         pushsalt run '*' sys.reload_modules
     """
     return True
+
+
+def runner_doc(*args):
+    """
+    Return {}: there are no runners here
+
+    args
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.runner_doc
+    """
+    return {}
+
+
+def runner_argspec(module=""):
+    """
+    Return {}: there are no runners here
+
+    module
+        A name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.runner_argspec
+    """
+    return {}
+
+
+def list_runners(*args):
+    """
+    Return an empty list: there are no runners here
+
+    args
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.list_runners
+    """
+    return []
+
+
+def list_runner_functions(*args, **kwargs):
+    """
+    Return an empty list: there are no runners here
+
+    args, kwargs
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.list_runner_functions
+    """
+    return []
+
+
+def returner_doc(*args):
+    """
+    Return {}: there are no returners here
+
+    args
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.returner_doc
+    """
+    return {}
+
+
+def returner_argspec(module=""):
+    """
+    Return {}: there are no returners here
+
+    module
+        A name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.returner_argspec
+    """
+    return {}
+
+
+def list_returners(*args):
+    """
+    Return an empty list: there are no returners here
+
+    args
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.list_returners
+    """
+    return []
+
+
+def list_returner_functions(*args, **kwargs):
+    """
+    Return an empty list: there are no returners here
+
+    args, kwargs
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.list_returner_functions
+    """
+    return []
+
+
+def list_renderers(*args):
+    """
+    Return the names of the renderers that are run for a target; the controller knows of all
+
+    args
+        Globs of names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.list_renderers 'yaml*'
+    """
+    import fnmatch
+
+    return [name for name in ("jinja", "json", "yaml")
+            if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
+
+
+def renderer_doc(*args):
+    """
+    Return {}: the controller knows the renderers
+
+    args
+        Names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.renderer_doc jinja
+    """
+    return {}
+
+
+def state_schema(module=""):
+    """
+    Return a JSON schema of the arguments of each state of a module, or of what fits a glob
+
+    module
+        The module, or a glob of states
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sys.state_schema pkg.installed
+    """
+    specs = state_argspec(module)
+    return [sysdoc.schema(name, specs[name]) for name in specs]

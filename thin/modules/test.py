@@ -493,3 +493,54 @@ def deprecation_warning():
         for how in ("version", "date very far into the future"):
             getLogger(__name__).warning("DeprecationWarning: This is a test deprecation warning by %s.", how)
     return True
+
+
+def tty(*args, **kwargs):
+    """
+    Say that cmd.tty does this
+
+    args, kwargs
+        Not looked at
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.tty tty0 'This is a test'
+    """
+    return "ERROR: This function has been moved to cmd.tty"
+
+
+def module_report():
+    """
+    Return how modules and functions can be reached: ``{functions, function_attrs, function_subs, modules, ...}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.module_report
+    """
+    names = sorted(__salt__)
+    modules = sorted({name.split(".")[0] for name in names})
+    return {
+        "functions": names, "function_attrs": names, "function_subs": names, "modules": modules,
+        "module_attrs": modules, "missing_attrs": [], "missing_subs": [],
+    }  # fmt: skip
+
+
+def not_loaded():
+    """
+    Return the names of the files of modules that are not for this system
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' test.not_loaded
+    """
+    from thin import runtime
+
+    loaded = set(providers())
+    files = {name for names in runtime.virtual_index("modules").values() for name in names}
+    return sorted(files - loaded)

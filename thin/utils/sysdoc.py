@@ -58,3 +58,20 @@ def plain(text):
     for mark, word in _WORDS:
         text = text.replace(mark, word)
     return text
+
+
+def schema(name, spec):
+    """The JSON schema of a function's arguments, as ``argspec`` tells them: each may be of any simple type."""
+    args, defaults = spec["args"] or [], spec["defaults"] or []
+    values = dict(zip(args[len(args) - len(defaults):], defaults))
+    properties = {}
+    for arg in args:
+        words = {"title": arg, "description": arg}
+        if arg in values:
+            words["default"] = values[arg]
+        kinds = ("boolean", "integer", "number", "string")
+        properties[arg] = {"oneOf": [dict(words, type=kind) for kind in kinds]}
+    return {
+        "$schema": "http://json-schema.org/draft-04/schema#", "title": name, "description": name, "type": "object",
+        "properties": properties, "x-ordering": args, "additionalProperties": False,
+    }  # fmt: skip

@@ -1,0 +1,145 @@
+"""What modules there are, with their arguments and docstrings, from their files alone. Salt: modules/baredoc.py
+
+Unlike ``sys``, it tells of all that are shipped, of every system, named by their virtual names; of users' own modules
+``sys`` tells.
+"""
+
+import ast
+
+from thin import runtime
+from thin.exceptions import ArgumentValueError
+from thin.utils import sysdoc
+
+
+def list_states(name=False, names_only=False):
+    """
+    Return ``{module: [{function: {argument: default}}]}`` of all state modules, or of one
+
+    name
+        The name of the module's file
+    names_only
+        The names of functions alone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' baredoc.list_states
+        pushsalt run '*' baredoc.list_states pkg names_only=True
+    """
+    return _functions("states", name, names_only)
+
+
+def list_modules(name=False, names_only=False):
+    """
+    Return ``{module: [{function: {argument: default}}]}`` of all execution modules, or of one
+
+    name
+        The name of the module's file
+    names_only
+        The names of functions alone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' baredoc.list_modules
+        pushsalt run '*' baredoc.list_modules aptpkg names_only=True
+    """
+    return _functions("modules", name, names_only)
+
+
+def state_docs(*names):
+    """
+    Return ``{module or module.function: docstring}`` of all state modules, or of some
+
+    names
+        Modules or functions, by the names of the modules' files
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' baredoc.state_docs timezone.system
+    """
+    return _docs("states", names)
+
+
+def module_docs(*names):
+    """
+    Return ``{module or module.function: docstring}`` of all execution modules, or of some
+
+    names
+        Modules or functions, by the names of the modules' files
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' baredoc.module_docs aptpkg.install
+    """
+    return _docs("modules", names)
+
+
+def _files(kind, name):
+    found = [full.rpartition(".")[2] for full in runtime.names("thin.%s" % kind)]
+    return sorted(file for file in found if name in (None, file))
+
+
+def _parsed(kind, file):
+    """(virtual name, tree, ``{name: public function}``)."""
+    tree = ast.parse(runtime.source("thin.%s.%s" % (kind, file)))
+    values = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            try:
+                values[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue
+    alias = values.get("__func_alias__", {})
+    public = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")]
+    return values.get("__virtualname__", file), tree, {alias.get(node.name, node.name): node for node in public}
+
+
+def _functions(kind, name, names_only):
+    if name and "." in name:
+        raise ArgumentValueError("Function name given")
+    found = {}
+    for file in _files(kind, name or None):
+        module, _, functions = _parsed(kind, file)
+        rows = list(functions) if names_only else [{each: _arguments(functions[each])} for each in functions]
+        found.setdefault(module, []).extend(rows)
+    return dict(sorted(found.items()))
+
+
+def _arguments(function):
+    given = function.args
+    names = [each.arg for each in given.args]
+    defaults = [_constant(each) for each in given.defaults]
+    found = dict(zip(names, [None] * (len(names) - len(defaults)) + defaults))
+    if given.vararg:
+        found["args"] = given.vararg.arg
+    if given.kwarg:
+        found["kwargs"] = given.kwarg.arg
+    return found
+
+
+def _constant(node):
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None
+
+
+def _docs(kind, names):
+    found = {}
+    for wanted in names or [None]:
+        module, _, only = (wanted or "").partition(".")
+        for file in _files(kind, module or None):
+            virtual, tree, functions = _parsed(kind, file)
+            if not only:
+                found.setdefault(virtual, sysdoc.plain(ast.get_docstring(tree)))
+            for name, node in functions.items():
+                if only in ("", name):
+                    found["%s.%s" % (virtual, name)] = sysdoc.plain(ast.get_docstring(node))
+    return dict(sorted(found.items()))

@@ -1,0 +1,184 @@
+"""Commands in a changed root, and versions of shells. Salt: modules/cmdmod.py"""
+
+import os
+import re
+import time
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+
+__virtualname__ = "cmd"
+
+log = getLogger(__name__)
+
+#: shell -> (pattern of its version, the command that tells it)
+_SHELLS = {
+    "bash": (r"version (\d\S*)", ["bash", "--version"]),
+    "bash-test-error": (r"versioZ ([-\w.]+)", ["bash", "--version"]),
+    "bash-test-env": (r"(HOME=.*)", ["bash", "-c", "declare"]),
+    "zsh": (r"^zsh (\d\S*)", ["zsh", "--version"]),
+    "tcsh": (r"^tcsh (\d\S*)", ["tcsh", "--version"]),
+    "cmd": (r"Version ([\d.]+)", ["cmd.exe", "/C", "ver"]),
+    "powershell": (r"PSVersion\s+(\d\S*)", ["powershell", "-NonInteractive", "$PSVersionTable"]),
+    "perl": (r"^(\d\S*)", ["perl", "-e", 'printf "%vd\n", $^V;']),
+    "python": (r"^Python (\d\S*)", ["python", "-V"]),
+    "ruby": (r"^ruby (\d\S*)", ["ruby", "-v"]),
+    "php": (r"^PHP (\d\S*)", ["php", "-v"]),
+}
+
+
+def run_chroot(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell="/bin/sh", python_shell=True, binds=None,
+               env=None, clean_env=False, template=None, rstrip=True, umask=None, output_encoding=None,
+               output_loglevel="quiet", log_callback=None, hide_output=False, timeout=None, reset_system_locale=True,
+               ignore_retcode=False, saltenv=None, use_vt=False, bg=False, success_retcodes=None, success_stdout=None,
+               success_stderr=None, **kwargs):
+    """
+    Run a command in a changed root, with /dev, /proc and /sys there; what cmd.run_all returns
+
+    What is mounted for it is unmounted afterwards, and processes that the command left there are ended.
+
+    root
+        The directory that is the root
+    cmd
+        The command, for a shell there
+    runas, group
+        The user and group of that root that run it
+    binds
+        Directories of the system that are seen there, too
+    hide_output
+        Return no output
+    cwd, stdin, shell, python_shell, env, clean_env, template, rstrip, umask, output_encoding, output_loglevel
+        As in cmd.run_all
+    log_callback, timeout, reset_system_locale, ignore_retcode, saltenv, use_vt, bg, success_retcodes
+        As in cmd.run_all
+    success_stdout, success_stderr, kwargs
+        As in cmd.run_all
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.run_chroot /var/lib/lxc/container_name/rootfs 'sh /tmp/bootstrap.sh'
+    """
+    mounts = [("dev", "devtmpfs", "devtmpfs", ""), ("proc", "proc", "proc", ""), ("sys", "sysfs", "sysfs", "")]
+    mounts += [(bind.lstrip("/"), bind, "", "bind") for bind in binds or ()]
+    inner = "/bin/bash" if os.path.isfile(os.path.join(root, "bin/bash")) else "/bin/sh"
+    command = ["chroot"] + (["--userspec", "%s:%s" % (runas, group or "")] if runas else []) + [root, inner, "-c"]
+    command.append(" ".join(str(word) for word in cmd) if isinstance(cmd, (list, tuple)) else str(cmd))
+    places = []
+    try:
+        for below, device, fstype, opts in mounts:
+            place = os.path.join(root, below)
+            if __salt__["mount.mount"](place, device, fstype=fstype, opts=opts) is True:
+                places.append(place)
+        ret = __salt__["cmd.run_all"](
+            command, cwd=cwd, stdin=stdin, shell=shell, python_shell=False, env=env, clean_env=clean_env,
+            template=template, rstrip=rstrip, umask=umask, output_encoding=output_encoding,
+            output_loglevel=output_loglevel, log_callback=log_callback, timeout=timeout,
+            reset_system_locale=reset_system_locale, ignore_retcode=ignore_retcode, saltenv=saltenv, use_vt=use_vt,
+            success_retcodes=success_retcodes, success_stdout=success_stdout, success_stderr=success_stderr, bg=bg,
+        )  # fmt: skip
+    finally:
+        if not bg:
+            _end(root)
+        for place in reversed(places):
+            said = __salt__["mount.umount"](place, lazy=bg)
+            if said is not True:
+                log.error("%s: %s", place, said)
+    if hide_output:
+        ret["stdout"] = ret["stderr"] = ""
+    return ret
+
+
+def shell_info(shell, list_modules=False):
+    """
+    Return what is known of a shell: ``{installed, path, version, version_raw}``; ``error`` when it does not tell
+
+    shell
+        bash, zsh, tcsh, perl, python, ruby, php, cmd or powershell
+    list_modules
+        For Windows
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.shell_info bash
+    """
+    if shell not in _SHELLS:
+        return {"error": "Salt does not know how to get the version number for %s" % shell, "installed": None}
+    pattern, argv = _SHELLS[shell]
+    env = dict(os.environ)
+    env.setdefault("HOME", os.path.expanduser("~"))
+    try:
+        done = process.run(argv, env=env, merge=True, timeout=10)
+    except OSError as exc:
+        return {"error": "Unable to run command '%s' Reason: %s" % (" ".join(argv), exc), "installed": False}
+    if done.timed_out:
+        return {"error": "Unable to run command '%s' Reason: Timed out." % " ".join(argv), "installed": False}
+    text = done.stdout.decode("utf-8", "replace")
+    ret = {"installed": None, "path": process.which(argv[0])}
+    found = re.search(pattern, text, re.IGNORECASE)
+    if found:
+        ret.update(version_raw=found.group(1), installed=False)
+    number = re.match(r"\d[\d.]*", ret.get("version_raw", ""))
+    if number:
+        parts = number.group().split(".")[:3]
+        ret.update(installed=True, version=".".join(parts + (["0"] if len(parts) == 1 else [])))
+    else:
+        ret["error"] = "The version regex pattern for shell %s, could not find the version string" % shell
+        ret["stdout"] = text
+    return ret
+
+
+def powershell_all(cmd, cwd=None, stdin=None, runas=None, shell="powershell", env=None, clean_env=False, template=None,
+                   rstrip=True, umask=None, output_encoding=None, output_loglevel="debug", quiet=False, timeout=None,
+                   reset_system_locale=True, ignore_retcode=False, saltenv=None, use_vt=False, password=None,
+                   depth=None, encode_cmd=False, force_list=False, success_retcodes=None, success_stdout=None,
+                   success_stderr=None, **kwargs):
+    """
+    Not supported: there are no Windows targets
+
+    cmd, cwd, stdin, runas, shell, env, clean_env, template, rstrip, umask, output_encoding, output_loglevel, quiet
+        As in Salt
+    timeout, reset_system_locale, ignore_retcode, saltenv, use_vt, password, depth, encode_cmd, force_list
+        As in Salt
+    success_retcodes, success_stdout, success_stderr, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.powershell_all 'Get-Date'
+    """
+    raise CommandExecutionError("cmd.powershell_all needs Windows or PowerShell Core, which pushsalt does not support")
+
+
+def _end(root):
+    """End what still runs in a changed root, first politely."""
+    root = os.path.realpath(root).rstrip("/")
+    for number in (15, 15, 15, 9, 9, 9):
+        left = _inside(root) if root else []
+        for pid in left:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+        if not left:
+            return
+        time.sleep(0.2)
+    log.error("Processes running in chroot could not be killed, filesystem will remain mounted")
+
+
+def _inside(root):
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            place = os.readlink("/proc/%s/root" % name) if name.isdigit() else ""
+        except OSError:
+            continue
+        if place == root or place.startswith(root + "/"):
+            found.append(int(name))
+    return found

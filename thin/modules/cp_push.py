@@ -1,0 +1,122 @@
+"""Files from the target to elsewhere, and in pieces to it. Salt: modules/cp.py"""
+
+import os
+
+from thin.utils import nomaster
+
+__virtualname__ = "cp"
+
+_INSTEAD = "fetch it over SSH (`scp`, `rsync`), or return its text with file.read"
+
+
+def push(path, keep_symlinks=False, upload_path=None, remove_source=False):
+    """
+    Not supported: the controller takes no files from targets
+
+    path, keep_symlinks, upload_path, remove_source
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cp.push /etc/fstab
+    """
+    nomaster.refuse("cp.push", _INSTEAD)
+
+
+def push_dir(path, glob=None, upload_path=None):
+    """
+    Not supported: the controller takes no files from targets
+
+    path, glob, upload_path
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cp.push_dir /usr/lib/mysql
+    """
+    nomaster.refuse("cp.push_dir", _INSTEAD)
+
+
+def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
+    """
+    Write a piece of a file; True, or what went wrong
+
+    dest
+        The file's path; its directory is made
+    chunk
+        The piece, in base64; None to make a directory
+    append
+        Put it behind what is there
+    compressed
+        The piece is compressed by gzip
+    mode
+        The file's mode, a number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cp.recv_chunked /tmp/x dGV4dA== compressed=False
+    """
+    import zlib
+
+    __context__.setdefault("retcode", 0)
+    try:
+        if chunk is None:
+            if os.path.isfile(dest):
+                return "Path exists and is a file"
+            os.makedirs(dest, exist_ok=True)
+            return True
+        import base64
+
+        data = base64.b64decode(chunk)
+        data = zlib.decompress(data, zlib.MAX_WBITS | 16) if compressed else data
+        os.makedirs(os.path.dirname(dest) or ".", exist_ok=True)
+        with open(dest, "ab" if append else "wb") as target:
+            target.write(data)
+        if not append and mode is not None:
+            os.chmod(dest, mode)
+    except (OSError, ValueError, zlib.error) as exc:
+        __context__["retcode"] = 1
+        return str(exc)
+    return True
+
+
+def cache_file_ssh(path, saltenv=None):
+    """
+    Return the path of a copy of a file, as ``cp.cache_file``
+
+    path
+        The file's URL
+    saltenv
+        The environment
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cp.cache_file_ssh salt://path/to/file
+    """
+    return __salt__["cp.cache_file"](path, saltenv)
+
+
+def hash_file_ssh(path, saltenv=None):
+    """
+    Return the hash of a file, as ``cp.hash_file``
+
+    path
+        The file's URL
+    saltenv
+        The environment
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cp.hash_file_ssh salt://path/to/file
+    """
+    return __salt__["cp.hash_file"](path, saltenv)

@@ -1,0 +1,157 @@
+"""Hard disks: their settings, hidden parts and load. Salt: modules/disk.py"""
+
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+
+__virtualname__ = "disk"
+
+log = getLogger(__name__)
+
+
+def hdparms(disks, args="aAbBcCdgHiJkMmNnQrRuW"):
+    """
+    Return what hdparm tells of disks: ``{device: {words: value}}``
+
+    disks
+        A disk, or a list of them
+    args
+        Letters for hdparm
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.hdparms /dev/sda
+    """
+    letters = "".join(args) if isinstance(args, (list, tuple)) else args
+    found = {}
+    for disk in disks if isinstance(disks, (list, tuple)) else [disks]:
+        disk = disk if disk.startswith("/dev") else "/dev/" + disk
+        found[disk] = {}
+        for line in _hdparm(["-" + letters, disk], False).splitlines():
+            key, mark, value = line.strip().partition(":" if ":" in line else "=")
+            value = _value(value.strip()) if mark and line.strip() != disk + ":" else []
+            if value != []:
+                found[disk][re.sub(" is$", "", key).strip().lower().replace(" ", "_")] = value
+    return found
+
+
+def hpa(disks, size=None):
+    """
+    Return the sectors of disks that are hidden: ``{device: {total, visible, hidden}}``; with ``size`` hide as many
+
+    disks
+        A disk, or a list of them
+    size
+        Sectors, or a percentage, that are hidden from now on
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.hpa /dev/sda
+        pushsalt run '*' disk.hpa /dev/sda 5%
+    """
+    found = {}
+    for disk, facts in hdparms(disks, "N").items():
+        visible, total, status = next(iter(facts.values()))
+        found[disk] = {"total": total}
+        if visible != total and "disabled" not in status:
+            found[disk].update(visible=visible, hidden=total - visible)
+    if size is None:
+        return found
+    for disk, facts in found.items():
+        text = str(size)
+        left = facts["total"] * (100 - int(text.strip("%"))) // 100 if "%" in text else facts["total"] - int(text)
+        _hdparm(["--yes-i-know-what-i-am-doing", "-Np%d" % (left if left > 0 else facts["total"]), disk])
+    return None
+
+
+def iostat(interval=1, count=5, disks=None):
+    """
+    Watch disks, and return the means: ``{device: {field: number}}``, with ``sys`` for the processors
+
+    interval
+        Seconds between looks
+    count
+        How many looks
+    disks
+        Only of these, one or a list
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.iostat interval=2 count=5 disks=sda
+    """
+    if not process.which("iostat"):
+        raise CommandExecutionError("iostat is not in the path: it is part of the package sysstat")
+    names = [] if disks is None else [disks] if isinstance(disks, str) else list(disks)
+    command = ["iostat", "-xd" if names else "-x", str(interval), str(count)] + names
+    if __grains__.get("kernel") == "FreeBSD":
+        command = ["iostat", "-x" if names else "-xC", "-w", str(interval), "-c", str(count)] + names
+    return _means(__salt__["cmd.run_stdout"](command, output_loglevel="quiet", python_shell=False))
+
+
+def _hdparm(words, failhard=True):
+    if not process.which("hdparm"):
+        raise CommandExecutionError("hdparm is not in the path")
+    done = __salt__["cmd.run_all"](["hdparm"] + words, python_shell=False)
+    if done["retcode"] != 0:
+        text = "hdparm %s: %s" % (" ".join(words), done["stderr"])
+        if failhard:
+            raise CommandExecutionError(text)
+        log.warning(text)
+    return done["stdout"]
+
+
+def _value(text):
+    """``64 (on)`` is [64, "on"]; what stands between commas and slashes a list, ``a=b`` in it a dict at its end."""
+    pair = re.match(r"(\d+) \((\S*)\)", text)
+    if pair:
+        return [int(pair.group(1)), pair.group(2)]
+    found, named = [], {}
+    for part in (each.strip() for each in re.split("[/,]", text)):
+        key, mark, value = part.partition("=")
+        if re.match(r"-?\d+$", part):
+            found.append(int(part))
+        elif mark and value.strip():
+            named[key.strip()] = value.strip()
+        elif part and not mark:
+            found.append(part)
+    found += [named] if named else []
+    return found[0] if len(found) == 1 else found
+
+
+def _means(text):
+    """Tables of devices and of the processors follow each other; a header stands before each."""
+    rows, headers, name = {}, {}, None
+    for line in text.splitlines():
+        words = line.split()
+        if not words:
+            name = None
+        elif words[0] == "avg-cpu:":
+            name, headers["sys"] = "sys", words[1:]
+        elif words[0].rstrip(":").lower() == "device":
+            name, headers["device"] = "device", words[1:]
+        elif name == "sys":
+            rows.setdefault("sys", []).append([_number(word) for word in words])
+        elif name == "device":
+            rows.setdefault(words[0], []).append([_number(word) for word in words[1:]])
+    found = {}
+    for each, table in rows.items():
+        header = headers["sys" if each == "sys" else "device"]
+        found[each] = {
+            field: round(sum(column) / len(column), 2) for field, column in zip(header, zip(*table))
+        }  # fmt: skip
+    return found
+
+
+def _number(word):
+    try:
+        return float(word.replace(",", "."))
+    except ValueError:
+        return 0.0

@@ -1,0 +1,68 @@
+"""What a map or a data file of the file roots gives this target, for modules that run there. Salt: modules/jinja.py
+
+The controller renders; in templates, and on the command line, it answers itself.
+"""
+
+from thin.exceptions import SaltRenderError
+
+
+def load_map(path, value):
+    """
+    Return one value of a map file
+
+    path
+        The file, such as apache/map.jinja
+    value
+        The name of what it sets
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' jinja.load_map apache/map.jinja apache
+    """
+    return _rendered("from", path, "import %s with context" % value, value)
+
+
+def import_yaml(path):
+    """
+    Return what a YAML file of the file roots holds, rendered first
+
+    path
+        The file
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' jinja.import_yaml defaults.yaml
+    """
+    return _rendered("import_yaml", path, "as imported", "imported")
+
+
+def import_json(path):
+    """
+    Return what a JSON file of the file roots holds, rendered first
+
+    path
+        The file
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' jinja.import_json defaults.json
+    """
+    return _rendered("import_json", path, "as imported", "imported")
+
+
+def _rendered(word, path, rest, value):
+    from thin import link
+    from thin.utils import serial
+
+    text = '{%% %s %s %s %%}{{ %s | tojson }}' % (word, serial.dumps(str(path)), rest, value)
+    try:
+        made = link.template(None, __opts__.get("saltenv") or "base", "jinja", text=text)
+    except link.LinkError as exc:
+        raise SaltRenderError(str(exc))
+    return serial.loads(made.decode("utf-8"))

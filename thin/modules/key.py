@@ -1,0 +1,37 @@
+"""Fingerprints of keys that only a minion has: each function says so. Salt: modules/key.py"""
+
+from thin.utils import nomaster
+
+_SSH = "targets are known by their SSH host keys, `pushsalt run TARGET ssh.host_keys`"
+
+
+def finger(hash_type=None):
+    """
+    Not supported: a target has no key of Salt's
+
+    hash_type
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' key.finger
+    """
+    nomaster.refuse("key.finger", _SSH)
+
+
+def finger_master(hash_type=None):
+    """
+    Not supported: a target knows no master
+
+    hash_type
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' key.finger_master
+    """
+    nomaster.refuse("key.finger_master", _SSH)

@@ -1,0 +1,69 @@
+"""Jobs in the data bases of returners, of which there are none here: each function says so. Salt: modules/ret.py"""
+
+from thin.utils import nomaster
+
+_JOBS = "the controller keeps each run's returns, see the option `keep_jobs` and `pushsalt jobs`"
+
+
+def get_jid(returner, jid):
+    """
+    Not supported: there are no returners
+
+    returner, jid
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ret.get_jid redis 20421104181954700505
+    """
+    nomaster.refuse("ret.get_jid", _JOBS)
+
+
+def get_fun(returner, fun):
+    """
+    Not supported: there are no returners
+
+    returner, fun
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ret.get_fun mysql network.interfaces
+    """
+    nomaster.refuse("ret.get_fun", _JOBS)
+
+
+def get_jids(returner):
+    """
+    Not supported: there are no returners
+
+    returner
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ret.get_jids mysql
+    """
+    nomaster.refuse("ret.get_jids", _JOBS)
+
+
+def get_minions(returner):
+    """
+    Not supported: there are no returners
+
+    returner
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ret.get_minions mysql
+    """
+    nomaster.refuse("ret.get_minions", _JOBS)
