@@ -29,7 +29,7 @@ class Reporter:
         """A chunk's return, as the target sent it."""
 
     def event(self, id: str, tag: str, data: dict[str, Any]) -> None:
-        """A state with ``fire_event`` is done; tag (``salt/state_result/…``) and data are those of Salt's event."""
+        """A state with ``fire_event`` is done (the tag is ``salt/state_result/…``), or ``event.send`` was called."""
 
     def target_done(self, result: TargetReturn) -> None:
         """The target's one return."""

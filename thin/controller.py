@@ -168,6 +168,9 @@ class Controller(object):
     def pillar(self):
         return self._ask({"k": "pillar"})["pillar"]
 
+    def event(self, tag, data):
+        self._channel.send({"k": "event", "tag": tag, "data": data})
+
     def ask(self, fun, args=(), kwargs=None):
         try:
             return self._ask({"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}).get("ret")

@@ -114,6 +114,11 @@ def pillar():
     return _link().pillar()
 
 
+def event(tag, data):
+    """Tell the controller of an event, which it keeps with the run. Nothing comes back. Salt: ``event.fire_master``."""
+    _link().event(tag, data)
+
+
 def ask(fun, args=(), kwargs=None):
     """The value of an execution function that only the controller can answer (``mine.get``, ``cp.list_states``)."""
     return _link().ask(fun, args, kwargs)

@@ -35,7 +35,8 @@ call      n, fun, args, kwargs, cli: bool                             ret: re, r
 grains    n, refresh: bool                                            ret
 run       n, chunks, test, mock, files, templates, trees, wants       need: digests, parts (only when some are
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
-          and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret;
+          and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
+                                                                      or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
           aggregated), only (that are wanted; None: all)
 answer    re, and what the question defines; or error: text,          (to a question of the target)

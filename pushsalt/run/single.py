@@ -425,7 +425,10 @@ class _Work:
             self.states[message["tag"]] = message["ret"]
             self.reporter.chunk_done(self.target.id, message["tag"], message["ret"])
         elif kind == "event":
-            self._fired(message["name"], message["ret"])
+            if "tag" in message:
+                self._kept(str(message["tag"]), message.get("data"))
+            else:
+                self._fired(message["name"], message["ret"])
         elif kind == "start":
             self.reporter.chunk_started(self.target.id, message["tag"])
         elif kind == "log":
@@ -438,7 +441,10 @@ class _Work:
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
-        tag, data = f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}
+        self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret})
+
+    def _kept(self, tag: str, data: Any) -> None:
+        data = data if isinstance(data, dict) else {"data": data}
         self.events.append({"tag": tag, "data": data})
         self.reporter.event(self.target.id, tag, data)
 

@@ -71,7 +71,10 @@ def test_flags(bits):
     assert der.read(der.flags(bits)).flags() == bits
 
 
-@pytest.mark.parametrize("data", ["", "02", "0201", "0280", "30820001", "1f8101", "0201000000", "0289000000000000000001"])
+BAD = "", "02", "0201", "0280", "30820001", "1f8101", "0201000000", "0289000000000000000001"
+
+
+@pytest.mark.parametrize("data", BAD)
 def test_bad_der(data):
     with pytest.raises(ValueError, match="bad DER"):
         der.read(bytes.fromhex(data))
@@ -118,7 +121,7 @@ def test_general_names(kind, value, shown):
 
 @pytest.mark.parametrize(
     "kind, value",
-    [("dns", "a..b"), ("dns", "a_b"), ("ip", "x"), ("rid", "x.y"), ("othername", "x"), ("foo", "x"), ("email", "a@*.b")],
+    [("dns", "a..b"), ("dns", "a_b"), ("ip", "x"), ("rid", "x.y"), ("othername", "x"), ("x", "x"), ("email", "a@*.b")],
 )
 def test_bad_general_names(kind, value):
     with pytest.raises((CommandExecutionError, SaltInvocationError)):
@@ -155,7 +158,8 @@ def test_a_certificate_as_openssl_reads_it(made):
     text = openssl("x509", "-noout", "-text", "-nameopt", "rfc2253", stdin=certificate)
     for words in (
         "CA:TRUE, pathlen:1", "Certificate Sign, CRL Sign", "OCSP Signing, ipsec Internet Key Exchange",
-        "DNS:*.example.org, email:sub@example.org, IP Address:192.0.2.1, URI:https://example.org/a, Registered ID:1.2.3",
+        "DNS:*.example.org, email:sub@example.org, IP Address:192.0.2.1, URI:https://example.org/a",
+        "Registered ID:1.2.3",
         "Key Compromise", "CPS: https://example.org/p", "Require Explicit Policy:3", "IP:192.168.0.0/255.255.0.0",
         "email:.com", "status_request", "Subject: CN=CA,O=a\\, b", "Version: 3",
     ):  # fmt: skip

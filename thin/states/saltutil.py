@@ -177,6 +177,18 @@ def sync_renderers(name, **kwargs):
     return _in_force(name)
 
 
+def sync_resources(name, **kwargs):
+    """
+    Users' own resources are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_resources: []
+    """
+    return _in_force(name)
+
+
 def sync_returners(name, **kwargs):
     """
     Users' own returners are in force
@@ -257,5 +269,17 @@ def sync_utils(name, **kwargs):
 
         sync:
           saltutil.sync_utils: []
+    """
+    return _in_force(name)
+
+
+def sync_wrapper(name, **kwargs):
+    """
+    Users' own wrapper modules are in force
+
+    .. code-block:: yaml
+
+        sync:
+          saltutil.sync_wrapper: []
     """
     return _in_force(name)

@@ -1,0 +1,104 @@
+"""Queries of web servers, which say whether all is well there. Salt: ``salt/states/http.py``."""
+
+import re
+
+from thin import beside
+
+__monitor__ = ["query"]
+
+
+def query(name, match=None, match_type="string", status=None, status_type="string", wait_for=None, **kwargs):
+    """
+    The answer of a URL has this text, or this status
+
+    name
+        The URL
+    match, match_type
+        What the answer holds, a ``string`` or a ``pcre``
+    status, status_type
+        Its status: a ``string``, a ``pcre``, or a ``list`` of those that are right
+    wait_for
+        Seconds to try again in
+    kwargs
+        Those of the function ``http.query``
+
+    .. code-block:: yaml
+
+        http://127.0.0.1/health:
+          http.query:
+            - status: 200
+            - match: fine
+    """
+    ret = {"name": name, "result": None, "comment": "", "changes": {}, "data": {}}
+    if match is None and status is None:
+        return dict(ret, result=False, comment=" Either match text (match) or a status code (status) is required.")
+    kwargs = dict({"decode": False}, text=True, status=True, **kwargs)
+    if __opts__["test"]:
+        kwargs["test"] = True
+    if wait_for:
+        data = __salt__["http.wait_for_successful_query"](name, wait_for=wait_for, **kwargs)
+    else:
+        data = __salt__["http.query"](name, **kwargs)
+    said, good = [], []
+    if match is not None:
+        text = str(data.get("text", ""))
+        found = str(match) in text if match_type == "string" else bool(re.search(str(match), text))
+        what = "text" if match_type == "string" else "pattern"
+        said.append('Match %s "%s" was %s.' % (what, match, "found" if found else "not found"))
+        good.append(found)
+    if status is not None:
+        found, words = _status(str(data.get("status", "")), status, status_type)
+        said.append(words)
+        good.append(found)
+    ret.update(result=all(good), comment=" ".join(said), data=data)
+    if __opts__["test"]:
+        ret["result"] = None
+        where = ", TEST URL WAS: %s" % kwargs["test_url"] if "test_url" in kwargs else ""
+        ret["comment"] += " (TEST MODE%s)" % where
+    return ret
+
+
+def _status(found, wanted, kind):
+    """(whether the status is right, words)"""
+    if kind == "list":
+        if found in [str(one) for one in wanted]:
+            return True, "Status %s was found." % found
+        return False, "Statuses %s were not found." % (wanted,)
+    if kind == "pcre":
+        good, what = bool(re.search(str(wanted), found)), 'Status pattern "%s"' % wanted
+    else:
+        good, what = found == str(wanted), "Status %s" % wanted
+    return good, "%s was %s." % (what, "found" if good else "not found")
+
+
+def wait_for_successful_query(name, wait_for=300, **kwargs):
+    """
+    The same as ``http.query``, tried until it succeeds or ``wait_for`` seconds have passed
+
+    request_interval
+        Seconds between two tries
+
+    .. code-block:: yaml
+
+        http://127.0.0.1/health:
+          http.wait_for_successful_query:
+            - wait_for: 60
+            - request_interval: 2
+            - status: 200
+    """
+    import time
+
+    end = time.time() + wait_for
+    while True:
+        problem = ret = None
+        try:
+            ret = query(name, **kwargs)
+            if ret["result"] or __opts__["test"]:
+                return ret
+        except Exception as exc:
+            problem = exc
+        if time.time() > end:
+            if problem is not None:
+                raise problem
+            return ret
+        beside.sleep(kwargs.get("request_interval") or 0.2)

@@ -1,0 +1,29 @@
+"""Processes that must not run. Salt: ``salt/states/process.py``."""
+
+
+def absent(name, user=None, signal=None):
+    """
+    No process runs whose command line has this pattern in it
+
+    user
+        Only those of this user
+    signal
+        What is sent to them, 15 by default
+
+    .. code-block:: yaml
+
+        apache2:
+          process.absent:
+            - user: www-data
+    """
+    ret = {"name": name, "changes": {}, "result": True, "comment": "No matching processes running"}
+    if __opts__["test"]:
+        running = __salt__["ps.pgrep"](name, user=user)
+        if running:
+            ret["comment"] = "%d processes will be killed" % len(running)
+        return dict(ret, result=None)
+    more = {"signal": signal} if signal else {}
+    killed = __salt__["ps.pkill"](name, user=user, full=True, **more)
+    if killed:
+        ret["comment"], ret["changes"] = "Killed %d processes" % len(killed["killed"]), killed
+    return ret
