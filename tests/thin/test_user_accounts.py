@@ -22,6 +22,8 @@ VECTORS = [
         "rounds=77777$short",
         "$6$rounds=77777$short$WuQyW2YR.hBNpjjRhpYD/ifIw05xdfeEyQoMxIXbkvr0gge1a1x3yRULJ5CCaUeOxFmtlcGZelFl5CxtgfiAc0",
     ),
+    # of the C library's crypt(3)
+    ("we have a short salt string but not a short password", "saltsalt", "$1$saltsalt$uDPEl/.SZu.bf77J38Yyk."),
 ]
 
 
@@ -65,13 +67,13 @@ def test_account_files(tmp_path):
 
 @pytest.mark.parametrize(("password", "salt", "hashed"), VECTORS)
 def test_hashes(password, salt, hashed):
-    algorithm = "sha256" if hashed.startswith("$5$") else "sha512"
+    algorithm = {"$1$": "md5", "$5$": "sha256", "$6$": "sha512"}[hashed[:3]]
     assert shacrypt.hash_password(password, salt, algorithm) == hashed
 
 
 @pytest.mark.parametrize(
     ("salt", "algorithm", "words"),
-    [("a:b", "sha512", "a salt has only"), ("rounds=x$a", "sha512", "rounds"), ("a", "md5", "unknown algorithm")],
+    [("a:b", "sha512", "a salt has only"), ("rounds=x$a", "sha512", "rounds"), ("a", "md4", "unknown algorithm")],
 )
 def test_bad_salts_and_algorithms_are_said(salt, algorithm, words):
     with pytest.raises(ValueError, match=words):

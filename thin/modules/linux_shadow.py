@@ -3,7 +3,7 @@
 Hashes go to chpasswd's standard input, never on a command line. ``root`` names another system's root folder.
 """
 
-from thin.exceptions import SaltInvocationError
+from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import accounts, shacrypt
 
 __virtualname__ = "shadow"
@@ -36,11 +36,43 @@ def list_users(root=None):
 
 
 def gen_password(password, crypt_salt=None, algorithm="sha512"):
-    """The hash of a password; ``algorithm`` is sha512 or sha256, the salt is random unless given."""
+    """
+    Return the hash of a password
+
+    password
+        the password
+    crypt_salt
+        the salt; random unless given
+    algorithm
+        sha512, sha256, md5, or what the C library knows besides: blowfish, crypt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.gen_password secret
+    """
+    if algorithm is not None and algorithm not in shacrypt.ALGORITHMS:
+        raise SaltInvocationError("Cannot hash using '%s' hash algorithm. Supported algorithms are: %s" % (
+            algorithm, ", ".join(shacrypt.ALGORITHMS)))
     try:
-        return shacrypt.hash_password(str(password), crypt_salt or shacrypt.random_salt(), algorithm)
+        if algorithm in ("blowfish", "crypt"):
+            return _crypt(str(password), crypt_salt, algorithm)
+        return shacrypt.hash_password(str(password), crypt_salt or shacrypt.random_salt(), algorithm or "sha512")
     except ValueError as exc:
         raise SaltInvocationError(str(exc))
+
+
+def _crypt(password, salt, algorithm):
+    """What crypt(3) makes of it: asked by Perl, which every Debian and most others have; the password on its input."""
+    salt = salt or shacrypt.random_salt(22 if algorithm == "blowfish" else 2)
+    setting = salt if algorithm == "crypt" or salt.startswith("$") else "$2b$12$" + salt
+    words = "$s = <STDIN>; chomp $s; $p = <STDIN>; chomp $p; print crypt($p, $s) // ''"
+    done = _run(["perl", "-e", words], stdin="%s\n%s\n" % (setting, password))
+    found = done["stdout"].strip()
+    if done["retcode"] != 0 or not found or found.startswith("*"):
+        raise CommandExecutionError("The C library here does not make %s hashes" % algorithm)
+    return found
 
 
 def set_password(name, password, use_usermod=False, root=None):

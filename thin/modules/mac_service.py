@@ -375,8 +375,10 @@ def _services(refresh=False):
 
 
 def _plist(path):
-    import plistlib
-
+    try:
+        import plistlib
+    except ImportError:
+        raise CommandExecutionError("Services can be read only by a whole Python: this one lacks plistlib")
     try:
         with open(path, "rb") as handle:
             return plistlib.load(handle)

@@ -25,7 +25,7 @@ def __virtual__():
 # Looking
 
 
-def info(name):
+def info(name, root=None):
     """``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user."""
     try:
         return _format(pwd.getpwnam(str(name)))
@@ -76,7 +76,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
     return _change(command + ["-c", accounts.gecos_text(dict(zip(GECOS, fields)))])
 
 
-def delete(name, remove=False, force=False):
+def delete(name, remove=False, force=False, **kwargs):
     """Delete a user, with ``remove`` also the home; whether that worked."""
     return _change(["pw", "userdel", "-n", str(name)] + (["-r"] if remove else []))
 

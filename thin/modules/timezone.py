@@ -14,6 +14,7 @@ from thin.utils import textfile
 ZONES = "/usr/share/zoneinfo/"
 LOCALTIME = "/etc/localtime"
 ADJTIME = "/etc/adjtime"
+FREEBSD_ZONE = "/var/db/zoneinfo"
 
 #: family: key of the zone in /etc/sysconfig/clock
 _SYSCONFIG = {"RedHat": "ZONE", "Suse": "TIMEZONE"}
@@ -120,6 +121,8 @@ def set_zone(timezone):
         _set_line("/etc/sysconfig/clock", "^%s=.*" % _SYSCONFIG[family], '%s="%s"' % (_SYSCONFIG[family], timezone))
     elif family in ("Debian", "Gentoo"):
         textfile.write("/etc/timezone", timezone + "\n")
+    elif family == "FreeBSD":
+        textfile.write(FREEBSD_ZONE, timezone + "\n")
     return True
 
 
@@ -236,8 +239,8 @@ def _linked_zone():
     except OSError:
         if not os.path.exists(LOCALTIME):
             raise CommandExecutionError("%s does not exist" % LOCALTIME)
-        if __grains__.get("os_family") == "FreeBSD":
-            return get_zonecode()
+        if __grains__.get("os_family") == "FreeBSD":  # tzsetup copies a zone's file, and writes down which
+            return (textfile.read(FREEBSD_ZONE) or "").strip() or get_zonecode()
         content = _content(LOCALTIME)
         alike = sorted(name for name, file in _zones() if content == _content(file))
         if alike:

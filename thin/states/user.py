@@ -45,7 +45,7 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
         "empty_password": empty_password,
         "password_lock": password_lock, "remove_groups": remove_groups,
         "date": date, "mindays": mindays, "maxdays": maxdays, "inactdays": inactdays, "warndays": warndays,
-        "expire": expire or None,
+        "expire": expire or None, "loginclass": loginclass,
     }
     for key, value in zip(_GECOS, (fullname, roomnumber, workphone, homephone, other)):
         wanted[key] = None if value is None else str(value)
@@ -54,8 +54,12 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
             return _with(ret, False, "Unsupported char ',' in %s" % wanted[key])
     if password and hash_password:
         wanted["password"] = _hashed(name, str(password))
+    _unsupported(ret, wanted, loginclass, {
+        "win_homedrive": win_homedrive, "win_profile": win_profile, "win_logonscript": win_logonscript,
+        "win_description": win_description,
+    })  # fmt: skip
     for key in ("date", "expire"):
-        wanted[key] = None if wanted[key] is None else accounts.days(wanted[key])
+        wanted[key] = None if wanted[key] is None else _as_date(wanted[key])
 
     groups, missing = _existing(groups)
     if missing and not __opts__["test"]:
@@ -131,11 +135,13 @@ def _changes(name, wanted, local, allow_uid=True, allow_gid=True):
         change["homeDoesNotExist"] = home
     if wanted["shell"] and user["shell"] != wanted["shell"]:
         change["shell"] = wanted["shell"]
-    if "shadow.info" in __salt__:
+    if "shadow.info" in __salt__ and "shadow.default_hash" in __salt__:  # macOS does not show its hashes
         change.update(_shadow_changes(__salt__["shadow.info"](name), wanted))
     for key in _GECOS:
-        if wanted[key] is not None and user[key] != wanted[key]:
+        if wanted[key] is not None and user.get(key, wanted[key]) != wanted[key]:
             change[key] = wanted[key]
+    if wanted["loginclass"] and _loginclass(name) != wanted["loginclass"]:
+        change["loginclass"] = wanted["loginclass"]
     return change
 
 
@@ -214,8 +220,10 @@ def _update(ret, wanted, changes, persist_home, local):
     after, shadow_after = _info(name, local), _shadow(name)
     ret["changes"] = {key: after[key] for key in after if after[key] != before.get(key)}
     for key in shadow_after:
-        if shadow_after[key] != shadow_before[key]:
+        if shadow_after[key] != shadow_before.get(key):
             ret["changes"][key] = REDACTED if key == "passwd" else shadow_after[key]
+    if "loginclass" in changes:
+        ret["changes"]["loginclass"] = _loginclass(name)
     if ret["changes"]:
         ret["comment"] = "Updated user %s" % name
     missed = _changes(name, wanted, local)
@@ -250,6 +258,12 @@ def _create(ret, wanted, adding):
         ret["changes"]["home"] = ""
     if "shadow.info" not in __salt__:
         return ret
+    if "shadow.default_hash" not in __salt__:
+        if wanted["password"] and not wanted["empty_password"]:
+            ret["changes"]["passwd"] = REDACTED
+            if not __salt__["shadow.set_password"](name, wanted["password"]):
+                return _with(ret, False, "User %s created but failed to set password to %s" % (name, REDACTED))
+        return ret
     failed = []
     if wanted["password"] and not wanted["empty_password"]:
         if not __salt__["shadow.set_password"](name, wanted["password"]):
@@ -278,7 +292,7 @@ def _create(ret, wanted, adding):
 def _hashed(name, password):
     """The hash of the password with the salt of the one that is set, so that the same password is no change."""
     parts = _shadow(name)["passwd"].split("$")
-    algorithm = {"5": "sha256", "6": "sha512"}.get(parts[1]) if len(parts) > 3 else None
+    algorithm = {"1": "md5", "5": "sha256", "6": "sha512"}.get(parts[1]) if len(parts) > 3 else None
     if algorithm:
         return __salt__["shadow.gen_password"](password, "$".join(parts[2:-1]), algorithm)
     return __salt__["shadow.gen_password"](password)
@@ -311,6 +325,33 @@ def _info(name, local):
 
 def _shadow(name):
     return __salt__["shadow.info"](name) if "shadow.info" in __salt__ else {"passwd": ""}
+
+
+def _unsupported(ret, wanted, loginclass, for_windows):
+    """Say which arguments mean nothing on this system, and take them out of what is wanted."""
+    words = "The argument '%s' is %s and has no effect here"
+    warnings = [words % (key, "for Windows") for key in sorted(for_windows) if for_windows[key] is not None]
+    for key, _, _ in _AGES:
+        if wanted[key] is not None and "shadow.set_" + key not in __salt__:
+            warnings.append(words % (key, "not supported by this platform"))
+            wanted[key] = None
+    if loginclass and __grains__.get("kernel") not in ("FreeBSD", "DragonFly", "OpenBSD"):
+        wanted["loginclass"] = None  # without a word, as in Salt
+    for warning in warnings:
+        ret.setdefault("warnings", []).append(warning)
+
+
+def _as_date(value):
+    """Days since 1970, but on a BSD, whose expire is in seconds."""
+    if "BSD" not in str(__grains__.get("kernel")):
+        return accounts.days(value)
+    days = accounts.days(value)
+    return str(days * 86400 if isinstance(days, int) and "-" in str(value)[1:] else value)
+
+
+def _loginclass(name):
+    found = __salt__["user.get_loginclass"](name)
+    return found.get("loginclass") if isinstance(found, dict) else found
 
 
 def _shown(changes):

@@ -1,4 +1,4 @@
-"""Password hashes as crypt(3) makes them with SHA-256 (``$5$``) and SHA-512 (``$6$``).
+"""Password hashes as crypt(3) makes them with SHA-256 (``$5$``), SHA-512 (``$6$``) and, for old systems, MD5 (``$1$``).
 
 Python's own ``crypt`` is gone since 3.13 and not in every distribution's minimal Python before. The scheme is Ulrich
 Drepper's "Unix crypt using SHA-256 and SHA-512", whose vectors the tests have.
@@ -15,11 +15,20 @@ SALT_LENGTH = 16
 SCHEMES = {"sha256": ("$5$", hashlib.sha256), "sha512": ("$6$", hashlib.sha512)}
 
 
+#: the names that Salt has; those that are not made here are asked of the C library
+ALGORITHMS = ("sha512", "sha256", "blowfish", "md5", "crypt")
+MD5_SALT_LENGTH = 8
+#: which bytes of an MD5 make four letters together
+MD5_GROUPS = ((0, 6, 12), (1, 7, 13), (2, 8, 14), (3, 9, 15), (4, 10, 5))
+
+
 def hash_password(password, salt, algorithm="sha512"):
     """``$6$salt$hash`` of a text. ``salt`` may begin with ``rounds=N$``.
 
     Raises ValueError for a bad salt or algorithm.
     """
+    if algorithm == "md5":
+        return _md5(password.encode("utf-8"), _checked(salt[:MD5_SALT_LENGTH]))
     if algorithm not in SCHEMES:
         raise ValueError("unknown algorithm %r: use one of %s" % (algorithm, ", ".join(sorted(SCHEMES))))
     prefix, new = SCHEMES[algorithm]
@@ -30,11 +39,36 @@ def hash_password(password, salt, algorithm="sha512"):
             raise ValueError("the rounds of a salt are a number, not %r" % number)
         rounds = min(max(int(number), ROUNDS_ALLOWED[0]), ROUNDS_ALLOWED[1])
         written = "rounds=%d$" % rounds
-    salt = salt[:SALT_LENGTH]
-    if any(char not in ALPHABET for char in salt):
-        raise ValueError("a salt has only letters, digits, '.' and '/'")
+    salt = _checked(salt[:SALT_LENGTH])
     digest = _digest(new, password.encode("utf-8"), salt.encode("ascii"), rounds)
     return prefix + written + salt + "$" + _text(digest)
+
+
+def _checked(salt):
+    if any(char not in ALPHABET for char in salt):
+        raise ValueError("a salt has only letters, digits, '.' and '/'")
+    return salt
+
+
+def _md5(key, salt):
+    """``$1$salt$hash``, after Poul-Henning Kamp's scheme of 1994."""
+    new, salted = hashlib.md5, salt.encode("ascii")
+    first = new(key + b"$1$" + salted + _stretch(new(key + salted + key).digest(), len(key)))
+    bits = len(key)
+    while bits:
+        first.update(b"\0" if bits & 1 else key[:1])
+        bits >>= 1
+    digest = first.digest()
+    for turn in range(1000):
+        parts = [key if turn & 1 else digest]
+        if turn % 3:
+            parts.append(salted)
+        if turn % 7:
+            parts.append(key)
+        parts.append(digest if turn & 1 else key)
+        digest = new(b"".join(parts)).digest()
+    groups = [_letters(digest[a] << 16 | digest[b] << 8 | digest[c], 4) for a, b, c in MD5_GROUPS]
+    return "$1$%s$%s" % (salt, "".join(groups) + _letters(digest[11], 2))
 
 
 def random_salt(length=SALT_LENGTH):

@@ -1,0 +1,373 @@
+"""Passwords of macOS, and the policies of accounts, by dscl(1) and pwpolicy(8). Salt: modules/mac_shadow.py
+
+macOS takes a password as it is, not as a hash. It goes to dscl's standard input, never on a command line.
+"""
+
+import pwd
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import macos
+
+__virtualname__ = "shadow"
+
+UNSET = "Value not set"
+_KEYS = (
+    "name", "passwd", "account_created", "login_failed_count", "login_failed_last", "lstchg", "max", "expire",
+    "change", "min", "warn", "inact",
+)
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Darwin":
+        return __virtualname__
+    return False, "Not macOS"
+
+
+# Looking
+
+
+def info(name):
+    """
+    Return what is known of the user's password and account; all "" for no such user
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.info ada
+    """
+    try:
+        entry = pwd.getpwnam(str(name))
+    except KeyError:
+        return dict.fromkeys(_KEYS, "")
+    found = dict.fromkeys(_KEYS, "Unavailable")
+    found.update(
+        name=entry.pw_name, passwd=entry.pw_passwd, account_created=get_account_created(name),
+        login_failed_count=get_login_failed_count(name), login_failed_last=get_login_failed_last(name),
+        lstchg=get_last_change(name), max=get_maxdays(name), expire=get_expire(name), change=get_change(name),
+    )  # fmt: skip
+    return found
+
+
+def get_account_created(name):
+    """
+    Return when the account was made, as ``YYYY-MM-DD HH:MM:SS``; "0" when that is not known
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_account_created ada
+    """
+    return _time_of(name, "creationTime")
+
+
+def get_last_change(name):
+    """
+    Return when the password was set, as ``YYYY-MM-DD HH:MM:SS``; "0" when that is not known
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_last_change ada
+    """
+    return _time_of(name, "passwordLastSetTime")
+
+
+def get_login_failed_count(name):
+    """
+    Return how often the user failed to log in, as text
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_login_failed_count ada
+    """
+    said = _account(name, "failedLoginCount")
+    return "0" if said is None else macos.value(said)
+
+
+def get_login_failed_last(name):
+    """
+    Return when the user last failed to log in, as ``YYYY-MM-DD HH:MM:SS``; "0" for never
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_login_failed_last ada
+    """
+    return _time_of(name, "failedLoginTimestamp")
+
+
+def get_maxdays(name):
+    """
+    Return after how many days the password must be changed; 0 for never
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_maxdays ada
+    """
+    minutes = _policy(name).get("maxMinutesUntilChangePassword")
+    return 0 if minutes is None else int(minutes) / 24 / 60
+
+
+def get_change(name):
+    """
+    Return the date on which the password must be changed
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_change ada
+    """
+    return _policy(name).get("expirationDateGMT", UNSET)
+
+
+def get_expire(name):
+    """
+    Return the date on which the account ends
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.get_expire ada
+    """
+    return _policy(name).get("hardExpireDateGMT", UNSET)
+
+
+# Changing
+
+
+def set_maxdays(name, days):
+    """
+    Set after how many days the password must be changed; whether that worked
+
+    name
+        the user's name
+    days
+        days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_maxdays ada 90
+    """
+    _set_policy(name, "maxMinutesUntilChangePassword=%d" % (int(days) * 24 * 60))
+    return get_maxdays(name) == days
+
+
+def set_mindays(name, days):
+    """
+    Return False: macOS knows no such thing
+
+    name
+        the user's name
+    days
+        days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_mindays ada 1
+    """
+    return False
+
+
+def set_inactdays(name, days):
+    """
+    Return False: macOS knows no such thing
+
+    name
+        the user's name
+    days
+        days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_inactdays ada 1
+    """
+    return False
+
+
+def set_warndays(name, days):
+    """
+    Return False: macOS knows no such thing
+
+    name
+        the user's name
+    days
+        days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_warndays ada 1
+    """
+    return False
+
+
+def set_change(name, date):
+    """
+    Set the date on which the password must be changed; whether that worked
+
+    name
+        the user's name
+    date
+        ``MM/DD/YYYY``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_change ada 09/21/2030
+    """
+    _set_policy(name, "usingExpirationDate=1 expirationDateGMT=%s" % date)
+    return get_change(name) == date
+
+
+def set_expire(name, date):
+    """
+    Set the date on which the account ends; whether that worked
+
+    name
+        the user's name
+    date
+        ``MM/DD/YYYY``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_expire ada 07/23/2030
+    """
+    _set_policy(name, "usingHardExpirationDate=1 hardExpireDateGMT=%s" % date)
+    return get_expire(name) == date
+
+
+def set_password(name, password):
+    """
+    Set the user's password; True. Raises CommandExecutionError
+
+    name
+        the user's name
+    password
+        the password itself, not a hash
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_password ada secret
+    """
+    return _passwd(name, password)
+
+
+def del_password(name):
+    """
+    Take the user's password away: nobody can log in with one; whether that worked
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.del_password ada
+    """
+    _passwd(name, "")
+    _ask(name, ["dscl", ".", "-create", "/Users/%s" % name, "Password", "*"])
+    return info(name)["passwd"] in ("*",)
+
+
+# Inside
+
+
+def _passwd(name, password):
+    if "\n" in password or "\r" in password:
+        raise SaltInvocationError("A password of macOS has no line ends")
+    quoted = '"%s"' % password.replace("\\", "\\\\").replace('"', '\\"')
+    _ask(name, ["dscl", "."], stdin="passwd /Users/%s %s\nquit\n" % (name, quoted), output_loglevel="quiet")
+    return True
+
+
+def _ask(name, command, **options):
+    """What a command says. Raises CommandExecutionError: for a user who is not there, with those words."""
+    try:
+        said = macos.ask(__salt__, command, **options)
+    except CommandExecutionError as exc:
+        text = str(exc)
+        if "eDSUnknownNodeName" in text or "Error: user <%s> not found" % name in text:
+            raise CommandExecutionError("User not found: %s" % name)
+        raise CommandExecutionError("Unknown error: %s" % text)
+    if "eDSAuthFailed" in said or "eDSUnknown" in said:  # of dscl's own prompt, which exits with 0
+        raise CommandExecutionError("Unknown error: %s" % said)
+    return said
+
+
+def _account(name, key):
+    """What accountPolicyData has of the user; None when it lacks that."""
+    try:
+        return _ask(name, ["dscl", ".", "-readpl", "/Users/%s" % name, "accountPolicyData", key])
+    except CommandExecutionError as exc:
+        if "eDSUnknownMatchType" in str(exc):
+            return None
+        raise
+
+
+def _time_of(name, key):
+    import time
+
+    said = _account(name, key)
+    if said is None:
+        return "0"
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(macos.value(said))))
+    except ValueError:
+        return "Invalid Timestamp"
+
+
+def _policy(name):
+    """``{key: text}`` of the second line of what pwpolicy says."""
+    lines = _ask(name, ["pwpolicy", "-u", name, "-getpolicy"]).split("\n")
+    return dict(word.split("=", 1) for word in lines[1].split(" ") if "=" in word) if len(lines) > 1 else {}
+
+
+def _set_policy(name, policy):
+    _ask(name, ["pwpolicy", "-u", name, "-setpolicy", policy])

@@ -1,0 +1,127 @@
+"""Kernel parameters of macOS, in force and in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import sysctlconf, textfile
+
+__virtualname__ = "sysctl"
+
+HEADER = "#\n# Kernel sysctl configuration\n#\n"
+ROOTS = (
+    "audit.", "debug.", "hw.", "kern.", "machdep.", "net.", "security.", "user.", "vfs.", "vm.",
+)  # fmt: skip
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Darwin":
+        return __virtualname__
+    return False, "The darwin_sysctl execution module cannot be loaded: Only available on macOS systems."
+
+
+def default_config():
+    """
+    Return the file that parameters are persisted in when none is named
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysctl.default_config
+    """
+    return "/etc/sysctl.conf"
+
+
+def show(config_file=False):
+    """
+    Return ``{name: value}`` of the parameters in force, or of those in a file
+
+    config_file
+        the file; [] when there is none, None when it cannot be read
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysctl.show
+    """
+    if not config_file:
+        text = __salt__["cmd.run"](["sysctl", "-a"], python_shell=False, output_loglevel="trace")
+        return sysctlconf.pairs(text.replace(" = ", ": "), ": ", ROOTS)
+    if not os.path.exists(config_file):
+        return []
+    try:
+        lines = [line.strip() for line in textfile.lines(config_file)]
+    except CommandExecutionError:
+        return None
+    split = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
+    return {row[0].strip(): row[2].strip() for row in split}
+
+
+def get(name):
+    """
+    Return the value in force; what sysctl says when it has none
+
+    name
+        the parameter
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysctl.get hw.physmem
+    """
+    return __salt__["cmd.run"](["sysctl", "-n", str(name)], python_shell=False, ignore_retcode=True)
+
+
+def assign(name, value):
+    """
+    Put a value in force; ``{name: value}``. Raises CommandExecutionError
+
+    name
+        the parameter
+    value
+        the value
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysctl.assign net.inet.icmp.icmplim 50
+    """
+    command = ["sysctl", "-w", "%s=%s" % (name, value)]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+    if done["retcode"] != 0:
+        raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
+    said, _, change = done["stdout"].partition(":")
+    return {said: change.rpartition(" -> ")[2].strip()}
+
+
+def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
+    """
+    Write a value into a file; ``Updated``, ``Updated and applied`` or ``Already set``. Raises CommandExecutionError
+
+    name
+        the parameter
+    value
+        the value
+    config
+        the file
+    apply_change
+        put the value in force, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysctl.persist net.inet.icmp.icmplim 50 apply_change=True
+    """
+    value = str(value)
+    changed = sysctlconf.persisted(textfile.split(textfile.read(config, HEADER)), name, value, value)
+    if changed is None:
+        return "Already set"
+    textfile.write(config, "".join(changed))
+    if not apply_change:
+        return "Updated"
+    assign(name, value)
+    return "Updated and applied"

@@ -1,0 +1,489 @@
+"""Users of macOS, by dscl(1) on the local directory. Salt: modules/mac_user.py
+
+Looking goes through the C library; ``dscacheutil`` makes it see a change. ``root`` and ``local``, which the states
+give, are without meaning.
+"""
+
+import os
+import pwd
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
+__virtualname__ = "user"
+
+NODE = "/Local/Default"
+FIRST_UID = 501
+LOGIN_WINDOW = "/Library/Preferences/com.apple.loginwindow.plist"
+KCPASSWORD = "/etc/kcpassword"
+#: what the login window's file is masked with
+MASK = (0x7D, 0x89, 0x52, 0x23, 0xD2, 0xBC, 0xDD, 0xEA, 0xA3, 0xB9, 0x1F)
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Darwin":
+        return __virtualname__
+    return False, "Only available on Mac OS 10.7+ systems"
+
+
+# Looking
+
+
+def info(name, root=None):
+    """
+    Return ``{"uid", "gid", "name", "home", "shell", "groups", "fullname"}``; {} for no such user
+
+    name
+        the user's name
+    root
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.info ada
+    """
+    try:
+        return _format(pwd.getpwnam(str(name)))
+    except KeyError:
+        return {}
+
+
+def getent(refresh=False):
+    """
+    Return what ``info`` gives, for all users
+
+    refresh
+        without meaning here: they are read anew each time
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.getent
+    """
+    return [_format(entry) for entry in pwd.getpwall()]
+
+
+def list_users():
+    """
+    Return the names of all users of the local directory
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_users
+    """
+    return _dscl("list", "/Users")["stdout"].split()
+
+
+def list_groups(name):
+    """
+    Return the sorted names of all groups of the user, the primary one included; [] for no such user
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_groups ada
+    """
+    return info(name).get("groups", [])
+
+
+def primary_group(name):
+    """
+    Return the name of the user's primary group
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.primary_group ada
+    """
+    return __salt__["cmd.run"](["id", "-g", "-n", str(name)], python_shell=False)
+
+
+# Changing
+
+
+def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=None, createhome=True, **kwargs):
+    """
+    Add a user; raises CommandExecutionError
+
+    name
+        the user's name
+    uid
+        the number; else the first free one from 501
+    gid
+        the primary group's number (20, staff)
+    groups
+        further groups
+    home
+        the home (/Users/NAME)
+    shell
+        the login shell (/bin/bash)
+    fullname
+        the full name
+    createhome
+        make the home
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.add ada 505 fullname='Ada Lovelace'
+    """
+    if info(name):
+        raise CommandExecutionError("User '%s' already exists" % name)
+    _one_word(name, "Username")
+    uid = _first_free() if uid is None else uid
+    gid = 20 if gid is None else gid
+    for key, value in (("uid", uid), ("gid", gid)):
+        if not isinstance(value, int):
+            raise SaltInvocationError("%s must be an integer" % key)
+    home = home or "/Users/%s" % name
+    wanted = (
+        ("UniqueID", uid), ("PrimaryGroupID", gid), ("UserShell", shell or "/bin/bash"), ("NFSHomeDirectory", home),
+        ("RealName", fullname or ""),
+    )  # fmt: skip
+    for key, value in wanted:
+        _must("create", _path(name), key, value)
+    _flush()
+    if createhome and not os.path.isdir(home):
+        __salt__["file.mkdir"](home, user=uid, group=gid)
+    if groups:
+        chgroups(name, groups)
+    return True
+
+
+def delete(name, remove=False, force=False, **kwargs):
+    """
+    Delete a user; whether that worked, or there was none
+
+    name
+        the user's name
+    remove
+        the home, too
+    force
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.delete ada remove=True
+    """
+    _one_word(name, "Username")
+    before = info(name)
+    if not before:
+        return True
+    chgroups(name, ())
+    done = _worked(_dscl("delete", _path(name)))
+    _flush()
+    if done and remove and os.path.isdir(before["home"]):
+        __salt__["file.remove"](before["home"])
+    return done
+
+
+def rename(name, new_name):
+    """
+    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken
+
+    name
+        the user's name
+    new_name
+        the new one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.rename ada countess
+    """
+    _known(name)
+    if info(new_name):
+        raise CommandExecutionError("User '%s' already exists" % new_name)
+    _dscl("change", _path(name), "RecordName", name, new_name)
+    _flush()
+    return bool(info(new_name))
+
+
+def chuid(name, uid):
+    """
+    Change the user's number; whether that worked. Files keep the old one
+
+    name
+        the user's name
+    uid
+        the number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chuid ada 506
+    """
+    return _set(name, "uid", uid, "UniqueID", number=True)
+
+
+def chgid(name, gid):
+    """
+    Change the number of the user's primary group; whether that worked
+
+    name
+        the user's name
+    gid
+        the number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgid ada 20
+    """
+    return _set(name, "gid", gid, "PrimaryGroupID", number=True)
+
+
+def chshell(name, shell):
+    """
+    Change the user's login shell; whether that worked
+
+    name
+        the user's name
+    shell
+        its path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chshell ada /bin/zsh
+    """
+    return _set(name, "shell", shell, "UserShell")
+
+
+def chhome(name, home, **kwargs):
+    """
+    Change the user's home; whether that worked. Files stay where they are
+
+    name
+        the user's name
+    home
+        its path
+    persist
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhome ada /Users/countess
+    """
+    return _set(name, "home", home, "NFSHomeDirectory")
+
+
+def chfullname(name, fullname):
+    """
+    Change the user's full name; whether that worked
+
+    name
+        the user's name
+    fullname
+        the full name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chfullname ada 'Ada Lovelace'
+    """
+    if _known(name)["fullname"] == fullname:
+        return True
+    _dscl("create", _path(name), "RealName", fullname)
+    _flush()
+    return info(name).get("fullname") == fullname
+
+
+def chgroups(name, groups, append=False):
+    """
+    Set the user's groups beside the primary one; whether that worked
+
+    name
+        the user's name
+    groups
+        their names, as a list or joined by commas
+    append
+        leave the user in the others, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgroups ada admin,staff
+    """
+    import grp
+
+    before = _known(name)
+    wanted = {str(group) for group in (groups.split(",") if isinstance(groups, str) else groups) if str(group)}
+    for group in wanted:
+        _one_word(group, "Group name")
+    try:
+        wanted.add(grp.getgrgid(before["gid"]).gr_name)
+    except KeyError:
+        pass
+    now = set(before["groups"])
+    for group in sorted(wanted - now):
+        _dscl("append", "/Groups/" + group, "GroupMembership", name)
+    for group in sorted(() if append else now - wanted):
+        _dscl("delete", "/Groups/" + group, "GroupMembership", name)
+    _flush()
+    now = set(list_groups(name))
+    return wanted <= now if append else now == wanted
+
+
+# Logging in at the start
+
+
+def get_auto_login():
+    """
+    Return the name of the user who is logged in when the machine starts; False for nobody
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.get_auto_login
+    """
+    command = ["defaults", "read", LOGIN_WINDOW, "autoLoginUser"]
+    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
+    return False if done["retcode"] else done["stdout"]
+
+
+def enable_auto_login(name, password):
+    """
+    Log the user in when the machine starts; whether that is so now
+
+    name
+        the user's name
+    password
+        the password; it is kept on the machine, hardly hidden, in /etc/kcpassword
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.enable_auto_login ada secret
+    """
+    from thin.utils.files import atomic
+
+    command = ["defaults", "write", LOGIN_WINDOW, "autoLoginUser", str(name)]
+    __salt__["cmd.run"](command, python_shell=False)
+    try:
+        atomic.write(KCPASSWORD, _masked(str(password)), mode=0o600)
+    except OSError as exc:
+        raise CommandExecutionError("Could not write to file: %s (%s)" % (KCPASSWORD, exc.strerror))
+    now = get_auto_login()
+    return now if isinstance(now, bool) else now.lower() == str(name).lower()
+
+
+def disable_auto_login():
+    """
+    Log nobody in when the machine starts; whether that is so now
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.disable_auto_login
+    """
+    if os.path.lexists(KCPASSWORD):
+        os.unlink(KCPASSWORD)
+    __salt__["cmd.run_all"](["defaults", "delete", LOGIN_WINDOW, "autoLoginUser"], python_shell=False,
+                            ignore_retcode=True)  # fmt: skip
+    return not get_auto_login()
+
+
+# Inside
+
+
+def _masked(password):
+    """The bytes of kcpassword: the password, ended by zeros to a multiple of twelve, masked."""
+    data = bytearray(password.encode("utf-8") + b"\0")
+    data += bytes(-len(data) % (len(MASK) + 1))
+    masked = bytearray()
+    for at in range(0, len(data), len(MASK)):
+        masked += bytearray(byte ^ MASK[number] for number, byte in enumerate(data[at:at + len(MASK)]))
+    return bytes(masked)
+
+
+def _format(entry):
+    import grp
+
+    gids = set(os.getgrouplist(entry.pw_name, entry.pw_gid))
+    return {
+        "uid": entry.pw_uid, "gid": entry.pw_gid, "name": entry.pw_name, "home": entry.pw_dir,
+        "shell": entry.pw_shell, "fullname": entry.pw_gecos,
+        "groups": sorted({group.gr_name for group in grp.getgrall() if group.gr_gid in gids}),
+    }  # fmt: skip
+
+
+def _known(name):
+    found = info(name)
+    if not found:
+        raise CommandExecutionError("User '%s' does not exist" % name)
+    return found
+
+
+def _first_free():
+    taken = {entry.pw_uid for entry in pwd.getpwall()}
+    return next(uid for uid in range(FIRST_UID, 1 << 24) if uid not in taken)
+
+
+def _one_word(name, what):
+    if any(char.isspace() for char in str(name)):
+        raise SaltInvocationError("%s cannot contain whitespace" % what)
+
+
+def _set(name, key, value, attribute, number=False):
+    if number and not isinstance(value, int):
+        raise SaltInvocationError("%s must be an integer" % key)
+    before = _known(name)[key]
+    if value == before:
+        return True
+    _worked(_dscl("change", _path(name), attribute, before, value))
+    _flush()
+    return info(name).get(key) == value
+
+
+def _path(name):
+    return "/Users/%s" % name
+
+
+def _must(action, path, *words):
+    done = _dscl(action, path, *words)
+    if not _worked(done):
+        raise CommandExecutionError("dscl could not %s %s %s: %s" % (
+            action, path, words[0] if words else "", __context__["user.complaint"]))
+
+
+def _worked(done):
+    if done["retcode"] != 0:
+        __context__["user.complaint"] = (done["stderr"] or done["stdout"]).strip()
+    return done["retcode"] == 0
+
+
+def _dscl(action, path, *words):
+    command = ["dscl", "localhost", "-" + action, NODE + path] + [str(word) for word in words]
+    return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+
+
+def _flush():
+    """The C library answers from a cache until it is told."""
+    __salt__["cmd.run_all"](["dscacheutil", "-flushcache"], python_shell=False, ignore_retcode=True)

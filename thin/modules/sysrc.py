@@ -1,0 +1,121 @@
+"""Variables of rc.conf, by FreeBSD's sysrc(8). Salt: the module sysrc of Salt 3007
+
+``file`` is another file than /etc/rc.conf, ``jail`` the name or number of a jail.
+"""
+
+from thin.exceptions import CommandExecutionError
+
+__virtualname__ = "sysrc"
+
+__func_alias__ = {"set_": "set"}
+
+
+def __virtual__():
+    from thin.process import which
+
+    if which("sysrc"):
+        return True
+    return False, "The sysrc execution module failed to load: the sysrc binary is not in the path."
+
+
+def get(**kwargs):
+    """
+    Return ``{file: {variable: value}}``: of one variable, or of all; None when there is no such variable
+
+    name
+        the variable
+    file
+        another file
+    jail
+        in this jail
+    includeDefaults
+        those that nobody set, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysrc.get includeDefaults=True
+    """
+    if "name" in kwargs:
+        done = _sysrc(kwargs, "--", str(kwargs["name"]))
+    else:
+        done = _sysrc(kwargs, "-A" if kwargs.get("includeDefaults") else "-a")
+    if "unknown variable" in done["stdout"] + done["stderr"]:
+        return None
+    if done["retcode"] != 0:
+        raise CommandExecutionError("sysrc failed: %s" % (done["stderr"] or done["stdout"]))
+    return _values(done["stdout"])
+
+
+def set_(name, value, **kwargs):
+    """
+    Set a variable; ``{file: {variable: value}}`` of what is set now. Raises CommandExecutionError
+
+    name
+        the variable
+    value
+        the value; True and False are YES and NO
+    file
+        another file
+    jail
+        in this jail
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysrc.set name=sshd_flags value="-p 2222"
+    """
+    if isinstance(value, bool):
+        value = "YES" if value else "NO"
+    done = _sysrc(kwargs, "--", "%s=%s" % (name, value))
+    if done["retcode"] != 0:
+        raise CommandExecutionError("sysrc failed: %s" % (done["stderr"] or done["stdout"]))
+    found = _values(done["stdout"])
+    for pairs in found.values():
+        pairs.update([(key, text.partition("->")[2].strip()) for key, text in pairs.items()])
+    return found
+
+
+def remove(name, **kwargs):
+    """
+    Remove a variable: ``NAME removed``. Raises CommandExecutionError when there is none
+
+    name
+        the variable
+    file
+        another file
+    jail
+        in this jail
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sysrc.remove name=sshd_enable
+    """
+    done = _sysrc(kwargs, "-x", "--", str(name))
+    if done["retcode"] != 0 or "unknown variable" in done["stdout"] + done["stderr"]:
+        raise CommandExecutionError(done["stderr"] or done["stdout"])
+    return "%s removed" % name
+
+
+def _sysrc(options, *words):
+    command = ["sysrc", "-v"]
+    command += ["-f", str(options["file"])] if options.get("file") else []
+    command += ["-j", str(options["jail"])] if options.get("jail") else []
+    return __salt__["cmd.run_all"](
+        command + list(words), python_shell=False, ignore_retcode=True, output_loglevel="quiet", env={"LC_ALL": "C"}
+    )
+
+
+def _values(text):
+    """``{file: {variable: value}}`` of lines ``/etc/rc.conf: sshd_enable: YES``."""
+    found = {}
+    for line in text.splitlines():
+        path, sign, rest = line.partition(": ")
+        if sign:
+            name, _, value = rest.partition(":")
+            found.setdefault(path, {})[name.strip()] = value.strip()
+    return found
