@@ -1,0 +1,202 @@
+"""Commands that run when files change, by incrontab(1). Salt: ``salt/modules/incron.py``."""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandNotFoundError
+from thin.utils import osutil, textfile
+
+_SYSTEM = "/etc/incron.d/salt"
+_MASKS = (
+    "IN_ACCESS", "IN_ATTRIB", "IN_CLOSE_WRITE", "IN_CLOSE_NOWRITE", "IN_CREATE", "IN_DELETE", "IN_DELETE_SELF",
+    "IN_MODIFY", "IN_MOVE_SELF", "IN_MOVED_FROM", "IN_MOVED_TO", "IN_OPEN", "IN_ALL_EVENTS", "IN_MOVE", "IN_CLOSE",
+    "IN_DONT_FOLLOW", "IN_ONESHOT", "IN_ONLYDIR", "IN_NO_LOOP",
+)  # fmt: skip
+
+
+def write_incron_file(user, path):
+    """
+    Make a file the table of a user; whether that worked
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.write_incron_file root /tmp/new_incron
+    """
+    return write_incron_file_verbose(user, path)["retcode"] == 0
+
+
+def write_incron_file_verbose(user, path):
+    """
+    Make a file the table of a user, and return all about that run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.write_incron_file_verbose root /tmp/new_incron
+    """
+    return __salt__["cmd.run_all"]([_program(), path], runas=user, python_shell=False)
+
+
+def raw_system_incron():
+    """
+    Return the text of the system's table that is managed here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.raw_system_incron
+    """
+    return "".join(textfile.lines(_SYSTEM))
+
+
+def raw_incron(user):
+    """
+    Return the text of a user's table
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.raw_incron root
+    """
+    return __salt__["cmd.run_stdout"](
+        [_program(), "-l", user], rstrip=False, runas=user, python_shell=False, ignore_retcode=True
+    )
+
+
+def list_tab(user):
+    """
+    Return ``{crons: [{path, mask, cmd}], pre: [other lines]}`` of a user, or of ``system``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.list_tab root
+    """
+    found = {"crons": [], "pre": []}
+    for line in (raw_system_incron() if user == "system" else raw_incron(user)).splitlines():
+        words = line.split()
+        if len(words) > 3:
+            found["crons"].append({"path": words[0], "mask": words[1], "cmd": " ".join(words[2:])})
+        else:
+            found["pre"].append(line)
+    return found
+
+
+def ls(user):
+    """
+    The same as ``incron.list_tab``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.ls root
+    """
+    return list_tab(user)
+
+
+def set_job(user, path, mask, cmd):
+    """
+    Let a user's command run on events of a path: ``new``, ``updated``, ``present``, or an error's text
+
+    mask
+        Events with commas between them, like ``IN_MODIFY,IN_CREATE``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.set_job root /root IN_MODIFY 'echo "$$ $@ $# $% $&"'
+    """
+    mask = str(mask).upper()
+    bad = _bad(mask)
+    if bad:
+        return bad
+    table, wanted = list_tab(user), sorted(mask.split(","))
+    kept, said = [], "new"
+    for job in table["crons"]:
+        if (job["path"], job["cmd"]) == (path, cmd):
+            known = job["mask"].split(",")
+            if sorted(known) == wanted:
+                return "present"
+            if set(known) & set(wanted):
+                said = "updated"
+                continue
+        kept.append(job)
+    table["crons"] = kept + [{"cmd": cmd, "path": path, "mask": mask}]
+    return _written(user, table) or said
+
+
+def rm_job(user, path, mask, cmd):
+    """
+    Take a job away: ``removed``, ``absent``, or an error's text
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.rm_job root /root IN_MODIFY /usr/local/bin/weekly
+    """
+    mask = str(mask).upper()
+    bad = _bad(mask)
+    if bad:
+        return bad
+    table, job = list_tab(user), {"path": path, "mask": mask, "cmd": cmd}
+    if job not in table["crons"]:
+        return "absent"
+    table["crons"].remove(job)
+    return _written(user, table) or "removed"
+
+
+def rm(user, path, mask, cmd):
+    """
+    The same as ``incron.rm_job``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' incron.rm root /root IN_MODIFY /usr/local/bin/weekly
+    """
+    return rm_job(user, path, mask, cmd)
+
+
+def _program():
+    path = process.which("incrontab")
+    if not path:
+        raise CommandNotFoundError("incrontab: command not found; install the package incron")
+    return path
+
+
+def _bad(mask):
+    bad = [word for word in mask.split(",") if word not in _MASKS]
+    return "Invalid mask type: %s" % bad[0] if bad else ""
+
+
+def _written(user, table):
+    """Put the table into force. Words about what went wrong, "" for nothing."""
+    text = "".join("%s\n" % line for line in table["pre"])
+    text += "".join("%(path)s %(mask)s %(cmd)s\n" % job for job in table["crons"])
+    if user == "system":
+        textfile.write(_SYSTEM, text)
+        return ""
+    import pwd
+
+    descriptor, path = osutil.mkstemp()
+    try:
+        with os.fdopen(descriptor, "w") as handle:
+            handle.write(text)
+        if user != "root":
+            os.chown(path, pwd.getpwnam(user).pw_uid, -1)
+        done = write_incron_file_verbose(user, path)
+    except KeyError:
+        return "user %s does not exist" % user
+    finally:
+        os.unlink(path)
+    return (done["stderr"] or done["stdout"] or "incrontab failed") if done["retcode"] else ""

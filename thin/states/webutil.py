@@ -1,0 +1,79 @@
+"""Users in password files of web servers, by htpasswd(1). Salt (until 3007): states/webutil.py"""
+
+
+def __virtual__():
+    if "webutil.useradd" in __salt__:
+        return True
+    return False, "webutil: the program htpasswd is not there (package apache2-utils)"
+
+
+def user_exists(name, password=None, htpasswd_file=None, options="", force=False, **kwargs):
+    """
+    A user is in the file, with this password
+
+    htpasswd_file
+        Path of the file
+    options
+        Letters of htpasswd's options, in front of which stands a dash
+    force
+        Set the password although the user is there
+    update
+        Set the password when the one in the file is another
+    runas
+        Who runs htpasswd
+
+    .. code-block:: yaml
+
+        larry:
+          webutil.user_exists:
+            - password: secret
+            - htpasswd_file: /etc/nginx/htpasswd
+            - options: B
+            - update: True
+    """
+    ret = {"name": name, "changes": {}, "comment": "", "result": None}
+    options, runas = options.lstrip("-"), kwargs.get("runas")
+    exists = _there(name, htpasswd_file, runas)
+    wrong = False
+    if exists and kwargs.get("update", False) and not force:
+        wrong = not __salt__["webutil.verify"](htpasswd_file, name, password, opts=options, runas=runas)
+    if exists and not force and not wrong:
+        return dict(ret, result=True, comment="User already known")
+    ret["changes"] = {name: True}
+    if __opts__["test"]:
+        return dict(ret, comment="User '%s' is set to be added to htpasswd file" % name)
+    done = __salt__["webutil.useradd"](htpasswd_file, name, password, opts=options, runas=runas)
+    if done["retcode"] == 0:
+        return dict(ret, result=True, comment=done["stderr"])
+    return dict(ret, result=False, changes={}, comment=done["stderr"])
+
+
+def user_absent(name, htpasswd_file=None, runas=None):
+    """
+    A user is not in the file
+
+    .. code-block:: yaml
+
+        larry:
+          webutil.user_absent:
+            - htpasswd_file: /etc/nginx/htpasswd
+    """
+    ret = {"name": name, "changes": {}, "comment": "", "result": None}
+    if not _there(name, htpasswd_file, runas):
+        return dict(ret, result=True, comment="User already not in file")
+    ret["changes"] = {name: ""}
+    if __opts__["test"]:
+        return dict(ret, comment="User '%s' is set to be removed from htpasswd file" % name)
+    done = __salt__["webutil.userdel"](htpasswd_file, name, runas=runas, all_results=True)
+    if done["retcode"]:
+        return dict(ret, result=False, changes={}, comment=done["stderr"])
+    return dict(ret, result=True, comment=done["stderr"])
+
+
+def _there(name, path, runas):
+    """Whether the user has a line in the file."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
+            return any(line.partition(":")[0] == name for line in handle)
+    except FileNotFoundError:
+        return False
