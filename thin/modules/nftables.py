@@ -8,7 +8,7 @@ Firewall rules with nftables' command nft. Salt: ``salt/modules/nftables.py``.
 from thin import process
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import nftrules
+from thin.utils import nftrules, serial
 
 _NUMERIC = ["--numeric"] * 3
 
@@ -482,10 +482,8 @@ def _did(words, done, failed):
 
 
 def _json(text):
-    import json
-
     try:
-        return json.loads(text)["nftables"]
+        return serial.loads(text)["nftables"]
     except (ValueError, KeyError):
         return []
 

@@ -4,9 +4,12 @@ Packages of Node.js, with npm. Salt: ``salt/modules/npm.py``.
 Without ``dir`` packages are global. ``runas`` is the user that npm runs as, ``env`` a dict of variables for it.
 """
 
+import re
+
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import serial
 
 log = getLogger(__name__)
 
@@ -184,14 +187,12 @@ def _failure(done):
 
 
 def _json(text, otherwise):
-    """The first JSON object or list of a text: there may be lines of other kinds around it."""
-    import json
-
-    decoder = json.JSONDecoder()
-    for at, char in enumerate(text):
-        if char in "{[" and (at == 0 or text[at - 1] == "\n"):
+    """The JSON object or list in a text: there may be lines of other kinds around it."""
+    for opening, closing in ("{}", "[]"):
+        first, last = re.search("^" + re.escape(opening), text, re.M), text.rfind(closing)
+        if first and last > first.start():
             try:
-                return decoder.raw_decode(text, at)[0]
+                return serial.loads(text[first.start():last + 1])
             except ValueError:
                 continue
     return otherwise

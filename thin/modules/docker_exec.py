@@ -1,0 +1,152 @@
+"""Commands inside of containers, through the command docker. Salt (until 3007): ``salt/modules/dockermod.py``.
+
+A text is given to the container's shell, a list is run as it is. ``exec_driver``, ``use_vt``, ``keep_env`` and
+``output_loglevel`` are of no meaning here; ``python_shell=False`` splits a text into words.
+"""
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import words as shellwords
+
+__virtualname__ = "docker"
+
+
+def __virtual__():
+    if process.which("docker") or process.which("podman"):
+        return __virtualname__
+    return False, "The docker execution module cannot be loaded: neither docker nor podman is installed."
+
+
+def run(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
+        ignore_retcode=False, keep_env=None):  # fmt: skip
+    """
+    Run a command in a container and return what it prints, on stderr too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.run mycontainer 'ls -l /etc'
+    """
+    done = _run(name, cmd, stdin, python_shell, ignore_retcode)
+    return "\n".join(filter(None, (done["stdout"], done["stderr"])))
+
+
+def run_all(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
+            ignore_retcode=False, keep_env=None):  # fmt: skip
+    """
+    Run a command in a container and return ``{retcode, stdout, stderr, pid}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.run_all mycontainer 'ls -l /etc'
+    """
+    return _run(name, cmd, stdin, python_shell, ignore_retcode)
+
+
+def run_stdout(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
+               ignore_retcode=False, keep_env=None):  # fmt: skip
+    """
+    Run a command in a container and return what it prints on stdout
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.run_stdout mycontainer 'ls -l /etc'
+    """
+    return _run(name, cmd, stdin, python_shell, ignore_retcode)["stdout"]
+
+
+def run_stderr(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
+               ignore_retcode=False, keep_env=None):  # fmt: skip
+    """
+    Run a command in a container and return what it prints on stderr
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.run_stderr mycontainer 'ls -l /etc'
+    """
+    return _run(name, cmd, stdin, python_shell, ignore_retcode)["stderr"]
+
+
+def retcode(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_loglevel="debug", use_vt=False,
+            ignore_retcode=False, keep_env=None):  # fmt: skip
+    """
+    Run a command in a container and return its exit code
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.retcode mycontainer 'test -e /etc/motd'
+    """
+    return _run(name, cmd, stdin, python_shell, ignore_retcode)["retcode"]
+
+
+def script(name, source, saltenv="base", args=None, template=None, exec_driver=None, stdin=None, python_shell=True,
+           output_loglevel="debug", ignore_retcode=False, use_vt=False, keep_env=None):  # fmt: skip
+    """
+    Run a program of the file server in a container and return ``{retcode, stdout, stderr, pid}``
+
+    source
+        ``salt://`` path, or one on the target.
+    args
+        Arguments, as text.
+    template
+        The renderer that it goes through.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.script mycontainer salt://docker_script.py args='arg1 arg2'
+    """
+    import os
+
+    if template:
+        path = __salt__["cp.get_template"](source, "", template, saltenv)
+    else:
+        path = __salt__["cp.cache_file"](source, saltenv)
+    if not path:
+        raise CommandExecutionError("Cache failed for %s, does it exist?" % source)
+    place = "/tmp/ps-script-%d-%s" % (os.getpid(), os.path.basename(path))
+    __salt__["docker.cli"]("cp", path, "%s:%s" % (name, place))
+    try:
+        __salt__["docker.cli"]("exec", name, "chmod", "700", place)
+        return _run(name, [place] + shellwords.split(str(args or "")), stdin, False, ignore_retcode)
+    finally:
+        __salt__["docker.everything"]("exec", name, "rm", "-f", place)
+
+
+def script_retcode(name, source, saltenv="base", args=None, template=None, exec_driver=None, stdin=None,
+                   python_shell=True, output_loglevel="debug", ignore_retcode=False, use_vt=False,
+                   keep_env=None):  # fmt: skip
+    """
+    Run a program of the file server in a container and return its exit code. Arguments: as ``docker.script``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.script_retcode mycontainer salt://docker_script.py
+    """
+    return script(name, source, saltenv, args, template, stdin=stdin, ignore_retcode=ignore_retcode)["retcode"]
+
+
+def _run(name, cmd, stdin, python_shell, ignore_retcode):
+    if isinstance(cmd, (list, tuple)):
+        command = [str(word) for word in cmd]
+    else:
+        command = ["/bin/sh", "-c", cmd] if python_shell else shellwords.split(cmd)
+    if __salt__["docker.state"](name) != "running":
+        raise CommandExecutionError("Container '%s' is not running" % name)
+    more = ["--interactive"] if stdin is not None else []
+    done = __salt__["docker.everything"]("exec", *(more + [name] + command), stdin=stdin)
+    if done["retcode"] and not ignore_retcode:
+        __context__["retcode"] = done["retcode"]
+    return done

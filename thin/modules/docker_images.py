@@ -1,0 +1,523 @@
+"""Images of containers, through the command docker. Salt (until 3007): ``salt/modules/dockermod.py``."""
+
+import os
+import re
+import time
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import dockerwords, serial
+
+__virtualname__ = "docker"
+
+__func_alias__ = {"import_": "import", "tag_": "tag"}
+
+
+def __virtual__():
+    if process.which("docker") or process.which("podman"):
+        return __virtualname__
+    return False, "The docker execution module cannot be loaded: neither docker nor podman is installed."
+
+
+def images(verbose=False, **kwargs):
+    """
+    Return ``{id: {RepoTags, Size, Size_Human, Time_Created_Epoch, Time_Created_Local}}`` of the images
+
+    verbose
+        With all that inspecting gives.
+    all
+        With those that only others are made of.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.images
+    """
+    ids = _cli("images", "-q", "--no-trunc", *(["-a"] if kwargs.get("all") else [])).split()
+    found = {}
+    for about in serial.loads(_cli("image", "inspect", *sorted(set(ids)))) if ids else []:
+        entry = about if verbose else {"RepoTags": about.get("RepoTags") or [], "Labels": about.get("Labels")}
+        entry["Size"] = about.get("Size", 0)
+        entry["Size_Human"] = dockerwords.human(entry["Size"])
+        entry["Created"] = about.get("Created")
+        found[about["Id"]] = entry
+    return found
+
+
+def inspect_image(name):
+    """
+    Return all about an image
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.inspect_image busybox
+    """
+    return serial.loads(_cli("image", "inspect", name))[0]
+
+
+def list_tags():
+    """
+    Return the sorted names of the images, with their tags
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.list_tags
+    """
+    lines = _cli("images", "--format", "{{.Repository}}:{{.Tag}}").split()
+    return sorted({line for line in lines if "<none>" not in line})
+
+
+def resolve_image_id(name):
+    """
+    Return an image's id, or False
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.resolve_image_id busybox
+    """
+    try:
+        return inspect_image(name)["Id"]
+    except CommandExecutionError as exc:
+        if "404" in str(exc):
+            return False
+        raise
+
+
+def resolve_tag(name, **kwargs):
+    """
+    Return an image's name with its tag, or False; ``all``: all its names; ``tags``: names to choose from
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.resolve_tag busybox
+    """
+    wanted = dockerwords.full_name(name)
+    tags = kwargs.get("tags")
+    if tags is not None:
+        return wanted if wanted in tags else False
+    try:
+        names = inspect_image(name).get("RepoTags") or []
+    except CommandExecutionError as exc:
+        if "404" in str(exc):
+            return False
+        raise
+    if kwargs.get("all"):
+        return names
+    fitting = [each for each in names if each == wanted or each.endswith("/" + wanted)]
+    return (fitting or names or [wanted])[0]
+
+
+def history(name, quiet=False):
+    """
+    Return ``[{Id, Command, Size, ...}]`` of the steps that made an image; ``quiet``: the commands
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.history busybox
+    """
+    lines = _cli("history", "--no-trunc", "--format", "{{.ID}}\t{{.Size}}\t{{.CreatedBy}}", name).splitlines()
+    steps = [dict(zip(("Id", "Size", "Command"), line.split("\t", 2))) for line in lines]
+    return [step.get("Command", "") for step in steps] if quiet else steps
+
+
+def layers(name):
+    """
+    Return the ids of an image's layers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.layers busybox
+    """
+    return inspect_image(name).get("RootFS", {}).get("Layers", [])
+
+
+def depends(name):
+    """
+    Return ``{"Containers", "Images"}``: names of what is made of an image
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.depends myimage
+    """
+    containers = _cli("ps", "-a", "--filter=ancestor=%s" % name, "--format", "{{.Names}}").split()
+    above, own = layers(name), inspect_image(name)["Id"]
+    made = []
+    for identity, about in images(verbose=True).items():
+        here = about.get("RootFS", {}).get("Layers", [])
+        if identity != own and len(here) > len(above) and here[: len(above)] == above:
+            made.append((about.get("RepoTags") or [identity])[0])
+    return {"Containers": sorted(containers), "Images": sorted(made)}
+
+
+def dangling(prune=False, force=False):
+    """
+    Return the ids of images without a name; ``prune``: take them away, and whether that worked for each
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.dangling prune=True
+    """
+    ids = sorted(set(_cli("images", "-q", "--no-trunc", "--filter=dangling=true").split()))
+    ids = [each.replace("sha256:", "")[:12] for each in ids]
+    if not prune:
+        return ids
+    found = {}
+    for each in ids:
+        try:
+            found.setdefault(each, {})["Removed"] = bool(rmi(each, force=force))
+        except CommandExecutionError as exc:
+            found.setdefault(each, {}).update(Removed=False, Comment=str(exc))
+    return found
+
+
+def search(name, official=False, trusted=False):
+    """
+    Return ``{image: {Description, Official, Stars}}`` of what a registry has
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.search centos
+    """
+    form = "{{.Name}}\t{{.Description}}\t{{.StarCount}}\t{{.IsOfficial}}"
+    found = {}
+    for line in _cli("search", "--no-trunc", "--format", form, name).splitlines():
+        title, text, stars, by_them = (line.split("\t") + [""] * 4)[:4]
+        good = by_them.strip() in ("true", "[OK]")
+        if not official or good:
+            found[title] = {"Description": text, "Stars": int(stars or 0), "Official": good, "Trusted": False}
+    return found
+
+
+def pull(image, insecure_registry=False, api_response=False, client_timeout=60):
+    """
+    Fetch an image; returns ``{Layers: {Pulled, Already_Pulled}, Status, Time_Elapsed}``
+
+    insecure_registry
+        The registry may have no certificate (podman; docker has that in its daemon's configuration).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.pull centos:6
+    """
+    began, before = time.time(), resolve_image_id(image)
+    words = ["--tls-verify=false"] if insecure_registry and "podman" in _cli("--version").lower() else []
+    out = _cli("pull", *([*words, dockerwords.full_name(image)]))
+    pulled = re.findall(r"^(\w+): Pull complete", out, re.M)
+    already = re.findall(r"^(\w+): Already exists", out, re.M)
+    after = resolve_image_id(image)
+    if not pulled and after:
+        (already if after == before else pulled).append(after.replace("sha256:", "")[:12])
+    found = {"Pulled": pulled, "Already_Pulled": already}
+    status = re.search(r"^Status: (.*)", out, re.M)
+    ret = {"Layers": {key: value for key, value in found.items() if value}, "Time_Elapsed": time.time() - began}
+    now = "Image is up to date" if after == before else "Downloaded newer image"
+    return dict(ret, Status=status.group(1) if status else now)
+
+
+def push(image, insecure_registry=False, api_response=False, client_timeout=60):
+    """
+    Send an image to its registry; returns ``{Layers: {Pushed, Already_Pushed}, Time_Elapsed}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.push registry.example.org/myimage
+    """
+    began = time.time()
+    words = ["--tls-verify=false"] if insecure_registry and "podman" in _cli("--version").lower() else []
+    out = _cli("push", *([*words, dockerwords.full_name(image)]))
+    found = {
+        "Pushed": re.findall(r"^(\w+): Pushed", out, re.M),
+        "Already_Pushed": re.findall(r"^(\w+): Layer already exists", out, re.M),
+    }
+    return {"Layers": {key: value for key, value in found.items() if value}, "Time_Elapsed": time.time() - began}
+
+
+def rmi(*names, **kwargs):
+    """
+    Take away images; returns ``{"Layers": ids, "Tags": names}`` of what is gone, and ``Errors``
+
+    force
+        Even if containers are made of them.
+    prune
+        With images that only these are made of (the default).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.rmi busybox force=True
+    """
+    before, tags = set(images(all=True)), set(list_tags())
+    words = (["--force"] if kwargs.get("force") else []) + ([] if kwargs.get("prune", True) else ["--no-prune"])
+    errors = []
+    for name in names:
+        try:
+            _cli("rmi", *([*words, name]))
+        except CommandExecutionError as exc:
+            errors.append(str(exc))
+    ret = {"Layers": sorted(before - set(images(all=True))), "Tags": sorted(tags - set(list_tags()))}
+    ret = {key: value for key, value in ret.items() if value}
+    return dict(ret, Errors=errors) if errors else ret
+
+
+def tag_(name, repository, tag="latest", force=False):
+    """
+    Give an image one more name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.tag 0123456789ab myrepo/mycontainer develop
+    """
+    _cli("tag", name, "%s:%s" % (repository, tag))
+    return True
+
+
+def build(path=None, repository=None, tag=None, cache=True, rm=True, api_response=False, fileobj=None,
+          dockerfile=None, buildargs=None):  # fmt: skip
+    """
+    Make an image of a folder that has a Dockerfile; returns ``{Id, Image, Time_Elapsed}``
+
+    path
+        The folder, or an address that docker knows.
+    repository, tag
+        The image's name.
+    cache
+        Use what earlier builds left.
+    rm
+        Without leaving containers behind.
+    dockerfile
+        The file in the folder.
+    buildargs
+        ``{argument: value}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.build /path/to/build repository=myimage tag=1.0
+    """
+    began = time.time()
+    name = "%s:%s" % (repository, tag or "latest") if repository else None
+    words = (["--tag=%s" % name] if name else []) + ([] if cache else ["--no-cache"])
+    words += ["--rm=%s" % ("true" if rm else "false")]
+    if dockerfile:
+        words.append("--file=%s" % (os.path.join(path, dockerfile) if os.path.isdir(str(path)) else dockerfile))
+    words += ["--build-arg=%s" % each for each in dockerwords.listed(buildargs or {})]
+    if fileobj is not None:
+        out = _cli("build", *([*words, "-"]), stdin=fileobj)
+    elif path:
+        out = _cli("build", *([*words, path]))
+    else:
+        raise SaltInvocationError("Either path or fileobj needs to be provided")
+    identity = inspect_image(name)["Id"] if name else out.split()[-1]
+    found = {"Id": identity.replace("sha256:", "")[:12], "Time_Elapsed": time.time() - began}
+    return dict(found, Image=name) if name else found
+
+
+def commit(name, repository, tag="latest", message=None, author=None):
+    """
+    Make an image of a container; returns ``{Id, Image, Time_Elapsed}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.commit mycontainer myuser/myimage mytag
+    """
+    began, image = time.time(), "%s:%s" % (repository, tag)
+    words = (["--message=%s" % message] if message else []) + (["--author=%s" % author] if author else [])
+    identity = _cli("commit", *([*words, name, image])).split()[-1]
+    return {"Id": identity.replace("sha256:", "")[:12], "Image": image, "Time_Elapsed": time.time() - began}
+
+
+def import_(source, repository, tag="latest", api_response=False):
+    """
+    Make an image of an archive of a file system (``salt://`` too); returns ``{Id, Image, Time_Elapsed}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.import /tmp/cent7-minimal.tar.xz myuser/centos 7
+    """
+    began, image = time.time(), "%s:%s" % (repository, tag)
+    identity = _cli("import", _cached(source), image).split()[-1]
+    return {"Id": identity.replace("sha256:", "")[:12], "Image": image, "Time_Elapsed": time.time() - began}
+
+
+def load(path, repository=None, tag=None):
+    """
+    Take in images that ``docker.save`` wrote (``salt://`` too); returns ``{Path, Layers, Time_Elapsed, Image}``
+
+    repository, tag
+        A name for the one image.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.load /path/to/archive.tar repository=myuser/myimage tag=mytag
+    """
+    if (repository or tag) and not (repository and tag):
+        raise SaltInvocationError("If tagging, both a repository and tag are required")
+    began, before = time.time(), set(images(all=True))
+    out = _cli("load", "--input=%s" % _cached(path))
+    new = sorted(set(images(all=True)) - before)
+    ret = {"Path": path, "Layers": new, "Time_Elapsed": time.time() - began}
+    if repository and tag:
+        loaded = re.findall(r"Loaded image(?: ID)?(?:\(s\))?: (\S+)", out)
+        if not (loaded or new):
+            ret["Warning"] = "No image layers were loaded, cannot tag"
+            return ret
+        tag_((loaded or new)[0], repository, tag)
+        ret["Image"] = "%s:%s" % (repository, tag)
+    return ret
+
+
+def save(name, path, overwrite=False, makedirs=False, compression=None, **kwargs):
+    """
+    Write an image into an archive; returns ``{Path, Size, Size_Human, Time_Elapsed}``
+
+    overwrite
+        Even if there is a file.
+    makedirs
+        Make its folder.
+    compression
+        gzip, bzip2 or xz; told from the name by default.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.save centos:7 /tmp/cent7.tar
+    """
+    return _archived(["save", "-o"], name, path, overwrite, makedirs, compression)
+
+
+def export(name, path, overwrite=False, makedirs=False, compression=None, **kwargs):
+    """
+    Write a container's files into an archive; returns ``{Path, Size, Size_Human, Time_Elapsed}``
+
+    overwrite, makedirs, compression
+        As ``docker.save``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.export mycontainer /tmp/mycontainer.tar
+    """
+    return _archived(["export", "-o"], name, path, overwrite, makedirs, compression)
+
+
+def login(*registries):
+    """
+    Log in to registries, with what pillar has as ``docker-registries: {address: {username, password}}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.login hub
+    """
+    known = {}
+    for name in __pillar__:
+        if str(name).endswith("docker-registries") and isinstance(__pillar__[name], dict):
+            known.update(__pillar__[name])
+    ret, results = {}, {}
+    for registry in registries or sorted(known):
+        about = known.get(registry)
+        if not about or "username" not in about or "password" not in about:
+            ret.setdefault("Errors", []).append("Match not found for '%s'" % registry)
+            continue
+        words = ["--username=%s" % about["username"], "--password-stdin"]
+        words += [] if str(registry).lower() == "hub" else [registry]
+        done = __salt__["docker.everything"]("login", *words, stdin=str(about["password"]))
+        results[registry] = done["retcode"] == 0
+        if done["retcode"]:
+            ret.setdefault("Errors", []).append(done["stderr"] or done["stdout"])
+    return dict(ret, Results=results)
+
+
+def logout(*registries):
+    """
+    Log out of registries
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.logout hub
+    """
+    results = {}
+    for registry in registries:
+        words = [] if str(registry).lower() == "hub" else [registry]
+        results[registry] = __salt__["docker.everything"]("logout", *words)["retcode"] == 0
+    return {"Results": results}
+
+
+def _cli(*words, **options):
+    return __salt__["docker.cli"](*words, **options)
+
+
+def _cached(source):
+    path = __salt__["cp.cache_file"](source) if "://" in source else source
+    if not path or not os.path.isfile(path):
+        raise CommandExecutionError("Source file '%s' does not exist" % source)
+    return path
+
+
+def _archived(words, name, path, overwrite, makedirs, compression):
+    began = time.time()
+    if os.path.exists(path) and not overwrite:
+        raise CommandExecutionError("%s already exists" % path)
+    kinds = {"gz": "gzip", "gzip": "gzip", "bz2": "bzip2", "bzip2": "bzip2", "xz": "xz", "lzma": "xz"}
+    if compression and compression not in kinds:
+        raise SaltInvocationError("Invalid compression type '%s'" % compression)
+    ending = path.rpartition(".")[2]
+    packer = kinds.get(compression or {"tgz": "gz", "txz": "xz", "tbz2": "bz2"}.get(ending, ending))
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        if not makedirs:
+            raise CommandExecutionError("Parent directory '%s' does not exist" % folder)
+        os.makedirs(folder)
+    plain = path + ".part"
+    try:
+        _cli(*(words + [plain, name]))
+        if packer:
+            done = __salt__["cmd.run_all"]([packer, "-f", plain], python_shell=False)
+            if done["retcode"]:
+                raise CommandExecutionError("%s failed: %s" % (packer, done["stderr"]))
+            plain += {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz"}[packer]
+        os.rename(plain, path)
+    finally:
+        for left in (path + ".part", plain):
+            if os.path.exists(left):
+                os.unlink(left)
+    size = os.path.getsize(path)
+    return {"Path": path, "Size": size, "Size_Human": dockerwords.human(size), "Time_Elapsed": time.time() - began}

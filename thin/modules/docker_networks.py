@@ -1,0 +1,284 @@
+"""Networks and volumes of containers, through the command docker. Salt (until 3007): ``salt/modules/dockermod.py``."""
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import dockerwords, serial
+
+__virtualname__ = "docker"
+
+
+def __virtual__():
+    if process.which("docker") or process.which("podman"):
+        return __virtualname__
+    return False, "The docker execution module cannot be loaded: neither docker nor podman is installed."
+
+
+def networks(names=None, ids=None):
+    """
+    Return a list of all about the networks, or some of them; [] if there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.networks names=network-web
+    """
+    found = [inspect_network(each) for each in _cli("network", "ls", "-q", "--no-trunc").split()]
+    wanted = set(dockerwords.listed(names or [])), set(dockerwords.listed(ids or []))
+    if not any(wanted):
+        return found
+    return [about for about in found if about["Name"] in wanted[0] or about["Id"] in wanted[1]]
+
+
+def inspect_network(network_id):
+    """
+    Return all about a network: Name, Id, Driver, Options, IPAM, Internal, EnableIPv6, Labels, Containers
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.inspect_network web_network
+    """
+    about = serial.loads(_cli("network", "inspect", network_id))[0]
+    return about if "Name" in about else _docker_shape(about)
+
+
+def create_network(name, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True, client_timeout=60,
+                   **kwargs):  # fmt: skip
+    """
+    Make a network; returns ``{Id, Name}``
+
+    kwargs
+        driver, driver_opts (options), labels, internal, attachable, ingress, scope, enable_ipv6, ipam_driver,
+        ipam_opts; subnet, iprange, gateway, aux_addresses, or a list of pools with these: ipam_pools.
+    skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
+        Of no meaning here.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.create_network web_network driver=bridge subnet=192.168.66.0/24
+    """
+    settings = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
+    settings.pop("check_duplicate", None)
+    try:
+        words = dockerwords.pools(settings) + dockerwords.options(settings, dockerwords.NETWORK)
+    except ValueError as exc:
+        raise SaltInvocationError(str(exc))
+    _cli("network", "create", *([*words, name]))
+    return {"Id": inspect_network(name)["Id"], "Name": name}
+
+
+def remove_network(network_id):
+    """
+    Take away a network, which no container may be in
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.remove_network mynet
+    """
+    _cli("network", "rm", network_id)
+    return True
+
+
+def connected(name, verbose=False):
+    """
+    Return the names of a network's containers; ``verbose``: with their addresses
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.connected net_name
+    """
+    found = {}
+    for identity, about in (inspect_network(name).get("Containers") or {}).items():
+        found[about.get("Name") or about.get("name") or identity] = dict(about, Id=identity)
+    return found if verbose else sorted(found)
+
+
+def connect_container_to_network(container, net_id, **kwargs):
+    """
+    Put a container into a network
+
+    kwargs
+        ipv4_address, ipv6_address, aliases, links, link_local_ips.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.connect_container_to_network web-1 net-web ipv4_address=192.168.66.5
+    """
+    settings = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
+    try:
+        words = dockerwords.options(settings, dockerwords.CONNECTION)
+    except ValueError as exc:
+        raise SaltInvocationError(str(exc))
+    _cli("network", "connect", *([*words, net_id, container]))
+    return True
+
+
+def disconnect_container_from_network(container, network_id):
+    """
+    Take a container out of a network
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.disconnect_container_from_network web-1 net-web
+    """
+    _cli("network", "disconnect", network_id, container)
+    return True
+
+
+def disconnect_all_containers_from_network(network_id):
+    """
+    Take all containers out of a network; returns their names
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.disconnect_all_containers_from_network net-web
+    """
+    gone, failed = [], []
+    for name in connected(network_id):
+        try:
+            disconnect_container_from_network(name, network_id)
+            gone.append(name)
+        except CommandExecutionError as exc:
+            failed.append("%s: %s" % (name, exc))
+    if failed:
+        words = "One or more containers failed to be removed"
+        raise CommandExecutionError(words, info={"removed": gone, "errors": failed})
+    return gone
+
+
+def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
+    """
+    Return ``{what: {old, new}}`` of what is unlike in two networks: names, or what inspecting them gave
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.compare_networks foo bar
+    """
+    one, other = [each if isinstance(each, dict) else inspect_network(each) for each in (first, second)]
+    found = {}
+    for key in sorted((set(one) | set(other)) - set(dockerwords.listed(ignore or ""))):
+        old, new = one.get(key) or None, other.get(key) or None
+        if old != new:
+            found[key] = {"old": one.get(key), "new": other.get(key)}
+    return found
+
+
+def volumes(filters=None):
+    """
+    Return ``{"Volumes": [all about each], "Warnings": None}``
+
+    filters
+        ``{what: values}``, as ``{dangling: true}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.volumes filters='{dangling: True}'
+    """
+    words = []
+    for key, values in (filters or {}).items():
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            words.append("--filter=%s=%s" % (key, str(value).lower() if isinstance(value, bool) else value))
+    names = _cli("volume", "ls", "-q", *words).split()
+    return {"Volumes": serial.loads(_cli("volume", "inspect", *names)) if names else [], "Warnings": None}
+
+
+def create_volume(name, driver=None, driver_opts=None):
+    """
+    Make a volume; returns all about it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.create_volume my_volume driver=local
+    """
+    words = ["--driver=%s" % driver] if driver else []
+    words += ["--opt=%s" % each for each in dockerwords.listed(driver_opts or {})]
+    _cli("volume", "create", *([*words, name]))
+    return inspect_volume(name)
+
+
+def remove_volume(name):
+    """
+    Take away a volume, which no container may have
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.remove_volume my_volume
+    """
+    _cli("volume", "rm", name)
+    return True
+
+
+def inspect_volume(name):
+    """
+    Return all about a volume: Name, Driver, Mountpoint, Options, Labels …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.inspect_volume my_volume
+    """
+    return serial.loads(_cli("volume", "inspect", name))[0]
+
+
+def prune(containers=False, networks=False, images=False, build=False, volumes=False, system=None, **filters):
+    """
+    Take away what nothing uses; returns ``{what: what docker said}``
+
+    system
+        Containers, networks, images without a name and what builds left: all but volumes.
+    filters
+        ``until``, ``label`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.prune images=True until=24h
+    """
+    asked = {"container": containers, "network": networks, "image": images, "builder": build, "volume": volumes}
+    wanted = [kind for kind in asked if asked[kind] or (system and kind != "volume")]
+    if not wanted:
+        raise SaltInvocationError("Nothing to prune: say what, as in images=True")
+    words = ["--filter=%s=%s" % pair for pair in filters.items() if not pair[0].startswith("__")]
+    return {kind: _cli(kind, "prune", "--force", *words) for kind in wanted}
+
+
+def _docker_shape(about):
+    """A network as docker shows it, of how podman does."""
+    pools = [
+        {"Subnet": pool.get("subnet"), "Gateway": pool.get("gateway")} for pool in about.get("subnets") or []
+    ]
+    return {
+        "Name": about.get("name"), "Id": about.get("id"), "Created": about.get("created"),
+        "Driver": about.get("driver"), "Internal": about.get("internal", False),
+        "EnableIPv6": about.get("ipv6_enabled", False), "Labels": about.get("labels") or {},
+        "Options": about.get("options") or {}, "Containers": about.get("containers") or {},
+        "IPAM": {"Driver": "default", "Options": None, "Config": pools},
+    }  # fmt: skip
+
+
+def _cli(*words, **options):
+    return __salt__["docker.cli"](*words, **options)

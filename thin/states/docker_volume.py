@@ -1,0 +1,71 @@
+"""Volumes of containers. Salt (until 3007): ``salt/states/docker_volume.py``."""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import dockerwords
+
+
+def __virtual__():
+    return True if "docker.volumes" in __salt__ else (False, "docker module could not be loaded")
+
+
+def present(name, driver=None, driver_opts=None, force=False):
+    """
+    There is a volume.
+
+    name
+        The volume.
+    driver
+        Its driver; that of a volume which is there must be this one.
+    driver_opts
+        Options of the driver, for a new volume.
+    force
+        A volume of another driver is taken away, with what is in it, and made anew.
+    """
+    ret = {"name": name, "changes": {}, "result": False, "comment": ""}
+    try:
+        volume = _found(name)
+        if volume and (driver is None or volume["Driver"] == driver):
+            return dict(ret, result=True, comment="Volume '%s' already exists." % name)
+        if volume and not force:
+            words = "Driver for existing volume '%s' ('%s') does not match specified driver ('%s') and force is False"
+            result = None if __opts__["test"] else False
+            return dict(ret, result=result, comment=words % (name, volume["Driver"], driver))
+        if __opts__["test"]:
+            words = "The volume '%s' will be created" if volume is None else "The volume '%s' will be replaced"
+            return dict(ret, result=None, comment=words % name)
+        if volume:
+            ret["changes"]["removed"] = __salt__["docker.remove_volume"](name)
+        ret["changes"]["created"] = __salt__["docker.create_volume"](
+            name, driver=driver, driver_opts=dockerwords.merged(driver_opts)
+        )
+    except CommandExecutionError as exc:
+        return dict(ret, comment="Failed to create volume '%s': %s" % (name, exc))
+    return dict(ret, result=True, comment="Volume '%s' created" % name)
+
+
+def absent(name, driver=None):
+    """
+    There is no such volume.
+
+    name
+        The volume.
+    driver
+        Of no meaning.
+    """
+    ret = {"name": name, "changes": {}, "result": False, "comment": ""}
+    try:
+        if _found(name) is None:
+            return dict(ret, result=True, comment="Volume '%s' already absent" % name)
+        if __opts__["test"]:
+            return dict(ret, result=None, comment="The volume '%s' will be removed" % name)
+        ret["changes"]["removed"] = __salt__["docker.remove_volume"](name)
+    except CommandExecutionError as exc:
+        return dict(ret, comment="Failed to remove volume '%s': %s" % (name, exc))
+    return dict(ret, result=True, comment="Volume '%s' removed" % name)
+
+
+def _found(name):
+    for volume in __salt__["docker.volumes"]()["Volumes"]:
+        if volume["Name"] == name:
+            return volume
+    return None
