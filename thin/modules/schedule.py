@@ -1,0 +1,413 @@
+"""Scheduled jobs, as timers of systemd. Salt: ``salt/modules/schedule.py``, whose jobs an agent runs.
+
+Nothing of pushsalt stays on a target, so that a job is a command: the ``cmd`` functions, starting and stopping
+services, rebooting. Each is a timer and a service below /etc/systemd/system, which only root can read.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import serial, timers
+
+__func_alias__ = {"list_": "list", "reload_": "reload"}
+
+_FOLDER = "/etc/systemd/system"
+_TIMES = ("seconds", "minutes", "hours", "days")
+_MORE = ("range", "when", "once", "once_fmt", "cron", "returner", "after", "return_config", "return_kwargs", "until",
+         "run_on_start", "skip_during_range", "run_after_skip_range")  # fmt: skip
+
+
+def __virtual__():
+    if process.which("systemctl"):
+        return True
+    return False, "The schedule module needs systemd, whose timers run the jobs: there is no systemctl"
+
+
+def list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offline=False):
+    """
+    Return the jobs, as YAML or with ``return_yaml=False`` as ``{name: job}``
+
+    show_all
+        Those whose names begin with ``__``, too
+    show_disabled
+        Those that are disabled, too
+    where, offline
+        Have no effect
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.list
+    """
+    found = {}
+    for name, job in sorted(_jobs().items()):
+        if (show_all or not name.startswith("__")) and (show_disabled or job["enabled"]):
+            found[name] = job
+    if not return_yaml:
+        return found
+    from thin.utils import yamlout
+
+    return yamlout.dump({"schedule": {name: dict(job, saved=True) for name, job in found.items()}})
+
+
+def is_enabled(name=None):
+    """
+    Return the job of this name, {} without one; without a name, whether jobs run at all
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.is_enabled name=job1
+    """
+    return list_(return_yaml=False).get(name, {}) if name else True
+
+
+def build_schedule_item(name, **kwargs):
+    """
+    Return a job as it would be kept, or ``{comment, result: False}``
+
+    function, job_args, job_kwargs
+        What to run
+    seconds, minutes, hours, days
+        How often
+    when, cron, once, once_fmt
+        At which times, at the times of a crontab, or once
+    splay
+        Seconds to wait at random, or ``{start, end}``
+    run_on_start, until, after, enabled
+        As soon as it is added; not later or earlier than; whether it is in force
+    maxrunning, return_job, metadata, jid_include, returner, return_config, return_kwargs
+        Are kept, and have no effect
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.build_schedule_item job1 function=cmd.run job_args="['date']" seconds=3600
+    """
+    if not name:
+        return {"comment": "Job name is required.", "result": False}
+    problem = _conflict(kwargs)
+    if problem:
+        return {"comment": problem, "result": False}
+    for key, kind, what in (("job_args", list, "list"), ("job_kwargs", dict, "dict")):
+        if key in kwargs and not isinstance(kwargs[key], kind):
+            return {"comment": "%s is not a %s. please correct and try again." % (key, what), "result": False}
+    if "function" not in kwargs:
+        return {"comment": "A function is required.", "result": False}
+    job = {"function": kwargs["function"]}
+    for key, mine in (
+        [(key, key) for key in _TIMES] + [("return_job", "return_job"), ("metadata", "metadata")]
+        + [("job_args", "args"), ("job_kwargs", "kwargs")]
+    ):  # fmt: skip
+        if key in kwargs:
+            job[mine] = kwargs[key]
+    for key, default in (("maxrunning", 1), ("name", name), ("enabled", True), ("jid_include", True)):
+        job[key] = kwargs.get(key, default)
+    for key in ("splay",) + _MORE:
+        if key in kwargs:
+            job[key] = kwargs[key]
+    try:
+        timers.units(name, job, "")
+    except CommandExecutionError as exc:
+        return {"comment": str(exc), "result": False}
+    return job
+
+
+def add(name, **kwargs):
+    """
+    Add a job; the arguments are those of ``schedule.build_schedule_item``, and ``test``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.add job1 function=cmd.run job_args="['/usr/local/bin/report']" seconds=3600
+    """
+    if name in _jobs():
+        return {"comment": "Job %s already exists in schedule." % name, "result": False, "changes": {}}
+    job = build_schedule_item(name, **kwargs)
+    if job.get("result") is False:
+        return dict(job, changes={})
+    if kwargs.get("test"):
+        return {"comment": "Job: %s would be added to schedule." % name, "result": True, "changes": {}}
+    _put(name, job)
+    return {"comment": "Added job: %s to schedule." % name, "result": True, "changes": {name: "added"}}
+
+
+def modify(name, **kwargs):
+    """
+    Change a job; the arguments are those of ``schedule.add``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.modify job1 function=cmd.run job_args="['/usr/local/bin/report']" seconds=600
+    """
+    current = _jobs().get(name)
+    if current is None:
+        return {"comment": "Job %s does not exist in schedule." % name, "result": False, "changes": {}}
+    job = build_schedule_item(name, **dict({"function": current["function"]}, **kwargs))
+    if job.get("result") is False:
+        return dict(job, changes={})
+    if job == current:
+        return {"comment": "Job %s in correct state" % name, "result": True, "changes": {}}
+    ret = {"comment": "Job: %s would be modified in schedule." % name, "result": True}
+    ret["changes"] = {name: {"old": current, "new": job}}
+    if not kwargs.get("test"):
+        _put(name, job)
+        ret["comment"] = "Modified job: %s in schedule." % name
+    return ret
+
+
+def delete(name, **kwargs):
+    """
+    Remove a job; ``test`` changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.delete job1
+    """
+    if name not in _jobs():
+        return {"comment": "Job %s does not exist." % name, "result": False, "changes": {}}
+    if kwargs.get("test"):
+        return {"comment": "Job: %s would be deleted from schedule." % name, "result": True, "changes": {}}
+    _drop(name)
+    return {"comment": "Deleted Job %s from schedule." % name, "result": True, "changes": {name: "removed"}}
+
+
+def purge(**kwargs):
+    """
+    Remove all jobs; ``test`` changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.purge
+    """
+    ret = {"comment": [], "changes": {}, "result": True}
+    for name in sorted(_jobs()):
+        if kwargs.get("test"):
+            ret["comment"].append("Job: %s would be deleted from schedule." % name)
+        else:
+            _drop(name)
+            ret["comment"].append("Deleted job: %s from schedule." % name)
+            ret["changes"][name] = "removed"
+    return ret
+
+
+def run_job(name, force=False):
+    """
+    Run a job now; a disabled one only with ``force``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.run_job job1
+    """
+    job = _jobs().get(name)
+    if job is None:
+        return {"comment": "Job %s does not exist." % name, "result": False}
+    if not job["enabled"] and not force:
+        return {"comment": "Job %s is disabled." % name, "result": True}
+    _systemctl("start", "--no-block", timers.unit(name) + ".service")
+    return {"comment": "Scheduling Job %s on minion." % name, "result": True}
+
+
+def enable_job(name, **kwargs):
+    """
+    Put a job into force; ``test`` changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.enable_job job1
+    """
+    return _switched(name, True, kwargs)
+
+
+def disable_job(name, **kwargs):
+    """
+    Take a job out of force, without removing it; ``test`` changes nothing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.disable_job job1
+    """
+    return _switched(name, False, kwargs)
+
+
+def enable(**kwargs):
+    """
+    Put all jobs into force
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.enable
+    """
+    return _all_switched("enable", kwargs)
+
+
+def disable(**kwargs):
+    """
+    Take all jobs out of force, without removing them
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.disable
+    """
+    return _all_switched("disable", kwargs)
+
+
+def reload_():
+    """
+    Let systemd read the jobs anew
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.reload
+    """
+    _systemctl("daemon-reload")
+    return {"comment": ["Reloaded schedule on minion."], "result": True}
+
+
+def save(**kwargs):
+    """
+    Nothing to do: jobs are kept as soon as they are added
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.save
+    """
+    return {"comment": "Schedule (non-pillar items) saved.", "result": True}
+
+
+def show_next_fire_time(name, **kwargs):
+    """
+    Return ``{result, next_fire_time}`` of a job, as systemd says it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.show_next_fire_time job1
+    """
+    if name not in _jobs():
+        return {"result": False, "comment": "Job %s does not exist." % name}
+    wanted = ("NextElapseUSecRealtime", "NextElapseUSecMonotonic")
+    shown = _systemctl("show", "-p", ",".join(wanted), timers.unit(name) + ".timer")
+    values = dict(line.partition("=")[::2] for line in shown.splitlines())
+    return {"result": True, "next_fire_time": values.get(wanted[0]) or values.get(wanted[1])}
+
+
+def job_status(name, time_fmt="%Y-%m-%dT%H:%M:%S"):
+    """
+    Return what systemd says about the last run of a job: ``Result``, ``ExecMainStatus`` and times
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.job_status job1
+    """
+    if name not in _jobs():
+        return {}
+    wanted = "Result,ExecMainStatus,ExecMainStartTimestamp,ExecMainExitTimestamp,ActiveState"
+    shown = _systemctl("show", "-p", wanted, timers.unit(name) + ".service")
+    return dict(line.partition("=")[::2] for line in shown.splitlines())
+
+
+def _conflict(kwargs):
+    if any(key in kwargs for key in _TIMES) and ("when" in kwargs or "cron" in kwargs):
+        return 'Unable to use "seconds", "minutes", "hours", or "days" with "when" or "cron" options.'
+    if "when" in kwargs and "cron" in kwargs:
+        return 'Unable to use "when" and "cron" options together.  Ignoring.'
+    return ""
+
+
+def _jobs():
+    """{name: job} of the timers that are ours."""
+    found = {}
+    for entry in os.listdir(_FOLDER) if os.path.isdir(_FOLDER) else ():
+        if entry.startswith("salt-job-") and entry.endswith(".timer"):
+            with open(os.path.join(_FOLDER, entry), encoding="utf-8") as handle:
+                record = [line for line in handle if line.startswith(timers.KEY + "=")]
+            if record:
+                name, job = serial.loads(record[-1].partition("=")[2])
+                found[name] = job
+    return found
+
+
+def _put(name, job):
+    """Write the units of a job, and put it into or out of force."""
+    from thin.utils.files import atomic
+
+    timer, service = timers.units(name, job, serial.dumps([name, job]))
+    unit = timers.unit(name)
+    for ending, text in ((".timer", timer), (".service", service)):
+        atomic.write(os.path.join(_FOLDER, unit + ending), text.encode("utf-8"), mode=0o600)
+    _systemctl("daemon-reload")
+    if job["enabled"]:
+        _systemctl("enable", unit + ".timer")
+        _systemctl("restart", unit + ".timer")
+    else:
+        _systemctl("disable", "--now", unit + ".timer")
+
+
+def _drop(name):
+    unit = timers.unit(name)
+    _systemctl("disable", "--now", unit + ".timer")
+    for ending in (".timer", ".service"):
+        path = os.path.join(_FOLDER, unit + ending)
+        if os.path.exists(path):
+            os.unlink(path)
+    _systemctl("daemon-reload")
+
+
+def _switched(name, on, kwargs):
+    word = "enable" if on else "disable"
+    job = _jobs().get(name)
+    if job is None:
+        return {"comment": "Job %s does not exist." % name, "result": False, "changes": {}}
+    if kwargs.get("test"):
+        return {"comment": "Job: %s would be %sd in schedule." % (name, word), "result": True, "changes": {}}
+    changes = {}
+    if job["enabled"] is not on:
+        _put(name, dict(job, enabled=on))
+        changes = {name: "%sd" % word}
+    return {"comment": "%sd Job %s in schedule." % (word.title(), name), "result": True, "changes": changes}
+
+
+def _all_switched(word, kwargs):
+    if kwargs.get("test"):
+        return {"comment": "Schedule would be %sd." % word, "result": True, "changes": {}}
+    for name, job in _jobs().items():
+        if job["enabled"] is not (word == "enable"):
+            _put(name, dict(job, enabled=word == "enable"))
+    return {"comment": "%sd schedule on minion." % word.title(), "result": True, "changes": {"schedule": word + "d"}}
+
+
+def _systemctl(*args):
+    done = __salt__["cmd.run_all"](["systemctl"] + list(args), python_shell=False, ignore_retcode=True)
+    if done["retcode"]:
+        raise CommandExecutionError("systemctl %s failed: %s" % (" ".join(args), done["stderr"] or done["stdout"]))
+    return done["stdout"]
