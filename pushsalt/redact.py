@@ -65,8 +65,8 @@ class Redactor:
     def __init__(self, secret_keys: Iterable[str] = SECRET_KEYS) -> None:
         self._patterns = tuple(pattern.lower().replace("-", "_") for pattern in secret_keys)
         self._values: set[str] = set()
-        #: first SHORTEST characters -> the forms that begin with them, the longest first
-        self._forms: dict[str, tuple[str, ...]] = {}
+        #: first SHORTEST characters -> the forms that begin with them
+        self._forms: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -111,9 +111,7 @@ class Redactor:
             pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
         with self._lock:
             for form in {form for piece in pieces for form in _forms(piece)}:
-                start = form[:SHORTEST]
-                others = self._forms.get(start, ())
-                self._forms[start] = tuple(sorted({*others, form}, key=lambda item: (-len(item), item)))
+                self._forms.setdefault(form[:SHORTEST], _Forms()).add(form)
             self._values.add(value)
             self._known = {}  # after the forms: who takes the new one sees them all
 
@@ -127,7 +125,7 @@ class Redactor:
         last = len(text) - SHORTEST
         while at <= last:
             found = forms.get(text[at : at + SHORTEST])
-            length = _match(text, at, found) if found else 0
+            length = found.match(text, at) if found else 0
             if not length:
                 at += 1
                 continue
@@ -181,15 +179,31 @@ class Redactor:
         return text if known == text else known
 
 
-def _match(text: str, at: int, forms: tuple[str, ...]) -> int:
-    """The length of the secret that stands at ``at``, or 0."""
-    for form in forms:
-        if text.startswith(form, at):
-            end = at + len(form)
-            inside = len(form) <= WHOLE_WORD and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
-            if not inside:
-                return len(form)
-    return 0
+class _Forms:
+    """Forms that begin alike, by length: ten thousand passwords of one scheme cost no more than a few."""
+
+    def __init__(self) -> None:
+        self._of_length: dict[int, set[str]] = {}
+        self._lengths: tuple[int, ...] = ()
+
+    def add(self, form: str) -> None:
+        length = len(form)
+        known = self._of_length.get(length)
+        if known is not None:
+            known.add(form)
+            return
+        self._of_length[length] = {form}
+        self._lengths = tuple(sorted(self._of_length, reverse=True))  # after the set: who reads it looks there
+
+    def match(self, text: str, at: int) -> int:
+        """The length of the longest secret that stands at ``at``, or 0."""
+        for length in self._lengths:
+            end = at + length
+            if text[at:end] in self._of_length[length]:
+                inside = length <= WHOLE_WORD and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+                if not inside:
+                    return length
+        return 0
 
 
 def _worth_hiding(value: str) -> bool:
