@@ -1,8 +1,9 @@
 """Grains: what a target is. Names and values are Salt's.
 
-``collect(opts)`` gives all of them as a plain dict. Each module here is one room: ``os_release`` and ``linux`` (the
-system), ``hardware``, ``virtual``, ``network``, ``process``; ``static`` reads the grains file of a minion. Files are
-read wherever a file has the answer; the one or two programs that must be asked run while everything else is read.
+``collect(opts)`` gives all of them as a plain dict. Each module here is one room: ``os_release`` and ``linux``, ``bsd``
+or ``macos`` (the system), ``hardware``, ``virtual``, ``storage``, ``network``, ``process``; ``static`` reads the grains
+file of a minion. Files are read wherever a file has the answer; the one or two programs that must be asked run while
+everything else is read.
 """
 
 import os
@@ -45,18 +46,30 @@ def _merge(ret, part, *args):
 
 
 def _linux(opts, so_far):
-    from thin.grains import hardware, linux, os_release, virtual
+    from thin.grains import hardware, linux, os_release, storage, virtual
 
     systemctl, detect = linux.start(), virtual.start()
     ret = os_release.grains()
     _merge(ret, hardware.grains, opts)
+    _merge(ret, storage.grains, opts)
     _merge(ret, linux.grains, systemctl, ret["os_family"])
     _merge(ret, virtual.grains, detect, {name: ret[name] for name, _ in hardware.FIRMWARE if name in ret})
     return ret
 
 
 def _other(opts, so_far):
-    """A kernel that has no room of its own yet."""
+    """Other kernels than Linux; one that has no room of its own gets what any system has."""
+    kernel = so_far["kernel"]
+    if kernel == "Darwin":
+        from thin.grains import macos
+
+        return macos.grains()
+    if kernel in ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD"):
+        from thin.grains import bsd, storage
+
+        ret = bsd.grains(kernel, so_far["kernelrelease"])
+        _merge(ret, storage.grains, opts)
+        return ret
     return {"os": so_far["kernel"], "os_family": "Unknown", "osarch": so_far["cpuarch"], "num_gpus": 0, "gpus": []}
 
 

@@ -1,4 +1,4 @@
-"""Addresses, names and routes. Interfaces come from rtnetlink, so nothing is started and root is not needed.
+"""Addresses, names and routes. Linux tells its interfaces by rtnetlink: nothing is started, root is not needed.
 
 Salt: ``ip_interfaces``, ``hwaddr_interfaces``, ``hostname``, ``ip_fqdn``, ``dns``, ``default_gateway`` of
 salt.grains.core, which parse what ``ip`` prints.
@@ -11,7 +11,7 @@ try:
 except ImportError:
     import socket
 
-from thin.grains.probe import read
+from thin.grains.probe import Command, read, which
 from thin.utils import netlink
 
 
@@ -19,7 +19,13 @@ def grains(opts):
     found = interfaces()
     ret = interface_grains(found)
     ret.update(names(ret, opts))
-    ret.update(gateways(read("/proc/net/route"), read("/proc/net/ipv6_route")))
+    if netlink.available():
+        ret.update(gateways(read("/proc/net/route"), read("/proc/net/ipv6_route")))
+    else:
+        from thin.utils import ifconfig
+
+        netstat = which("netstat")
+        ret.update(ifconfig.gateways(Command([netstat, "-rn"]).output()[1] if netstat else ""))
     resolv = read("/run/systemd/resolve/resolv.conf", None)
     if resolv is None:
         resolv = read("/etc/resolv.conf", None)
@@ -30,6 +36,8 @@ def grains(opts):
 
 def interfaces():
     """{name: {"hwaddr": text, "inet": [address], "inet6": [...], "secondary": [...]}} in the kernel's order."""
+    if not netlink.available():
+        return _by_ifconfig()
     ret, by_index = {}, {}
     for link in netlink.links():
         by_index[link["index"]] = ret.setdefault(link["name"], {"inet": [], "inet6": [], "secondary": []})
@@ -39,6 +47,18 @@ def interfaces():
         if found["index"] in by_index:
             kind = "secondary" if found["secondary"] else found["family"]
             by_index[found["index"]][kind].append(found["address"])
+    return ret
+
+
+def _by_ifconfig():
+    from thin.utils import ifconfig
+
+    program, ret = which("ifconfig"), {}
+    for name, data in ifconfig.table(Command([program, "-a"]).output()[1] if program else "").items():
+        ret[name] = {kind: [each["address"] for each in data.get(kind, [])] for kind in ("inet", "inet6")}
+        ret[name]["secondary"] = []
+        if "hwaddr" in data:
+            ret[name]["hwaddr"] = data["hwaddr"]
     return ret
 
 

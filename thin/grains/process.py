@@ -27,6 +27,7 @@ def grains(opts):
         "saltversion": SALT_VERSION,
         "saltversioninfo": list(SALT_VERSION_INFO),
         "package": None,
+        "ca_truststore": "os",
         "locale_info": locale_info(),
     }
     try:

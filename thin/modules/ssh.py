@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import authkeys, textfile
 
 AUTHORIZED_KEYS = ".ssh/authorized_keys"
+KEY_FILES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 
 
 def auth_keys(user=None, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
@@ -177,6 +178,73 @@ def host_keys(keydir=None, private=True, certs=True):
                 text = ""
             found[match.group(1) + (match.group(2) or "")] = text.strip()
     return found
+
+
+
+def user_keys(user=None, pubfile=None, prvfile=None):
+    """
+    Return ``{user: {file: text}}`` of the keys in users' homes
+
+    user
+        a name, or a list of names; all users unless given
+    pubfile
+        the file of the public key, below ``.ssh`` or by its whole path; False for none
+    prvfile
+        the file of the private key, likewise
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.user_keys root prvfile=False
+    """
+    found = {}
+    names = user if isinstance(user, list) else [user] if user else __salt__["user.list_users"]()
+    for name in names:
+        home = __salt__["user.info"](name).get("home")
+        if home is None:
+            continue
+        files = []
+        for given, end in ((pubfile, ".pub"), (prvfile, "")):
+            files += [given] if given else [] if given is False else [kind + end for kind in KEY_FILES]
+        for file in files:
+            path = os.path.join(home, ".ssh", file)
+            try:
+                with open(path, encoding="utf-8", errors="replace") as source:
+                    found.setdefault(name, {})[os.path.basename(file)] = source.read().strip()
+            except OSError:
+                continue
+    return found
+
+
+def key_is_encrypted(key):
+    """
+    Return whether a private key is encrypted; raises CommandExecutionError for a file that is none
+
+    key
+        the file
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' ssh.key_is_encrypted /root/.ssh/id_rsa
+    """
+    text = textfile.read(key)
+    if text is None:
+        raise CommandExecutionError("%s does not exist" % key)
+    if not re.search(r"BEGIN (?:\w+\s)*PRIVATE KEY", text):
+        raise CommandExecutionError("%s is not a private key" % key)
+    if "OPENSSH PRIVATE KEY" not in text:
+        return "ENCRYPTED" in text
+    import binascii
+
+    body = "".join(line for line in text.splitlines() if not line.startswith("-----"))
+    try:
+        data = binascii.a2b_base64(body)
+    except ValueError:
+        raise CommandExecutionError("%s is damaged" % key)
+    return b"\0\0\0\4none" not in data[:23]  # the name of the cipher comes first
 
 
 def _keys(user, config, hash_type):

@@ -12,6 +12,12 @@ def table():
     Only "up" is always there. ``inet`` is a list of ``{"address", "netmask", "broadcast", "label"}``, ``inet6`` of
     ``{"address", "prefixlen": text, "scope"}``, ``secondary`` of addresses like those with a ``type`` besides.
     """
+    if not netlink.available():
+        from thin.grains.probe import Command, which
+        from thin.utils import ifconfig
+
+        program = which("ifconfig")
+        return ifconfig.table(Command([program, "-a"]).output()[1] if program else "")
     found, by_index = {}, {}
     for link in netlink.links():
         entry = found[link["name"]] = by_index[link["index"]] = {"up": link["up"]}

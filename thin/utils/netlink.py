@@ -3,6 +3,7 @@
 Layouts are those of linux/netlink.h, linux/rtnetlink.h, linux/if_addr.h, linux/if_link.h.
 """
 
+import os
 import struct
 
 try:
@@ -23,6 +24,11 @@ _ADDRESS = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, index
 _SCOPES = {0: "global", 200: "site", 253: "link", 254: "host", 255: "nowhere"}
 #: link types whose address is that of a tunnel's end (linux/if_arp.h): IPIP, IP6IP6, SIT, IPGRE, IP6GRE
 _TUNNELS = (768, 769, 776, 778, 823)
+
+
+def available():
+    """Whether this system has rtnetlink: Linux does."""
+    return hasattr(socket, "AF_NETLINK") and os.uname()[0] == "Linux"
 
 
 def links():

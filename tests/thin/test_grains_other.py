@@ -1,0 +1,105 @@
+"""Grains of FreeBSD, OpenBSD and macOS from their programs' outputs; interfaces and routes as ifconfig shows them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from thin.grains import bsd, macos, storage
+from thin.utils import ifconfig
+
+CASES = yaml.safe_load((Path(__file__).parents[1] / "cases/thin/grains_other.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.get("kernel", case["room"]))
+def test_described(case):
+    if case["room"] == "bsd":
+        came = bsd.describe(case["kernel"], case["kernelrelease"], case["said"], case.get("dmesg", ""))
+    else:
+        came = macos.describe(case["said"])
+    if "part" in case:
+        assert {name: came[name] for name in case["part"]} == case["part"]
+    else:
+        assert came == case["want"]
+
+
+@pytest.mark.parametrize(
+    "grain, value, want",
+    [
+        ("serialnumber", "0000000", None),
+        ("serialnumber", "To be filled by O.E.M.", None),
+        ("serialnumber", "AB12", "AB12"),
+        ("manufacturer", "System manufacturer", None),
+        ("manufacturer", "QEMU", "QEMU"),
+        ("productname", "Not Specified", None),
+        ("uuid", "not-a-uuid", None),
+        ("biosvendor", "", None),
+    ],
+)
+def test_what_makers_fill_in(grain, value, want):
+    assert bsd.clean(grain, value) == want
+
+
+# The form is that of ifconfig(8) and netstat(1) of FreeBSD 14 and macOS 14; the addresses are synthetic.
+FREEBSD = """\
+vtnet0: flags=1008843<UP,BROADCAST,RUNNING,SIMPLEX,MULTICAST,LOWER_UP> metric 0 mtu 1500
+\toptions=4c07bb<RXCSUM,TXCSUM>
+\tether 58:9c:fc:00:00:01
+\tinet 192.0.2.10 netmask 0xffffff00 broadcast 192.0.2.255
+\tinet6 fe80::5a9c:fcff:fe00:1%vtnet0 prefixlen 64 scopeid 0x1
+\tmedia: Ethernet autoselect (10Gbase-T <full-duplex>)
+lo0: flags=1008049<UP,LOOPBACK,RUNNING,MULTICAST,LOWER_UP> metric 0 mtu 16384
+\tinet6 ::1 prefixlen 128
+\tinet 127.0.0.1 netmask 0xff000000
+gif0: flags=8010<POINTOPOINT,MULTICAST> metric 0 mtu 1280
+"""
+ROUTES = """\
+Routing tables
+
+Internet:
+Destination        Gateway            Flags     Netif Expire
+default            192.0.2.1          UGS      vtnet0
+127.0.0.1          link#2             UH          lo0
+
+Internet6:
+Destination                       Gateway                       Flags     Netif Expire
+default                           fe80::1%vtnet0                UGS      vtnet0
+"""
+
+
+def test_interfaces_of_ifconfig():
+    found = ifconfig.table(FREEBSD)
+    assert list(found) == ["vtnet0", "lo0", "gif0"]
+    assert found["vtnet0"] == {
+        "up": True,
+        "hwaddr": "58:9c:fc:00:00:01",
+        "inet": [{"address": "192.0.2.10", "netmask": "255.255.255.0", "broadcast": "192.0.2.255"}],
+        "inet6": [{"address": "fe80::5a9c:fcff:fe00:1", "prefixlen": "64", "scope": "0x1"}],
+    }
+    assert found["lo0"]["inet"] == [{"address": "127.0.0.1", "netmask": "255.0.0.0"}]
+    assert found["gif0"] == {"up": False}
+
+
+def test_gateways_of_netstat():
+    assert ifconfig.gateways(ROUTES) == {"ip_gw": True, "ip4_gw": "192.0.2.1", "ip6_gw": "fe80::1"}
+    assert ifconfig.gateways("") == {"ip_gw": False, "ip4_gw": False, "ip6_gw": False}
+    assert ifconfig.gateways("Internet:\ndefault link#3 UCS en0\n")["ip4_gw"] is True
+
+
+def test_other_kernels_are_collected_by_these(monkeypatch, tmp_path):
+    import os
+
+    from thin.grains import collect
+    from thin.utils import netlink
+
+    monkeypatch.setattr(os, "uname", lambda: ("FreeBSD", "box", "14.1-RELEASE", "FreeBSD 14.1", "amd64"))
+    monkeypatch.setattr("thin.grains.bsd.which", lambda name: None)
+    grains = collect({"id": "box", "conf_file": str(tmp_path / "minion")})
+    assert not netlink.available()
+    assert (grains["os"], grains["osfinger"], grains["kernel"]) == ("FreeBSD", "FreeBSD-14", "FreeBSD")
+    assert {"ip_interfaces", "ip4_gw", "fqdn", "id", "disks"} <= set(grains)
+
+
+def test_names_in_storage_networks():
+    text = "## comment\nInitiatorName=iqn.1993-08.org.debian:01:abc\nInitiatorName=\n"
+    assert storage.iscsi(text) == ["iqn.1993-08.org.debian:01:abc"]

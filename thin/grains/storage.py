@@ -1,0 +1,58 @@
+"""Volume groups, pools, and the names by which storage networks know the machine.
+
+Salt: salt.grains.lvm, and zfs, iscsi, fibre_channel and nvme of Salt 3007. What needs no program, and no question that
+Salt does not ask without an option (``iscsi_grains``, ``fibre_channel_grains``, ``nvme_grains``), is read.
+"""
+
+import os
+
+from thin.grains.probe import Command, listing, read, which
+
+
+def grains(opts):
+    ret = {}
+    lvm = which("lvm")
+    if lvm:
+        ret["lvm"] = volume_groups(lvm)
+    if os.path.isdir("/sys/module/zfs") or os.path.exists("/dev/zfs"):
+        ret.update(pools())
+    if opts.get("iscsi_grains"):
+        ret["iscsi_iqn"] = iscsi(read("/etc/iscsi/initiatorname.iscsi"))
+    if opts.get("fibre_channel_grains"):
+        hosts = sorted(listing("/sys/class/fc_host"))
+        ports = (read("/sys/class/fc_host/%s/port_name" % host).strip() for host in hosts)
+        ret["fc_wwn"] = [port[2:] if port.startswith("0x") else port for port in ports if port]
+    if opts.get("nvme_grains"):
+        lines = (line.strip() for line in read("/etc/nvme/hostnqn").splitlines())
+        ret["nvme_nqn"] = [line for line in lines if line.startswith("nqn.")]
+    return ret
+
+
+def volume_groups(lvm):
+    """``{volume group: [logical volumes]}``"""
+    groups = {}
+    for name in _words(lvm, "vgs", "-o", "vg_name"):
+        groups[name] = _words(lvm, "lvs", "-o", "lv_name", name)
+    return groups
+
+
+def _words(lvm, what, option, columns, *names):
+    command = [lvm, what, option, columns, "--noheadings"] + list(names)
+    return [line.strip() for line in Command(command).output()[1].splitlines() if line.strip()]
+
+
+def pools():
+    """``zfs_support``, ``zfs_feature_flags``, and ``zpool``: ``{pool: size}``."""
+    zpool = which("zpool")
+    ret = {"zfs_support": bool(zpool), "zfs_feature_flags": bool(zpool)}
+    if zpool:
+        rows = [line.split() for line in Command([zpool, "list", "-H", "-o", "name,size"]).output()[1].splitlines()]
+        found = {row[0]: row[1] for row in rows if len(row) > 1}
+        ret.update({"zpool": found} if found else {})
+    return ret
+
+
+def iscsi(text):
+    """The names of initiators in initiatorname.iscsi."""
+    names = [line.partition("=")[2].strip() for line in text.splitlines() if line.startswith("InitiatorName=")]
+    return [name for name in names if name]

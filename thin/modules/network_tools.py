@@ -1,0 +1,262 @@
+"""Sockets, ways through the network, name servers' answers, wake-up calls and buffers. Salt: modules/network.py
+
+The functions of ``network`` that ask other programs; the rest of it is in network.py.
+"""
+
+import re
+
+from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
+
+__virtualname__ = "network"
+
+_HOST = re.compile(r"[A-Za-z0-9._:%-]+\Z")
+_STATES = {"ESTAB": "ESTABLISHED"}
+
+
+def __virtual__():
+    if __grains__.get("kernel") == "Windows":
+        return False, "The network execution module cannot be loaded on Windows: use win_network instead."
+    return __virtualname__
+
+
+def netstat():
+    """
+    Return the sockets that are open: ``[{"proto", "local-address", "remote-address", "state", "user", "program", …}]``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.netstat
+    """
+    kernel = __grains__.get("kernel")
+    if kernel == "Linux":
+        if __salt__["cmd.which"]("netstat"):
+            return _rows_of_netstat(_run("netstat", "-tulpnea"))
+        if not __salt__["cmd.which"]("ss"):
+            raise CommandNotFoundError("Neither netstat nor ss is there")
+        return _rows_of_ss(_run("ss", "-tulpnea"))
+    if kernel in ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD"):
+        found = _rows_of_bsd(_run("netstat", "-p", "tcp", "-an")) + _rows_of_bsd(_run("netstat", "-p", "udp", "-an"))
+        return _with_owners(found, _run("sockstat", "-46")) if kernel == "FreeBSD" else found
+    raise CommandExecutionError("Not yet supported on this platform")
+
+
+def traceroute(host):
+    """
+    Return the way to another host: ``[{"count", "hostname", "ip", "ms1", "ms2", "ms3"}]``
+
+    host
+        its name or address
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.traceroute example.com
+    """
+    _need("traceroute")
+    said = __salt__["cmd.run"](
+        ["traceroute", _host(host)], python_shell=False, ignore_retcode=True, timeout=120, env={"LC_ALL": "C"}
+    )
+    if "Timed out after" in said:
+        return []
+    return [_hop(line) for line in said.splitlines() if " " in line and not line.startswith("traceroute")]
+
+
+def nslookup(host):
+    """
+    Return what nslookup says of a host: ``[{"Server": address}, {"Name": name}, {"Address": address}]``
+
+    host
+        its name or address
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.nslookup example.com
+    """
+    _need("nslookup")
+    rows = [line.partition(":") for line in _run("nslookup", _host(host)).splitlines() if ":" in line]
+    return [{row[0].strip(): row[2].strip()} for row in rows if not row[0].startswith("Non-authoritative")]
+
+
+def wol(mac, bcast="255.255.255.255", destport=9):
+    """
+    Wake a machine: send the magic packet; True
+
+    mac
+        its hardware address
+    bcast
+        where to send the packet
+    destport
+        the port
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.wol 08-00-27-13-69-77
+    """
+    import socket
+
+    digits = str(mac).replace(str(mac)[2:3], "") if len(str(mac)) == 17 else str(mac)
+    if not re.match(r"[0-9a-fA-F]{12}\Z", digits):
+        raise ValueError("Invalid MAC address")
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        sock.sendto(b"\xff" * 6 + bytes.fromhex(digits) * 16, (bcast, int(destport)))
+    finally:
+        sock.close()
+    return True
+
+
+def get_bufsize(iface):
+    """
+    Return how many packets an interface keeps, and how many it could: ``{"rx", "rx-max", "tx", …, "result"}``
+
+    iface
+        the interface
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.get_bufsize eth0
+    """
+    if __grains__.get("kernel") != "Linux" or not __salt__["cmd.which"]("ethtool"):
+        return {}
+    said = _run("ethtool", "-g", str(iface))
+    found, suffix = {"result": False}, "-max"
+    for line in said.splitlines():
+        row = re.match(r"(.+):\s+(\d+)$", line)
+        if row:
+            found[row.group(1).lower().replace(" ", "-") + suffix] = int(row.group(2))
+            found["result"] = True
+        elif line.endswith(("maximums:", "settings:")):
+            suffix = "-max" if line.endswith("maximums:") else ""
+    if not found["result"]:
+        found["comment"] = said
+    return found
+
+
+def mod_bufsize(iface, *args, **kwargs):
+    """
+    Set how many packets an interface keeps: ``{"result", "comment"}``
+
+    iface
+        the interface
+    rx
+        packets that came
+    rx-mini
+        small ones
+    rx-jumbo
+        large ones
+    tx
+        packets to be sent
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' network.mod_bufsize eth0 tx=1024
+    """
+    if __grains__.get("kernel") != "Linux" or not __salt__["cmd.which"]("ethtool"):
+        return False
+    if args:
+        return {"result": False, "comment": "Unknown arguments: " + " ".join(str(item) for item in args)}
+    words = []
+    for name in ("rx", "tx", "rx-mini", "rx-jumbo"):
+        words += [name, str(kwargs[name])] if kwargs.get(name) is not None else []
+    if not words:
+        return {"result": False, "comment": "Requires rx=<val> tx==<val> rx-mini=<val> and/or rx-jumbo=<val>"}
+    said = _run("ethtool", "-G", str(iface), *words)
+    return {"result": not said, "comment": said or " ".join(words)}
+
+
+# Inside
+
+
+def _run(*command):
+    return __salt__["cmd.run"](list(command), python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"})
+
+
+def _need(program):
+    if not __salt__["cmd.which"](program):
+        raise CommandNotFoundError("'%s' is not there" % program)
+
+
+def _host(host):
+    if not _HOST.match(str(host)) or str(host).startswith("-"):
+        raise SaltInvocationError("%r is no name or address of a host" % host)
+    return str(host)
+
+
+def _rows_of_netstat(text):
+    found = []
+    for line in text.splitlines():
+        names = ("proto", "recv-q", "send-q", "local-address", "remote-address", "state", "user", "inode", "program")
+        if line.startswith("udp"):
+            names = names[:5] + names[6:]
+        if line.startswith(("tcp", "udp")):
+            found.append(dict(zip(names, line.split())))
+    return found
+
+
+def _rows_of_ss(text):
+    """As netstat's rows; the owner and inode are 0, the program "", where ss says nothing of them."""
+    found = []
+    for line in text.splitlines():
+        words = line.split()
+        if not line.startswith(("tcp", "udp")):
+            continue
+        more = dict(word.split(":", 1) for word in words[6:] if ":" in word)
+        program = re.search(r'"([^"]*)"', more.get("users", ""))
+        row = {
+            "proto": words[0], "recv-q": words[2], "send-q": words[3], "local-address": words[4],
+            "remote-address": words[5], "user": more.get("uid", 0), "inode": more.get("ino", 0),
+            "program": program.group(1) if program else "",
+        }  # fmt: skip
+        if line.startswith("tcp"):
+            row["state"] = _STATES.get(words[1], words[1])
+        found.append(row)
+    return found
+
+
+def _rows_of_bsd(text):
+    names = ("proto", "recv-q", "send-q", "local-address", "remote-address", "state")
+    return [dict(zip(names, line.split())) for line in text.splitlines() if line.startswith(("tcp", "udp"))]
+
+
+def _with_owners(rows, sockstat):
+    """The rows of netstat with ``user`` and ``program`` (``PID/NAME``), as sockstat has them for the same addresses."""
+    owners = {}
+    for line in sockstat.splitlines()[1:]:
+        words = line.split()
+        if len(words) >= 7:
+            user, command, pid, _, proto, local, remote = words[:7]
+            ends = [".".join(end.rsplit(":", 1)) for end in (local, remote)]
+            owners.setdefault((proto, ends[0], ends[1]), (user, "%s/%s" % (pid, command)))
+    for row in rows:
+        known = owners.get((row["proto"], row["local-address"], row["remote-address"]))
+        if known:
+            row["user"], row["program"] = known
+    return rows
+
+
+def _hop(line):
+    """One line of traceroute, of Linux' and of the BSDs'; {} for what is neither."""
+    count = re.match(r"\s*(\d+)\s", line)
+    if not count:
+        return {}
+    if re.match(r"\s*\d+\s+\*\s+\*\s+\*", line):
+        return {"count": int(count.group(1)), "hostname": "*"}
+    known = re.match(r"\s*\d+\s+(?:\*\s+)*(\S+)\s+\(([^)]*)\)", line)
+    delays = re.findall(r"(\d+(?:\.\d+)?)\s*ms", line)
+    if not known or not delays:
+        return {}
+    found = {"count": int(count.group(1)), "hostname": known.group(1), "ip": known.group(2)}
+    found.update(("ms%d" % number, float(delay)) for number, delay in enumerate(delays, 1))
+    return found
