@@ -386,7 +386,13 @@ def load(path, repository=None, tag=None):
     if (repository or tag) and not (repository and tag):
         raise SaltInvocationError("If tagging, both a repository and tag are required")
     began, before = time.time(), set(images(all=True))
-    out = _cli("load", "--input=%s" % _cached(path))
+    archive = _cached(path)
+    plain = _unpacked(archive)
+    try:
+        out = _cli("load", "--input=%s" % plain)
+    finally:
+        if plain != archive:
+            os.unlink(plain)
     new = sorted(set(images(all=True)) - before)
     ret = {"Path": path, "Layers": new, "Time_Elapsed": time.time() - began}
     if repository and tag:
@@ -490,6 +496,24 @@ def _cached(source):
     if not path or not os.path.isfile(path):
         raise CommandExecutionError("Source file '%s' does not exist" % source)
     return path
+
+
+_PACKERS = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+
+def _unpacked(path):
+    """The archive as it is, or a copy that is not compressed: podman reads no other."""
+    with open(path, "rb") as source:
+        start = source.read(6)
+    packer = next((name for magic, name in _PACKERS.items() if start.startswith(magic)), None)
+    if not packer:
+        return path
+    target = os.path.join(__opts__["cachedir"], "docker-load-%d.tar" % os.getpid())
+    command = ["/bin/sh", "-c", '%s -dc "$1" > "$2"' % packer, "sh", path, target]
+    done = __salt__["cmd.run_all"](command, python_shell=False)
+    if done["retcode"]:
+        raise CommandExecutionError("%s cannot be unpacked: %s" % (path, done["stderr"]))
+    return target
 
 
 def _archived(words, name, path, overwrite, makedirs, compression):

@@ -98,6 +98,9 @@ def connected(name, verbose=False):
     found = {}
     for identity, about in (inspect_network(name).get("Containers") or {}).items():
         found[about.get("Name") or about.get("name") or identity] = dict(about, Id=identity)
+    if not found and "podman" in _cli("--version").lower():  # which does not list them
+        listed = _cli("ps", "-a", "--no-trunc", "--filter=network=%s" % name, "--format", "{{.Names}} {{.ID}}")
+        found = {line.split()[0]: {"Id": line.split()[1]} for line in listed.splitlines() if line.strip()}
     return found if verbose else sorted(found)
 
 

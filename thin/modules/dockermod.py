@@ -5,11 +5,16 @@ Containers, images, networks and volumes are given by name or id. What docker re
 does not exist, one that begins with ``Error 404``. What is inspected has docker's own shape.
 """
 
+import re
+
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
 from thin.utils import dockerwords, serial
 
 __virtualname__ = "docker"
+
+#: what docker and podman say of what does not exist
+_MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist|image not known", re.I)
 
 __func_alias__ = {"ps_": "ps", "rm_": "rm", "start_": "start", "signal_": "signal"}
 
@@ -33,8 +38,7 @@ def cli(*words, **options):
     done = everything(*words, **options)
     if done["retcode"]:
         said = done["stderr"] or done["stdout"]
-        missing = any(text in said.lower() for text in ("no such", "not found", "unable to find", "does not exist", "not known"))
-        where = "Error 404: " if missing else "docker %s failed: " % " ".join(map(str, words[:2]))
+        where = "Error 404: " if _MISSING.search(said) else "docker %s failed: " % " ".join(map(str, words[:2]))
         raise CommandExecutionError(where + said)
     return done["stdout"]
 
@@ -69,8 +73,6 @@ def version():
 
         pushsalt run '*' docker.version
     """
-    import re
-
     text = cli("--version")
     found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
     numbers = tuple(int(part) for part in found.groups() if part) if found else ()
@@ -680,7 +682,6 @@ def _filters(filters):
 def _times(created):
     """When something was made, in docker's text, as seconds, and as text for people here."""
     import calendar
-    import re
     import time
 
     found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))

@@ -33,7 +33,7 @@ def present(name, skip_translate=None, ignore_collisions=False, validate_ip_addr
         wanted = _containers(ret, dockerwords.listed(containers or []))
         network = _found(name)
         differ = _differences(network, kwargs) if network else {}
-        there = dict(network.get("Containers") or {}) if network else {}
+        there = __salt__["docker.connected"](name) if network else []
         if network and not differ:
             ret["comment"] = "Network '%s' already exists, and is configured as specified" % name
         elif __opts__["test"]:
@@ -42,8 +42,8 @@ def present(name, skip_translate=None, ignore_collisions=False, validate_ip_addr
         else:
             _make(ret, name, network, differ, kwargs)
             if network and reconnect and not containers:
-                _connect(ret, name, sorted(_name(there[each], each) for each in there), "reconnected")
-            there = {}
+                _connect(ret, name, there, "reconnected")
+            there = []
         if containers is not None and not _members(ret, name, wanted, there):
             return ret
     except SaltException as exc:
@@ -136,14 +136,9 @@ def _remove(ret, name):
     ret["changes"]["removed"] = True
 
 
-def _name(about, identity):
-    return about.get("Name") or about.get("name") or identity
-
-
 def _members(ret, name, wanted, there):
     """Put into the network what belongs there and take out the rest. Whether that worked or would."""
-    now = {_name(about, identity) for identity, about in there.items()}
-    missing, extra = [each for each in wanted if each not in now], sorted(now - set(wanted))
+    missing, extra = [each for each in wanted if each not in there], [each for each in there if each not in wanted]
     if not missing and not extra:
         return True
     if __opts__["test"]:

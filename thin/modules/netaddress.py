@@ -1,0 +1,72 @@
+"""Questions about IP networks. Salt: ``salt/modules/netaddress.py``, which wants a library that is not needed here."""
+
+from thin.exceptions import SaltInvocationError
+
+__virtualname__ = "netaddress"
+
+#: All of it only computes.
+__controller__ = True
+
+
+def list_cidr_ips(cidr):
+    """
+    Return all addresses of a network, its own and the broadcast address too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' netaddress.list_cidr_ips 192.168.0.0/28
+    """
+    return [str(address) for address in _network(cidr)]
+
+
+def list_cidr_ips_ipv6(cidr):
+    """
+    Return all addresses of a network as IPv6: those of IPv4 mapped into it
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' netaddress.list_cidr_ips_ipv6 192.168.0.0/28
+    """
+    network = _network(cidr)
+    return ["::ffff:%s" % address if network.version == 4 else str(address) for address in network]
+
+
+def cidr_netmask(cidr):
+    """
+    Return the netmask of a network
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' netaddress.cidr_netmask 192.168.0.0/20
+    """
+    return str(_network(cidr).netmask)
+
+
+def cidr_broadcast(cidr):
+    """
+    Return the broadcast address of a network; the text None where there is none
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' netaddress.cidr_broadcast 192.168.0.0/20
+    """
+    network = _network(cidr)
+    wide = 31 if network.version == 4 else 127
+    return "None" if network.prefixlen >= wide or network.version == 6 else str(network.broadcast_address)
+
+
+def _network(cidr):
+    import ipaddress
+
+    try:
+        return ipaddress.ip_network(str(cidr), strict=False)
+    except ValueError as exc:
+        raise SaltInvocationError("No network: %s" % exc)
