@@ -1,0 +1,53 @@
+"""Settings in configuration files, by augtool(1). Salt (until 3007): states/augeas.py"""
+
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import augtool, textfile, unified
+
+
+def change(name, context=None, changes=None, lens=None, load_path=None, **kwargs):
+    """
+    Commands of Augeas have been carried out
+
+    context
+        What is put before each path, mostly ``/files`` and the path of a file
+    changes
+        A list of commands: ``set``, ``setm``, ``clear``, ``clearm``, ``touch``, ``rm``, ``ins``, ``mv``
+    lens
+        The lens that reads the file, where Augeas does not know it by itself
+    load_path
+        Directories with more lenses
+
+    changes: ``{diff: text}`` of the file, ``{updates: [commands]}`` where there is not one file only.
+
+    .. code-block:: yaml
+
+        redis:
+          augeas.change:
+            - context: /files/etc/redis/redis.conf
+            - changes:
+                - set bind 0.0.0.0
+                - set maxmemory 1G
+    """
+    ret = {"name": name, "result": False, "comment": "", "changes": {}}
+    if not changes or not isinstance(changes, list):
+        return dict(ret, comment="'changes' must be specified as a list")
+    if "augeas.execute" not in __salt__:
+        return dict(ret, comment=augtool.MISSING)
+    how = {"context": context, "lens": lens, "load_path": load_path}
+    try:
+        files = __salt__["augeas.would_change"](commands=changes, **how)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return dict(ret, comment="Error: %s" % exc)
+    if not files:
+        return dict(ret, result=True, comment="No changes made")
+    if __opts__["test"]:
+        where = ' in file "%s":\n' % context if context else "\n"
+        return dict(ret, result=None, comment="Executing commands" + where + "\n".join(changes))
+    before = textfile.lines(files[0])
+    done = __salt__["augeas.execute"](commands=changes, **how)
+    if not done["retval"]:
+        return dict(ret, comment="Error: %s" % done["error"])
+    ret.update(result=True, comment="Changes have been saved", changes={"updates": changes})
+    if len(files) == 1:
+        ret["changes"] = {"diff": "".join(unified.unified(before, textfile.lines(files[0])))}
+    return ret
