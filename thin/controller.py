@@ -151,6 +151,15 @@ class Controller(object):
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
+    def more(self, digest):
+        self._store.expect(digest, secret=True)
+        self._channel.send({"k": "need", "re": None, "digests": [digest]})
+        self._channel.wait(lambda: not self._store.waiting(digest))
+        data = self._store.take(digest)
+        if data is None:
+            raise LinkError("the rest of the runtime did not arrive: %s" % self._store.failure(digest))
+        return data
+
     def salt(self, question):
         return self._ask(dict(question, k="salt"))
 

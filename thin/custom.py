@@ -17,30 +17,35 @@ NOWHERE = {"dir_fd": -1, "path": "", "key": b""}
 TAGS = {"modules": "module"}
 
 
-def find(place, sha, size):
-    """The modules that are kept here under this hash, or None. ``place`` is the first stage's state."""
-    state = _state(place, sha, size)
+def find(place, sha, size, kind=None):
+    """The modules that are kept here under this hash, or None. ``place`` is the first stage's state.
+
+    ``kind`` is the class of what is kept: Custom, or More.
+    """
+    kind = kind or Custom
+    state = _state(place, sha, size, kind)
     if state["dir_fd"] < 0:
         return None
     header, data = read_image(state["image"], state["dir_fd"], state["key"])
     if header is not None and header["stamp"] == stamp(state["tar"], state["dir_fd"]):
-        return Custom(dict(state, header=header, data=data))
+        return kind(dict(state, header=header, data=data))
     archive = read(state["tar"], state["dir_fd"], size)
     if archive is None or sha256(archive).hexdigest() != sha:
         return None
-    return Custom(dict(state, archive=archive))
+    return kind(dict(state, archive=archive))
 
 
-def keep(place, sha, archive):
+def keep(place, sha, archive, kind=None):
     """``(modules, why they could not be kept or an empty text)`` of an archive that has arrived, and was verified."""
-    custom = Custom(dict(_state(place, sha, len(archive)), archive=archive, received=True))
+    kind = kind or Custom
+    custom = kind(dict(_state(place, sha, len(archive), kind), archive=archive, received=True))
     return custom, custom.keep_archive()
 
 
-def _state(place, sha, size):
+def _state(place, sha, size, kind):
     state = dict(place or NOWHERE, sha=sha, size=size, header=None, data=None, archive=None, received=False, fresh={})
     state["key"] = mac(state["key"], b"user " + sha.encode("ascii"))
-    state["tar"], state["image"] = [name.replace("thin-", Custom.FAMILY, 1) for name in names(state)]
+    state["tar"], state["image"] = [name.replace("thin-", kind.FAMILY, 1) for name in names(state)]
     return state
 
 
@@ -78,6 +83,27 @@ class Custom(Store):
             return None
         package = bool(self._entry(full)[0])
         return type(sys.__spec__)(name, Inner(self, full), origin=self.path(full), is_package=package)
+
+
+class More(Store):
+    """The runtime's other archive: modules that most runs do not need (see pushsalt.bundle.pack)."""
+
+    FAMILY = "more-"
+
+
+def fetch_more(place, table):
+    """It, from the private directory or from the controller. ``table``: sha, size, and its digest as it travels."""
+    found = find(place, table["sha"], table["size"], More)
+    if found is not None:
+        return found
+    import zlib
+
+    from thin import link
+
+    archive = zlib.decompressobj().decompress(link.more(table["digest"]), table["size"] + 1)
+    if sha256(archive).hexdigest() != table["sha"]:
+        raise ImportError("the rest of the runtime does not have the announced hash")
+    return keep(place, table["sha"], archive, More)[0]
 
 
 class Inner(object):

@@ -89,6 +89,11 @@ def tree(url, saltenv="base"):
     return _link().tree(url, saltenv)
 
 
+def more(digest):
+    """The bytes of the runtime's other archive, as they travel. Raises LinkError when they do not come."""
+    return _link().more(digest)
+
+
 def salt(question):
     """What the controller knows of Salt's own modules (see thin.wire: ``salt``), as a dict."""
     return _link().salt(question)

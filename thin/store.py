@@ -20,7 +20,7 @@ from thin.boot import body, mac, read, sha256, stamp
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
 _BLOCK = 512
-_OURS = ("thin-", ".thin-", "user-", ".user-")
+_OURS = ("thin-", ".thin-", "user-", ".user-", "more-", ".more-")
 
 
 def start(state):
@@ -47,6 +47,9 @@ class Store(object):
         self._archive = state["archive"]
         self._members = None
         self._fresh = state["fresh"]
+        #: gives the store of the other archive (see pushsalt.bundle.pack); the worker sets it
+        self.fetch = None
+        self._more = self._elsewhere = None
         header = state["header"]
         if header is None:
             header = {"modules": {name: (package, 0, 0, b"") for name, (package, _, _) in self._tar().items()}}
@@ -55,6 +58,8 @@ class Store(object):
     # --- what thin.runtime offers
 
     def code(self, name):
+        if self._is_elsewhere(name):
+            return self._other().code(name)
         code = self._fresh.get(name) or body(self._data, self._entry(name))
         if code is None:
             code = compile(self._text(name), self.path(name), "exec", 0, True)
@@ -62,12 +67,15 @@ class Store(object):
         return code
 
     def source(self, name):
+        if self._is_elsewhere(name):
+            return self._other().source(name)
         return self._text(name).decode("utf-8")
 
     def names(self, prefix):
         prefix += "."
         cut = len(prefix)
-        return sorted(name for name in self.modules if name.startswith(prefix) and "." not in name[cut:])
+        known = set(self.modules) | self._others()
+        return sorted(name for name in known if name.startswith(prefix) and "." not in name[cut:])
 
     def virtual_index(self, kind):
         from thin import _index
@@ -81,14 +89,42 @@ class Store(object):
         try:
             return self.modules[name]
         except KeyError:
+            if self._is_elsewhere(name):
+                return (False, 0, 0, b"")
             raise ImportError("no module named %r" % name, name=name)
+
+    # --- the other archive
+
+    def _others(self):
+        """The names that it has; none of them is a package."""
+        if self._elsewhere is None:
+            self._elsewhere = frozenset()  # the next line asks for a name, too
+            if "thin._index" in self.modules:
+                from thin import _index
+
+                self._elsewhere = frozenset(_index.MORE["names"].split())
+        return self._elsewhere
+
+    def _is_elsewhere(self, name):
+        return name not in self.modules and name.startswith("thin.") and name in self._others()
+
+    def _other(self):
+        if self._more is None:
+            if self.fetch is None:
+                raise ImportError("this part of the runtime is not here, and there is no controller to ask")
+            from thin import _index
+
+            self._more = self.fetch(_index.MORE)
+        return self._more
 
     # --- the import system's side
 
     def find_spec(self, name, path=None, target=None):
         entry = self.modules.get(name)
         if entry is None:
-            return None
+            if not self._is_elsewhere(name):
+                return None
+            entry = self._entry(name)
         return type(sys.__spec__)(name, self, origin=self.path(name), is_package=bool(entry[0]))
 
     def create_module(self, spec):
@@ -140,6 +176,8 @@ class Store(object):
 
     def keep_image(self):
         """Merge what was compiled in this process into the image, when that or the archive is new."""
+        if self._more is not None:
+            self._more.keep_image()
         state = self._state
         if state["dir_fd"] < 0:
             return

@@ -28,8 +28,8 @@ down      fields                                                      up: what a
 ========= =========================================================== ==========================================
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
           log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
-          sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here
-          python: that Salt's modules may be asked for)
+          sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here; at any
+          python: that Salt's modules may be asked for)               time, need: the runtime's other archive
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
                                                                       was, if so) | exc: re, type, message, tb, known
 grains    n, refresh: bool                                            ret

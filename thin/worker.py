@@ -43,12 +43,20 @@ class Worker(object):
         self._custom = None
         self._held = None  # messages that wait until the session is ready
         link.connect(self.controller)
+        store = runtime.backend()
+        if hasattr(store, "fetch"):
+            store.fetch = self._fetch_more
 
     def close(self):
         link.connect(None)
         if self._custom is not None:
             self._custom.keep_image()
         self.blobs.close()
+
+    def _fetch_more(self, table):
+        from thin import custom
+
+        return custom.fetch_more(self.info.get("place"), table)
 
     def serve(self, message):
         if self._held is not None:

@@ -1,8 +1,12 @@
-"""The runtime archive: everything of ``thin`` as one tar, the same bytes for the same inputs on any controller.
+"""The runtime archives: everything of ``thin`` as two tars, the same bytes for the same inputs on any controller.
+
+The first is what every target gets: all that runs modules, and the modules that most runs need (``USUAL``). The other
+has the rest; a target asks for it when it first needs something of it, and keeps it as the first.
 
 Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
 ``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here;
-it holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read all.
+it holds the virtual names of every kind of module (see ``thin.runtime.index``), so that a target need not read all, and
+what the other archive has.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ from __future__ import annotations
 import hashlib
 import os
 import pprint
-from collections.abc import Iterable, Iterator
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from thin import runtime
@@ -21,6 +27,24 @@ FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
 _APART = {"thin/boot.py", "thin/cold.py"}
 _EXTRA = ("COPYING",)
+#: The execution and state modules that travel to every target, by file; what they import of ``thin.utils`` does, too.
+USUAL = {
+    "modules": """
+        alternatives apt_keys apt_selections apt_sources aptpkg archive cmd_more cmdmod config cp cron data debconfmod
+        debian_service defaults disk dpkg_lowpkg environ event file file_managed file_write git grains grains_write
+        groupadd hashutil hosts http ini_manage kmod linux_shadow linux_sysctl localemod logmod match mod_random mount
+        network pillar pip pkg_resource rpm_lowpkg saltutil slsutil ssh ssh_known status sysmod system systemd_service
+        test timezone useradd virtualenv_mod yumpkg
+    """.split(),
+    "states": """
+        alternatives archive cmd cron debconfmod environ event file file_edit file_more git git_settings grains group
+        host ini_manage kmod locale module mount pip_state pkg pkg_holds pkg_sets pkgrepo saltutil service ssh_auth
+        ssh_known_hosts stateconf sysctl test timezone user virtualenv_mod
+    """.split(),
+}
+#: Folders of which a part is in the other archive.
+APART = ("modules", "states", "utils")
+_IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 _BLOCK = 512
 
 
@@ -46,12 +70,47 @@ def fingerprint(root: Path = THIN) -> str:
     return digest.hexdigest()
 
 
-def build(root: Path = THIN) -> bytes:
-    """The archive's bytes; their SHA-256 is the runtime's name."""
-    files = [(name, path.read_bytes()) for name, path in members(root)]
-    index = _index([name for name, _ in files], dict(files))
-    files.append(("thin/_index.py", index))
-    return archive(files)
+def build(root: Path = THIN) -> tuple[bytes, bytes]:
+    """The bytes of both archives. Their SHA-256 are their names; the first one knows that of the other."""
+    contents = {name: path.read_bytes() for name, path in members(root)}
+    first = usual(contents)
+    more = archive((name, data) for name, data in contents.items() if name not in first)
+    travelling = zlib.compress(more, 9)
+    table = {
+        "sha": hashlib.sha256(more).hexdigest(), "size": len(more), "digest": hashlib.sha256(travelling).hexdigest(),
+        "names": " ".join(sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)),
+    }  # fmt: skip
+    index = _index(contents, first) + f"MORE = {pprint.pformat(table, width=120)}\n".encode()
+    files = [(name, data) for name, data in contents.items() if name in first]
+    return archive([*files, ("thin/_index.py", index)]), travelling
+
+
+def usual(contents: Mapping[str, bytes]) -> set[str]:
+    """The names of the files that every target gets."""
+    first = {name for name in contents if name.split("/")[1] not in APART}
+    first |= {f"thin/{kind}/{name}.py" for kind, names in USUAL.items() for name in names}
+    first |= {name for name in contents if name.startswith("thin/") and name.endswith("/__init__.py")}
+    todo = sorted(first & contents.keys())
+    first = set(todo)
+    while todo:
+        name = todo.pop()
+        if name.endswith(".py"):
+            found = {one for one in _imports(contents[name].decode()) if one in contents} - first
+            first |= found
+            todo += found
+    return first
+
+
+def _imports(text: str) -> Iterator[str]:
+    """Names of files that may be what a text imports, anywhere in it."""
+    for package, words, module in _IMPORT.findall(text):
+        base = (package or module).replace(".", "/")
+        yield f"{base}.py"
+        yield from (f"{base}/{word}.py" for word in re.findall(r"\w+", words))
+
+
+def _dotted(name: str) -> str:
+    return name.removesuffix(".py").replace("/", ".")
 
 
 def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
@@ -59,14 +118,17 @@ def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
     return b"".join(_ustar(files))
 
 
-def _index(names: list[str], contents: dict[str, bytes]) -> bytes:
+def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     kinds: dict[str, list[tuple[str, str]]] = {}
-    for name in names:
+    for name in contents:
         parts = name.split("/")
         stem = parts[2][:-3] if len(parts) == 3 else parts[2] if len(parts) == 4 and parts[3] == "__init__.py" else ""
         if stem and stem != "__init__":
             kinds.setdefault(parts[1], []).append((stem, contents[name].decode()))
     table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind != "vendor"}
+    for kind, virtual in table.items():
+        for stems in virtual.values():  # what is there anyway is looked at first
+            stems.sort(key=lambda stem, kind=kind: (f"thin/{kind}/{stem}.py" not in first, stem))
     return f'"""Made by pushsalt.bundle.pack."""\n\nINDEX = {pprint.pformat(table, width=120)}\n'.encode()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from pushsalt.bundle import pack, shim
 from pushsalt.cache.store import Bank, private_dir
-from pushsalt.model import Target
+from pushsalt.model import Blob, Target
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +31,16 @@ class Met:
 class Runtime:
     """The archive by its SHA-256 (``sha``) and ``size``, the ``programs`` that start it, and the keys of the images.
 
-    Made once per process by ``load``; the archive itself is read or built only when a target lacks it.
+    Made once per process by ``load``; the archives themselves are read or built only when a target lacks them.
     """
 
     def __init__(
-        self, sha: str, size: int, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path
+        self, sha: str, size: int, more: str, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path
     ) -> None:
         self.sha = sha
         self.size = size
+        #: the digest of the other archive, as it travels
+        self.more_digest = more
         self.programs = programs
         self._secret = secret
         self._bank = bank
@@ -51,21 +53,30 @@ class Runtime:
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
         known = bank.get(f"packed {mark}") if bank else None
-        if not isinstance(known, dict):
-            archive = pack.build(root)
+        if not isinstance(known, dict) or "more" not in known:
+            archive, more = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
             programs = [shim.strip(root / name) for name in ("boot.py", "cold.py")]
-            known = {"sha": sha, "size": len(archive), "programs": programs}
+            digest = hashlib.sha256(more).hexdigest()
+            known = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
             if bank:
+                bank.put(f"archive {digest}", more)
                 bank.put(f"archive {sha}", zlib.compress(archive, 9))
                 bank.put(f"packed {mark}", known)
-        return cls(known["sha"], known["size"], tuple(known["programs"]), _secret(bank), bank, root)
+        return cls(known["sha"], known["size"], known["more"], tuple(known["programs"]), _secret(bank), bank, root)
 
     @cached_property
     def archive(self) -> bytes:
         """The archive as it travels, zlib-compressed."""
         kept = self._bank.get(f"archive {self.sha}") if self._bank else None
-        return kept if isinstance(kept, bytes) else zlib.compress(pack.build(self._root), 9)
+        return kept if isinstance(kept, bytes) else zlib.compress(pack.build(self._root)[0], 9)
+
+    @cached_property
+    def more(self) -> Blob:
+        """The other archive as it travels: what most runs do not need."""
+        kept = self._bank.get(f"archive {self.more_digest}") if self._bank else None
+        data = kept if isinstance(kept, bytes) else pack.build(self._root)[1]
+        return Blob(self.more_digest, len(data), data=data)
 
     def key(self, target_id: str) -> bytes:
         """The key that authenticates compiled code on that target; it is sent there, never written there."""

@@ -5,6 +5,7 @@ Keys are sorted, as there.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ def lines(value: Any, indent: int = 0) -> list[Line]:
         return [line(short, indent=indent)]
     match value:
         case str():
-            return block(value, indent=indent)
+            return block(_from_source(value), indent=indent)
         case bytes():
             return block(value.decode("utf-8", "backslashreplace"), indent=indent)
         case _ if indent > DEPTH_LIMIT * STEP:
@@ -35,6 +36,14 @@ def lines(value: Any, indent: int = 0) -> list[Line]:
             return [row for key in sorted(value, key=str) for row in _entry(key, value[key], indent)]
         case _:
             return [row for item in value for row in _item(item, indent)]
+
+
+def _from_source(text: str) -> str:
+    """A docstring as it stands in its file, without the indentation that it has there; any other text as it is."""
+    if not text.startswith("\n") or text.startswith("\n\n") or not text.strip():
+        return text
+    inner = [row for row in text.split("\n") if row.strip()]
+    return textwrap.dedent(text).strip("\n").rstrip() if all(row.startswith("    ") for row in inner) else text
 
 
 def inline(value: Any) -> Span | None:

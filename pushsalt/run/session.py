@@ -463,6 +463,8 @@ class Session:
             try:
                 if self._custom is not None and digest == self._custom.digest:
                     blob: Blob | None = self._custom
+                elif digest == self._runtime.more_digest:
+                    blob = await asyncio.to_thread(lambda: self._runtime.more)
                 else:
                     blob = self._blobs(digest) if self._blobs is not None else None
             except KeyError:

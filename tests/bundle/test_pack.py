@@ -1,9 +1,12 @@
 """The runtime archive: the same bytes for the same inputs, readable by any tar, with the index of virtual names."""
 
+import ast
+import hashlib
 import io
 import os
 import shutil
 import tarfile
+import zlib
 
 from pushsalt.bundle import pack
 from thin import runtime
@@ -19,7 +22,7 @@ def test_equal_inputs_give_equal_bytes_whatever_their_times_and_modes(tmp_path):
 
 
 def test_any_tar_reads_it_and_it_holds_plain_files_only():
-    with tarfile.open(fileobj=io.BytesIO(pack.build())) as tar:
+    with tarfile.open(fileobj=io.BytesIO(pack.build()[0])) as tar:
         found = tar.getmembers()
         source = tar.extractfile("thin/wire.py").read()
     assert all(member.isreg() and member.mode == 0o644 and not member.mtime for member in found)
@@ -39,11 +42,48 @@ def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
     (root / "modules" / "yumpkg.py").write_text("__virtualname__ = 'pkg'\n__virtual_aliases__ = ('rpmpkg', \"dnf\")\n")
     (root / "modules" / "test.py").write_text("def ping():\n    return True\n")
     space = {}
-    with tarfile.open(fileobj=io.BytesIO(pack.build(root))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(pack.build(root)[0])) as tar:
         exec(tar.extractfile("thin/_index.py").read(), space)
     want = {"dnf": ["yumpkg"], "pkg": ["aptpkg", "yumpkg"], "rpmpkg": ["yumpkg"], "test": ["test"]}
     assert space["INDEX"] == {"modules": want}
     assert runtime.Folder(str(tmp_path)).virtual_index("modules") == want
+
+
+def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
+    """No usual module waits for the other archive because of what it imports."""
+    first, travelling = pack.build()
+    more = zlib.decompress(travelling)
+    names, texts, space = [], {}, {}
+    for data in (first, more):
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            names.append(tar.getnames())
+            texts.update({name: tar.extractfile(name).read() for name in tar.getnames() if name.endswith(".py")})
+    assert not set(names[0]) & set(names[1])
+    assert sorted(names[0] + names[1]) == sorted([name for name, _ in pack.members()] + ["thin/_index.py"])
+    wanted = {f"thin/{kind}/{name}.py" for kind, files in pack.USUAL.items() for name in files}
+    assert wanted <= set(names[0]), "a name in USUAL is no file"
+    assert {name.split("/")[1] for name in names[1]} == set(pack.APART)
+    exec(texts["thin/_index.py"], space)
+    table = space["MORE"]
+    assert (table["sha"], table["size"]) == (hashlib.sha256(more).hexdigest(), len(more))
+    assert table["digest"] == hashlib.sha256(travelling).hexdigest()
+    assert {name.replace(".", "/") + ".py" for name in table["names"].split()} == set(names[1])
+    for kind in ("modules", "states"):
+        for stems in space["INDEX"][kind].values():
+            apart = [f"thin/{kind}/{stem}.py" in names[1] for stem in stems]
+            assert apart == sorted(apart), f"{stems}: what is there anyway comes first"
+    for name in names[0]:
+        if name.endswith(".py"):
+            for node in ast.walk(ast.parse(texts[name])):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("thin"):
+                    base = node.module.replace(".", "/")
+                    for path in (f"{base}.py", *(f"{base}/{alias.name}.py" for alias in node.names)):
+                        assert path not in names[1], f"{name} imports {path}"
+
+
+def test_the_first_archive_stays_small():
+    """What every target is sent at first contact: more than this needs a reason. Now it is 440,000 bytes."""
+    assert len(zlib.compress(pack.build()[0], 9)) < 500_000
 
 
 def test_the_fingerprint_changes_with_a_file_and_with_the_first_stage(tmp_path):

@@ -91,7 +91,9 @@ imported = log.info
 ''',
     "salt/_modules/refuses.py": "def __virtual__():\n    return False, 'because'\n\ndef f():\n    return 1\n",
     "salt/_modules/loads.py": "__load__ = ['shown']\n\ndef shown():\n    return 1\n\ndef other():\n    return 2\n",
-    "salt/_modules/pack/__init__.py": "from . import inner\nfrom .inner import deep\n\ndef f():\n    return inner.X + deep()\n",
+    "salt/_modules/pack/__init__.py": (
+        "from . import inner\nfrom .inner import deep\n\ndef f():\n    return deep() + inner.X\n"
+    ),
     "salt/_modules/pack/inner.py": "X = 1\n\ndef deep():\n    return 41\n",
     "salt/_utils/dhelp.py": "import other_help\n\ndef two(x):\n    return [x, __opts__['id'], other_help.WORD]\n",
     "salt/_utils/other_help.py": "WORD = 'imported'\n",
@@ -185,8 +187,8 @@ def test_dunders_of_states(project: Project) -> None:
     more = {"env": "base", "instance": True, "user": "root", "inner": True}
     assert a["comment"] == "one\ntwo"
     assert a["changes"] == {
-        **more, "low": ["a", "present"], "running": 0, "value": 2, "lowstate": 3, "kwargs": ["aggregate", "some"], "salt": 101,
-        "user": a["changes"]["user"],
+        **more, "low": ["a", "present"], "running": 0, "value": 2, "lowstate": 3, "salt": 101,
+        "kwargs": ["aggregate", "some"], "user": a["changes"]["user"],
     }  # fmt: skip
     assert t["result"] is True and b["changes"]["low"] == ["b", "present"] and b["changes"]["running"] == 2
     said = ran(project, "sys.doc", "dd.list")

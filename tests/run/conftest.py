@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +112,13 @@ def where():
 
 
 @pytest.fixture(scope="session")
-def thin_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def thin_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("runtime") / "thin"
     shutil.copytree(pack.THIN, root, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "modules" / "trouble.py").write_text(TROUBLE)
-    return root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(pack.USUAL, "modules", [*pack.USUAL["modules"], "trouble"])
+        yield root
 
 
 @pytest.fixture

@@ -20,8 +20,16 @@ def chosen(functions, patterns):
         elif "." in pattern:
             found.update([pattern] if pattern in functions else [])
         else:
-            found.update(name for name in functions if name.startswith(pattern + "."))
+            found.update(_of(functions, pattern))
     return sorted(found)
+
+
+def _of(functions, module):
+    """The names of a module's functions. A thin.loader.Loader need not load all others for that."""
+    if hasattr(functions, "_load"):
+        functions._load(module)
+        functions = functions._functions
+    return [name for name in functions if name.startswith(module + ".")]
 
 
 def modules(functions, patterns):
@@ -34,9 +42,9 @@ def modules(functions, patterns):
 def argspecs(functions, pattern):
     """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob."""
     if "*" in pattern or "." in pattern:
-        names = fnmatch.filter(functions, pattern)
+        names = fnmatch.filter(functions, pattern) if "*" in pattern else [pattern] if pattern in functions else []
     else:
-        names = [name for name in functions if name.startswith(pattern + ".")]
+        names = _of(functions, pattern)
     return {name: argspec(functions[name]) for name in names}
 
 

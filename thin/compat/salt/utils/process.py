@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 
-__all__ = ["Process", "MultiprocessingProcess", "SignalHandlingProcess", "clean_proc", "os_is_running"]
+__all__ = ["MultiprocessingProcess", "Process", "SignalHandlingProcess", "clean_proc", "os_is_running"]
 
 Process = MultiprocessingProcess = SignalHandlingProcess = multiprocessing.Process
 
