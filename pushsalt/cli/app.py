@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
+    "inventory": ("pushsalt.cli.inventory", "What is in the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
     "cache": ("pushsalt.cli.cache", "What is kept of targets: list, show, clear, prune"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, update, show, new"),

@@ -16,6 +16,7 @@ from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory, load_inventory
 from pushsalt.redact import Redactor
 from pushsalt.run.job import Settings
+from pushsalt.run.programs import list_inventory
 
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
@@ -63,16 +64,41 @@ class Project:
 
     @cached_property
     def inventory(self) -> Inventory:
-        found = load_inventory(
-            self.config.inventories, render=self._render_roster, defaults=self.config.target_defaults()
-        )
-        for text in found.warnings:
-            self.reporter.warning(None, text)
-        for target in found.targets.values():
-            self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
-            self.redactor.add_pillar(target.pillar)
-            self.redactor.add_pillar(target.minion_opts)
+        """All targets; those of a large inventory from its image. Raises InventoryError."""
+        from pushsalt.run import inventoryimage
+
+        digest = inventoryimage.digest_of(self)
+        found = inventoryimage.load(self, digest, self._hide) if digest is not None else None
+        if found is not None:
+            self._warn(found)
+            return found
+        found = self.read_inventory()
+        if digest is not None:
+            inventoryimage.keep(self, digest, found)
         return found
+
+    def read_inventory(self) -> Inventory:
+        """All targets, read from their files: they know where each value came from. Raises InventoryError."""
+        found = load_inventory(
+            self.config.inventories,
+            render=self._render_roster,
+            defaults=self.config.target_defaults(),
+            execute=list_inventory,
+        )
+        self._warn(found)
+        for target in found.targets.values():
+            self._hide(target)
+        return found
+
+    def _warn(self, inventory: Inventory) -> None:
+        for text in inventory.warnings:
+            self.reporter.warning(None, text)
+
+    def _hide(self, target: Target) -> None:
+        """The secrets of a target are hidden wherever text is shown."""
+        self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
+        self.redactor.add_pillar(target.pillar)
+        self.redactor.add_pillar(target.minion_opts)
 
     def _render_roster(self, text: str, path: str) -> Any:
         """A salt-ssh roster as Salt renders it, Jinja then YAML, with the configuration as ``opts`` and no target."""

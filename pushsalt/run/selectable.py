@@ -7,24 +7,19 @@ Hosts that are alike in what is kept share one Target, which has no id.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from pushsalt import __version__
 from pushsalt.cache.store import Bank
-from pushsalt.inventory import Inventory, is_template
+from pushsalt.inventory import Inventory
 from pushsalt.model import Target
+from pushsalt.run.inventoryimage import WORTH_IT, digest_of
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
-
-#: Smaller inventories are read as they are.
-WORTH_IT: Final = 2000
-_FORMAT: Final = 1
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ def selectable(project: Project) -> Selectable:
     paths = project.config.inventories
     bank = Bank(project.cache_dir, "inventory")
     name = "\0".join(str(path) for path in paths)
-    digest = _digest(project)
+    digest = digest_of(project)
     if digest is not None:
         image = _read(bank.get(name), digest)
         if image is not None:
@@ -53,22 +48,6 @@ def selectable(project: Project) -> Selectable:
     if digest is not None and len(inventory.ids) >= WORTH_IT:
         bank.put(name, _image(inventory, digest))
     return Selectable(inventory)
-
-
-def _digest(project: Project) -> bytes | None:
-    """What the image depends on; None when there can be no image."""
-    seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults())).encode())
-    total = 0
-    for path in project.config.inventories:
-        try:
-            data = path.read_bytes() if path.is_file() else b""
-        except OSError:
-            return None
-        total += len(data)
-        if not data or is_template(data.decode("utf-8", "replace")):
-            return None
-        seen.update(hashlib.sha256(data).digest())
-    return seen.digest() if total > WORTH_IT * 4 else None
 
 
 def _image(inventory: Inventory, digest: bytes) -> dict[str, Any]:

@@ -1,3 +1,4 @@
+import os
 import re
 from pathlib import Path
 
@@ -185,7 +186,7 @@ def test_errors_do_not_show_passwords(load):
     assert "hunter2" not in str(caught.value) + caught.value.hint
 
 
-@pytest.mark.parametrize("make, words", [(lambda p: p.mkdir(), "is a folder"), (lambda p: None, "no inventory")])
+@pytest.mark.parametrize("make, words", [(os.mkfifo, "no regular file"), (lambda p: None, "no inventory")])
 def test_unreadable(tmp_path, make, words):
     make(tmp_path / "x")
     with pytest.raises(InventoryError, match=words):

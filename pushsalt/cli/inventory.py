@@ -1,0 +1,246 @@
+"""``pushsalt inventory``: what is in the inventory, where each value comes from, and whether it is sound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from typer.core import TyperGroup
+
+from pushsalt.cli.app import TERMINAL, Command, _Help, _lean, complete_targets
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.display.safe import one_line
+from pushsalt.errors import EXIT_FAILED, UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.inventory import Inventory
+    from pushsalt.model import Target
+    from pushsalt.run.project import Project
+
+EXAMPLES = """
+pushsalt inventory list
+pushsalt inventory show web1 --explain       each setting, and the file and line that it comes from
+pushsalt inventory graph                     groups and jump hosts as a tree
+pushsalt inventory check -i hosts.ini        an Ansible inventory, a Terraform state, a salt-ssh roster ...
+"""
+EXPLAIN = (Opt("explain", ("--explain",), "Say where each value comes from.", "flag"),)
+MASK: Final = "**********"
+_SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
+
+
+class Actions(_Help, TyperGroup):
+    """The commands below ``inventory``."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["COMMAND ..."]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        return None if command is None else _lean(command)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+
+
+@app.callback()
+def inventory() -> None:
+    """The inventory: its ids, their settings, its groups, and whether it is sound. Connects to nothing."""
+
+
+@app.command("list", cls=Command)
+@takes(MATCHERS, DELIMITER, OUTPUT, GLOBAL)
+def list_(
+    given: Given,
+    expr: Annotated[
+        str | None,
+        typer.Argument(metavar="[TARGET]", help="Which; none: all.", autocompletion=complete_targets),
+    ] = None,
+) -> int:
+    """List ids with their addresses, groups and jump hosts."""
+    project = _project(given)
+    ids = _selected(given, project, expr)
+    found = {id: project.inventory.targets[id] for id in ids}
+    if _as_data(given, {id: _brief(target) for id, target in found.items()}):
+        return 0
+    rows = [(id, target.transport, _address(target), ", ".join(target.groups)) for id, target in found.items()]
+    _table([("ID", "TRANSPORT", "ADDRESS", "GROUPS"), *rows])
+    return 0
+
+
+@app.command(cls=Command)
+@takes(EXPLAIN, OUTPUT, GLOBAL)
+def show(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Which.", autocompletion=complete_targets)], given: Given
+) -> int:
+    """Show all settings of one id; secrets are masked."""
+    project = _project(given)
+    known = project.read_inventory() if given.explain else project.inventory
+    if id not in known.targets:
+        near = known.nearest(id)
+        raise UsageError(
+            f"there is no {id!r} in the inventory",
+            hint=f"nearest ids: {', '.join(near)}" if near else "pushsalt inventory list shows all",
+        )
+    target = known.targets[id]
+    settings = _settings(target, project)
+    if _as_data(given, {id: {**settings, **({"origin": dict(target.origin)} if given.explain else {})}}):
+        return 0
+    lines = [id]
+    for name, value in settings.items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        lines.append(f"  {name:<14} {shown}")
+        if given.explain and name in target.origin:
+            lines.append(f"  {'':<14} from {_shown(target.origin[name])}")
+    TERMINAL.get().stdout.write("".join(f"{one_line(line)}\n" for line in lines))
+    return 0
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def graph(given: Given) -> int:
+    """Show groups with their ids, and jump hosts with what is behind them, as a tree."""
+    project = _project(given)
+    known = project.inventory
+    groups: dict[str, list[str]] = {}
+    for id, target in known.targets.items():
+        for name in target.groups or ("(no group)",):
+            groups.setdefault(name, []).append(id)
+    jumps: dict[str, list[str]] = {}
+    for id, target in known.targets.items():
+        if target.jump:
+            jumps.setdefault(target.jump[-1], []).append(id)
+    if _as_data(given, {"groups": groups, "jumps": jumps}):
+        return 0
+    lines = [*_tree("groups", groups), *(_tree("jump hosts", jumps) if jumps else ())]
+    TERMINAL.get().stdout.write("".join(f"{one_line(line)}\n" for line in lines))
+    return 0
+
+
+@app.command(cls=Command)
+@takes(OUTPUT, GLOBAL)
+def check(given: Given) -> int:
+    """Check the inventory: its warnings, key files that are not there, two ids for one machine."""
+    project = _project(given)
+    known = project.read_inventory()
+    found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))
+    if not _as_data(given, {"ids": len(known.ids), "warnings": found}):
+        lines = [f"{one_line(text)}\n" for text in found]
+        lines.append(f"{len(known.ids)} ids, {len(found)} warning{'s' * (len(found) != 1)}\n")
+        TERMINAL.get().stdout.write("".join(lines))
+    return EXIT_FAILED if found else 0
+
+
+def _troubles(known: Inventory) -> Iterator[str]:
+    """What is no mistake of writing, and yet hardly meant."""
+    addresses: dict[tuple[Any, ...], str] = {}
+    for id, target in known.targets.items():
+        if target.transport != "ssh":
+            continue
+        address = (target.host or id, target.port, target.jump, target.user, target.thin_dir)
+        other = addresses.setdefault(address, id)
+        if other != id:
+            where = f":{target.port}" if target.port else ""
+            yield f"{target.origin.get('host', id)}: {id} and {other} are one machine: {target.host or id}{where}"
+        for path in target.priv:
+            if not Path(path).is_file():
+                yield f"{target.origin.get('priv', id)}: the key file of {id} is not there: {path}"
+
+
+def _project(given: Given) -> Project:
+    from pushsalt.cli.job import Watcher, open_client
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    return client.project
+
+
+def _selected(given: Given, project: Project, expr: str | None) -> list[str]:
+    if expr is None and not any(given.values.get(opt.name) for opt in MATCHERS):
+        return list(project.inventory.ids)
+    chosen = given.selection(expr or "*")
+    return project.select(chosen.expr, chosen.tgt_type, chosen.delimiter, chosen.exclude, chosen.limit)
+
+
+def _address(target: Target) -> str:
+    if target.transport != "ssh":
+        return "-"
+    user, port = (f"{target.user}@" if target.user else ""), (f":{target.port}" if target.port else "")
+    way = "".join(f"{hop} > " for hop in target.jump)
+    return f"{way}{user}{target.host or target.id}{port}"
+
+
+def _brief(target: Target) -> dict[str, Any]:
+    return {
+        "transport": target.transport,
+        "host": target.host,
+        "port": target.port,
+        "user": target.user,
+        "groups": list(target.groups),
+        "jump": list(target.jump),
+    }
+
+
+def _settings(target: Target, project: Project) -> dict[str, Any]:
+    """What is set, by the names of an inventory; secrets masked."""
+    values: dict[str, Any] = {}
+    for each in fields(target):
+        value = getattr(target, each.name)
+        if each.name in ("id", "origin") or value in (None, (), {}):
+            continue
+        if each.name in _SECRETS:
+            value = MASK
+        elif isinstance(value, tuple):
+            value = list(value)
+        elif isinstance(value, Mapping):
+            value = _masked(dict(value), project)
+        values[each.name] = value
+    return values
+
+
+def _masked(value: Any, project: Project) -> Any:
+    """With the values of secret keys masked, at any depth."""
+    if isinstance(value, Mapping):
+        secret = project.redactor.is_secret_key
+        return {key: MASK if secret(key) else _masked(item, project) for key, item in value.items()}
+    return [_masked(item, project) for item in value] if isinstance(value, list) else value
+
+
+def _shown(origin: str) -> str:
+    here = str(Path.cwd()) + "/"
+    return origin.removeprefix(here)
+
+
+def _tree(title: str, branches: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    yield title
+    for number, (name, ids) in enumerate(sorted(branches.items())):
+        last = number == len(branches) - 1
+        yield f"{'└' if last else '├'}── {name}"
+        for position, id in enumerate(ids):
+            yield f"{' ' if last else '│'}   {'└' if position == len(ids) - 1 else '├'}── {id}"
+
+
+def _as_data(given: Given, data: Any) -> bool:
+    """Write the data in the format that was asked for; whether one was."""
+    from pushsalt.outputters import load
+
+    if given.out in (None, "rich"):
+        return False
+    terminal = TERMINAL.get()
+    terminal.stdout.write(load(given.out).output(data, terminal=terminal.stdout.is_terminal), utf8=True)
+    return True
+
+
+def _table(rows: Iterable[Sequence[str]]) -> None:
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+    TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))

@@ -1,0 +1,408 @@
+"""Ansible inventories, read without Ansible: INI, YAML, and the JSON of ``ansible-inventory --list`` or of a script.
+
+Variables that say how to connect become settings, the others pillar. ``group_vars`` and ``host_vars`` beside the file
+count too. Precedence as Ansible's: ``all``, then groups by depth (parents below children) and name, ``group_vars`` of
+each over its own variables, then the host with its ``host_vars``. Jinja in variables is Ansible's to render, and vaults
+are Ansible's to open: such variables are left out, and said.
+Source: Ansible's documentation, "Building Ansible inventories" and "Connecting to hosts".
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.merge import Host
+from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
+
+#: Ansible's variable -> our setting
+_SETTINGS: Final = {
+    "ansible_host": "host", "ansible_ssh_host": "host", "ansible_port": "port", "ansible_ssh_port": "port",
+    "ansible_user": "user", "ansible_ssh_user": "user", "ansible_password": "passwd", "ansible_ssh_pass": "passwd",
+    "ansible_ssh_private_key_file": "priv", "ansible_private_key_file": "priv", "ansible_become": "sudo",
+    "ansible_become_user": "sudo_user", "ansible_become_password": "sudo_password",
+    "ansible_become_pass": "sudo_password", "ansible_python_interpreter": "python",
+}  # fmt: skip
+_CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
+_JUMP: Final = re.compile(r"(?:-o\s*['\"]?ProxyJump[= ]|-J\s*)['\"]?([^\s'\"]+)")
+_SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
+_RANGE: Final = re.compile(r"\[(?P<first>\w+):(?P<last>\w+)(?::(?P<step>\d+))?\]")
+_MOST: Final = 100_000
+
+
+@dataclass
+class Group:
+    """One group as it is written. ``hosts``: id -> variables."""
+
+    name: str
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    children: list[str] = field(default_factory=list)
+    variables: dict[str, Any] = field(default_factory=dict)
+
+
+class _Vaulted:
+    """In place of a value that only Ansible can open."""
+
+
+def is_ini(text: str) -> bool:
+    """Whether a text begins as an Ansible INI inventory: with a section, or with ``host key=value``."""
+    for line in text.splitlines():
+        line = line.strip()
+        if line and not line.startswith(("#", ";")):
+            return _SECTION.match(line) is not None or re.match(r"[\w.\[\]:-]*[\w\]]\s+\w+=\S", line) is not None
+    return False
+
+
+def is_yaml(data: object) -> bool:
+    """Whether these are Ansible's groups: mappings of ``hosts``, ``children`` and ``vars`` and nothing else."""
+    if not isinstance(data, dict) or not data:
+        return False
+    keys = [set(group) for group in data.values() if isinstance(group, dict)]
+    return (
+        len(keys) == len([group for group in data.values() if group is not None])
+        and all(each <= {"hosts", "children", "vars"} for each in keys)
+        and any(each & {"hosts", "children"} for each in keys)
+        and not any(isinstance(group.get("hosts"), str) for group in data.values() if group)
+    )
+
+
+def is_listing(data: object) -> bool:
+    """Whether it is what ``--list`` prints."""
+    return isinstance(data, dict) and (
+        isinstance(data.get("_meta"), dict)
+        or (isinstance(data.get("all"), dict) and isinstance(data["all"].get("children"), list))
+    )
+
+
+# --- the three ways to write it --------------------------------------------------------------------------------------
+
+
+def parse_ini(path: Path, text: str, base: Layer, warnings: list[str]) -> list[Host]:
+    groups: dict[str, Group] = {}
+    lines: dict[tuple[Any, ...], int] = {}
+    section, kind = "ungrouped", ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        where = Position(str(path), number)
+        if not line or line.startswith(("#", ";")):
+            continue
+        found = _SECTION.match(line)
+        if found is not None:
+            section, kind = found["name"].strip(), found["kind"] or ""
+            if kind not in ("", "vars", "children"):
+                raise InventoryError(f"there is no section [{section}:{kind}]", "vars or children", where)
+            groups.setdefault(section, Group(section))
+            lines.setdefault(("groups", section), number)
+            continue
+        group = groups.setdefault(section, Group(section))
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as exc:
+            raise InventoryError(f"a quote is not closed: {exc}", "write name key='value' ...", where) from None
+        if not words:
+            continue
+        if kind == "children":
+            group.children.append(words[0])
+        elif kind == "vars":
+            name, equals, value = line.partition("=")
+            if not equals:
+                raise InventoryError(f"{line!r} is no variable", "write name=value", where)
+            group.variables[name.strip()] = _literal(value.strip())
+        else:
+            variables = dict(_pair(word, where) for word in words[1:])
+            for id in _expanded(words[0], where):
+                name, port = _with_port(id)
+                group.hosts.setdefault(name, {}).update({**port, **variables})
+                lines[("hosts", name)] = number
+    return _hosts(Source(path, {}, lines, text), groups, base, warnings)
+
+
+def parse_yaml(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
+    groups: dict[str, Group] = {}
+    for name, body in source.data.items():
+        _add_yaml(str(name), body, groups, source)
+    return _hosts(source, groups, base, warnings)
+
+
+def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source) -> None:
+    group = groups.setdefault(name, Group(name))
+    if body is None:
+        return
+    if not isinstance(body, dict):
+        raise InventoryError(f"group {name} must be a mapping", "of hosts, children and vars", source.where((name,)))
+    for id, variables in _mapping(body.get("hosts"), f"hosts of group {name}", source, name).items():
+        for each in _expanded(str(id), source.where((id,))):
+            group.hosts.setdefault(each, {}).update(variables or {})
+    group.variables.update(_mapping(body.get("vars"), f"vars of group {name}", source, name))
+    for child, inner in _mapping(body.get("children"), f"children of group {name}", source, name).items():
+        group.children.append(str(child))
+        _add_yaml(str(child), inner, groups, source)
+
+
+def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
+    """``{group: {hosts: [..], children: [..], vars: {..}}, _meta: {hostvars: {id: {..}}}}``; a list is of hosts."""
+    groups: dict[str, Group] = {}
+    meta = source.data.get("_meta") or {}
+    hostvars = _mapping(meta.get("hostvars"), "_meta: hostvars", source, "_meta")
+    for name, body in source.data.items():
+        if name == "_meta":
+            continue
+        body = {"hosts": body} if isinstance(body, list) else body
+        if not isinstance(body, dict):
+            raise InventoryError(f"group {name} is no mapping", "see `ansible-inventory --list`", source.where((name,)))
+        hosts = body.get("hosts") or []
+        group = groups[str(name)] = Group(str(name), {str(id): {} for id in hosts})
+        group.children = [str(child) for child in body.get("children") or []]
+        group.variables = dict(body.get("vars") or {})
+    rest = Group("ungrouped")
+    for id, variables in hostvars.items():
+        at = next((group for group in groups.values() if id in group.hosts), rest)
+        at.hosts.setdefault(str(id), {}).update(variables or {})
+    if rest.hosts:
+        groups.setdefault("ungrouped", rest).hosts.update(rest.hosts)
+    return _hosts(source, groups, base, warnings)
+
+
+# --- from groups to hosts --------------------------------------------------------------------------------------------
+
+
+def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list[str]) -> list[Host]:
+    whole = groups.pop("all", Group("all"))
+    _check_children(groups, whole, source)
+    depths = _depths(groups)
+    members = {name: _members(name, groups) for name in groups}
+    ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
+    beside = _Beside(source.path.parent, warnings)
+    left_out: set[str] = set()
+
+    def layer(variables: Mapping[str, Any], key: tuple[Any, ...], words: str) -> Layer:
+        settings = _settings(variables, ids, left_out)
+        return parse_layer(settings, source, key, words, warnings)
+
+    common = layer({**whole.variables, **beside.of("group_vars", "all")}, ("all",), "group all")
+    order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
+    layers = {
+        name: layer({**groups[name].variables, **beside.of("group_vars", name)}, ("groups", name), f"group {name}")
+        for name in order
+    }
+    hosts = []
+    for raw in ids:
+        id = check_id(raw, source.where(("hosts", raw)))
+        own: dict[str, Any] = {}
+        for group in (whole, *groups.values()):
+            own.update(group.hosts.get(raw, {}))
+        own.update(beside.of("host_vars", raw))
+        of = [name for name in order if raw in members[name]]
+        last = layer(own, ("hosts", raw), f"host {id}")
+        named = tuple(name for name in of if name != "ungrouped")
+        hosts.append(
+            Host(id, source.where(("hosts", raw)), (base, common, *(layers[name] for name in of), last), named)
+        )
+    if left_out:
+        names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
+        warnings.append(f"{source.path}: variables with Jinja or in a vault are Ansible's, and left out: {names}")
+    return hosts
+
+
+def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> None:
+    for group in (whole, *list(groups.values())):
+        for child in group.children:
+            if child not in groups:
+                groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON
+            if group.name != "all" and group.name in _members_of_children(child, groups):
+                raise InventoryError(
+                    f"group {group.name} is among its own children", "take it out of one of them",
+                    source.where(("groups", group.name)),
+                )  # fmt: skip
+
+
+def _members_of_children(name: str, groups: Mapping[str, Group], seen: frozenset[str] = frozenset()) -> set[str]:
+    """All groups below one, itself too."""
+    found = {name}
+    for child in groups[name].children if name in groups and name not in seen else ():
+        found |= _members_of_children(child, groups, seen | {name})
+    return found
+
+
+def _members(name: str, groups: Mapping[str, Group]) -> set[str]:
+    return {id for each in _members_of_children(name, groups) if each in groups for id in groups[each].hosts}
+
+
+def _depths(groups: Mapping[str, Group]) -> dict[str, int]:
+    """How far below ``all`` a group is, by its longest way."""
+    depths = dict.fromkeys(groups, 1)
+    for _ in groups:
+        before = dict(depths)
+        for group in groups.values():
+            for child in group.children:
+                depths[child] = max(depths.get(child, 1), depths[group.name] + 1)
+        if depths == before:
+            break
+    return depths
+
+
+def _priority(group: Group) -> int:
+    try:
+        return int(group.variables.get("ansible_group_priority", 1))
+    except (TypeError, ValueError):
+        return 1
+
+
+def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) -> dict[str, Any]:
+    """Ansible's variables as settings of ours; what is not about the connection is pillar."""
+    settings: dict[str, Any] = {}
+    pillar: dict[str, Any] = {}
+    for name, value in variables.items():
+        if _is_ansibles(value):
+            left_out.add(str(name))
+        elif name in _SETTINGS:
+            settings[_SETTINGS[name]] = value
+        elif name == "ansible_connection":
+            settings["transport"] = _CONNECTIONS.get(str(value).rpartition(".")[2], "ssh")
+        elif name in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
+            jump = _JUMP.search(str(value))
+            if jump is not None:
+                hops = [hop.rpartition("@")[2].partition(":")[0] for hop in jump[1].split(",")]
+                known = all(hop in ids for hop in hops)
+                settings.update({"jump": hops} if known else {"ssh_options": [f"ProxyJump={jump[1]}"]})
+        elif not str(name).startswith("ansible_"):
+            pillar[str(name)] = value
+    interpreter = str(settings.get("python", ""))
+    if interpreter.startswith("auto"):  # a way to look for one
+        del settings["python"]
+    if pillar:
+        settings["pillar"] = pillar
+    return settings
+
+
+def _is_ansibles(value: Any) -> bool:
+    """Whether there is Jinja or a vault in it."""
+    if isinstance(value, str):
+        return "{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;")
+    if isinstance(value, Mapping):
+        return "__ansible_vault" in value or any(_is_ansibles(item) for item in value.values())
+    return isinstance(value, _Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))
+
+
+class _Beside:
+    """``group_vars`` and ``host_vars`` beside an inventory."""
+
+    def __init__(self, folder: Path, warnings: list[str]) -> None:
+        self._folder = folder
+        self._warnings = warnings
+        self._there = {kind: (folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
+
+    def of(self, kind: str, name: str) -> dict[str, Any]:
+        """The variables of a group or host; of several files the later by name wins."""
+        variables: dict[str, Any] = {}
+        for path in self._files(kind, name) if self._there[kind] else ():
+            try:
+                data = load(path.read_text("utf-8"))
+            except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+                place = getattr(getattr(exc, "problem_mark", None), "line", None)
+                where = Position(str(path), None if place is None else place + 1)
+                raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
+            if isinstance(data, dict):
+                variables.update({str(key): value for key, value in data.items()})
+        return variables
+
+    def _files(self, kind: str, name: str) -> Iterator[Path]:
+        base = self._folder / kind
+        if "/" in name or name in (".", ".."):
+            return
+        for suffix in ("", ".yml", ".yaml", ".json"):
+            path = base / f"{name}{suffix}"
+            if path.is_file():
+                yield path
+            elif path.is_dir() and not suffix:
+                yield from sorted(each for each in path.rglob("*") if each.suffix in ("", ".yml", ".yaml", ".json")
+                                  and each.is_file() and not each.name.startswith("."))  # fmt: skip
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Ansible writes it."""
+
+
+_Loader.add_constructor("!vault", lambda loader, node: _Vaulted())
+_Loader.add_constructor("!vault-encrypted", lambda loader, node: _Vaulted())
+_Loader.add_constructor("!unsafe", lambda loader, node: node.value)
+
+
+def load(text: str) -> Any:
+    """Ansible's YAML. Raises yaml.YAMLError."""
+    return yaml.load(text, Loader=_Loader)
+
+
+def has_tags(text: str) -> bool:
+    """Whether tags are in a text that only Ansible's YAML has."""
+    return re.search(r":\s+!(vault|unsafe)\b", text) is not None
+
+
+def load_tagged(text: str) -> dict[Any, Any] | None:
+    """An inventory with tags that only Ansible's YAML has; None for anything else."""
+    try:
+        data = load(text)
+    except yaml.YAMLError:
+        return None
+    return data if is_yaml(data) else None
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _mapping(value: Any, what: str, source: Source, key: str) -> dict[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InventoryError(f"{what} must be a mapping", "a name and a colon a line", source.where((key,)))
+    return value
+
+
+def _pair(word: str, where: Position) -> tuple[str, Any]:
+    name, equals, value = word.partition("=")
+    if not equals:
+        raise InventoryError(f"{word!r} is no variable", "write  name key=value key=value", where)
+    return name, _literal(value)
+
+
+def _literal(text: str) -> Any:
+    """A value of an INI file: Python's literal, else text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _with_port(id: str) -> tuple[str, dict[str, Any]]:
+    """``host:22`` in two; an IPv6 address stays whole."""
+    name, colon, port = id.rpartition(":")
+    return (name, {"ansible_port": int(port)}) if colon and ":" not in name and port.isdigit() else (id, {})
+
+
+def _expanded(pattern: str, where: Position) -> list[str]:
+    """``web[01:20]``, ``db-[a:c]``, ``x[1:9:2]`` as all that they mean."""
+    found = _RANGE.search(pattern)
+    if found is None:
+        return [pattern]
+    head, tail = pattern[: found.start()], _expanded(pattern[found.end() :], where)
+    first, last, step = found["first"], found["last"], int(found["step"] or 1)
+    if first.isdigit() and last.isdigit():
+        width = len(first) if first.startswith("0") else 0
+        values = [
+            str(number).zfill(width) for number in range(int(first), min(int(last), int(first) + _MOST) + 1, step or 1)
+        ]
+    elif len(first) == len(last) == 1 and first.isalpha() and last.isalpha():
+        values = [chr(code) for code in range(ord(first), ord(last) + 1, step or 1)]
+    else:
+        values = []
+    if not values:
+        raise InventoryError(f"{found[0]} is no range", "write [01:20] or [a:f]", where)
+    return [f"{head}{value}{rest}" for value in values for rest in tail]

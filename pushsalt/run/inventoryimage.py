@@ -1,0 +1,129 @@
+"""A large inventory as it was read before, sealed, so that the next command need not read it again.
+
+The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them)
+and the very settings below them. A file that is rendered first, or run, has none: what it gives may differ each time.
+It has secrets, so it is encrypted with the user's key (``cache.sealed``); where there is none, nothing is kept. A
+target is made when it is asked for, and its secrets are hidden from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt import __version__
+from pushsalt.inventory import Inventory, folder_files, is_program, is_template
+from pushsalt.inventory.ansible import is_ini
+from pushsalt.model import Secret, Target
+from thin import wire
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+#: Smaller inventories are read as they are.
+WORTH_IT: Final = 2000
+_FORMAT: Final = 1
+_SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
+#: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
+_LEFT_OUT: Final = ("id", "origin")
+_DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
+
+
+def digest_of(project: Project) -> bytes | None:
+    """What an image of the project's inventory depends on; None when there can be none, or it is too small for one."""
+    seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults())).encode())
+    total = 0
+    for path in project.config.inventories:
+        for file in _files(path):
+            try:
+                data = file.read_bytes()
+            except OSError:
+                return None
+            text = data.decode("utf-8", "replace")
+            if is_program(file) or (is_template(text) and not is_ini(text)):
+                return None
+            total += len(data)
+            seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
+    return seen.digest() if total > WORTH_IT * 4 else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """All files that an inventory is made of, as far as they are there."""
+    yield from folder_files(path) if path.is_dir() else [path]
+    beside = path if path.is_dir() else path.parent
+    for kind in ("group_vars", "host_vars"):
+        folder = beside / kind
+        if folder.is_dir():
+            yield from sorted(each for each in folder.rglob("*") if each.is_file())
+
+
+def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
+    """The inventory from its image, if there is one that holds. ``made`` is told each target that is made of it."""
+    image = _bank(project).get(_name(project))
+    if not isinstance(image, dict) or image.get("digest") != digest:
+        return None
+    ids = image["ids"].split("\0")
+    targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
+    return Inventory(targets, tuple(project.config.inventories), tuple(image["warnings"]))
+
+
+def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
+    """Make the image of an inventory that is worth it."""
+    if len(inventory.ids) < WORTH_IT:
+        return
+    rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
+    image = {"digest": digest, "ids": "\0".join(inventory.ids), "rows": rows, "warnings": list(inventory.warnings)}
+    _bank(project).put(_name(project), image)
+
+
+def _bank(project: Project) -> Any:
+    from pushsalt.cache.sealed import SealedBank, key_path
+
+    return SealedBank(project.cache_dir, "hosts", key_path())
+
+
+def _name(project: Project) -> str:
+    return "\0".join(str(path) for path in project.config.inventories)
+
+
+def _row(target: Target) -> dict[str, Any]:
+    """The fields that are set, as msgpack has them."""
+    row = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
+    return {
+        name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
+        for name, value in row.items()
+    }
+
+
+class _Targets(Mapping[str, Target]):
+    """Targets that are made of their rows when they are asked for."""
+
+    def __init__(self, rows: dict[str, bytes], made: Callable[[Target], None]) -> None:
+        self._rows = rows
+        self._made: dict[str, Target] = {}
+        self._tell = made
+
+    def __getitem__(self, id: str) -> Target:
+        target = self._made.get(id)
+        if target is None:
+            row = wire.unpack(self._rows[id])
+            values: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+            }
+            values.update({name: Secret(values[name]) for name in _SECRETS if values.get(name) is not None})
+            target = Target(id=id, **values)
+            self._tell(target)
+            self._made[id] = target
+        return target
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

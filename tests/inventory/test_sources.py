@@ -1,0 +1,119 @@
+"""Inventories of other tools, folders, programs, and the image of a large one."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pushsalt.errors import InventoryError
+from pushsalt.events import Reporter
+from pushsalt.inventory import load_inventory
+from pushsalt.run.job import Settings
+from pushsalt.run.programs import list_inventory
+from pushsalt.run.project import Project
+
+CASES = yaml.safe_load((Path(__file__).parent / "cases_sources.yaml").read_text())
+
+
+def no_render(text, path):
+    raise AssertionError("this is no template")
+
+
+def write(folder, files):
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_inventories_of_others(name, tmp_path):
+    case = CASES[name]
+    write(tmp_path, case["files"])
+    found = load_inventory([tmp_path / case.get("read", next(iter(case["files"])))], render=no_render)
+    assert list(found.targets) == list(case["want"])
+    for id, wanted in case["want"].items():
+        for field, value in wanted.items():
+            got = getattr(found.targets[id], field)
+            assert (list(got) if isinstance(got, tuple) else got) == value, (id, field)
+    said = "\n".join(found.warnings)
+    for word in case.get("warns", []):
+        assert word in said
+    assert bool(said) == bool(case.get("warns"))
+
+
+@pytest.mark.parametrize(
+    "text, line, words",
+    [
+        ("[web]\na b=1\n[web:varz]\n", 3, "varz"),
+        ("[web]\na b\n", 2, "no variable"),
+        ("[web]\na x='1\n", 2, "quote"),
+        ("[web]\nw[9:1]\n", 2, "range"),
+        ("[a:children]\nb\n[b:children]\na\n", 1, "children"),
+        ("[web]\na ansible_port=many\n", 2, "port"),
+    ],
+)
+def test_mistakes_have_their_place(text, line, words, tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text(text)
+    with pytest.raises(InventoryError, match=words) as caught:
+        load_inventory([path], render=no_render)
+    assert (caught.value.where.path, caught.value.where.line) == (str(path), line)
+
+
+def program(path, text, mode=0o755):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(mode)
+    return path
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ['{"hosts": {"a": {"user": "u"}}}', "a: {user: u}", '{"_meta": {"hostvars": {"a": {"ansible_user": "u"}}}}'],
+)
+def test_a_program_prints_the_inventory(printed, tmp_path):
+    path = program(tmp_path / "inv.sh", f"test \"$1\" = --list || exit 1\ncat <<'E'\n{printed}\nE")
+    found = load_inventory([path], render=no_render, execute=list_inventory)
+    assert {id: target.user for id, target in found.targets.items()} == {"a": "u"}
+
+
+def test_a_program_that_fails_or_is_not_safe(tmp_path):
+    failing = program(tmp_path / "fails", "echo broken >&2; exit 3")
+    with pytest.raises(InventoryError, match="ended with 3: broken"):
+        load_inventory([failing], render=no_render, execute=list_inventory)
+    open_to_all = program(tmp_path / "open", "echo '{}'", 0o777)
+    with pytest.raises(InventoryError, match="others can change"):
+        load_inventory([open_to_all], render=no_render, execute=list_inventory)
+    with pytest.raises(InventoryError, match="not run here"):
+        load_inventory([failing], render=no_render)
+
+
+def test_a_large_inventory_is_read_once_and_its_image_says_the_same(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    hosts = "".join(
+        f"  w{n}: {{host: 192.0.2.{n % 250}, passwd: hunter2-{n}, pillar: {{api_token: tok-{n}-x}}}}\n"
+        for n in range(2500)
+    )
+    path = tmp_path / "inventory.yaml"
+    path.write_text(f"defaults: {{user: deploy}}\nhosts:\n{hosts}groups:\n  web: {{hosts: ['w*'], priv: key}}\n")
+
+    def opened():
+        return Project.open(Settings(inventories=[path], cache_dir=tmp_path / "cache"), Reporter())
+
+    first = opened().inventory
+    image = opened()
+    import pushsalt.run.project as module
+
+    monkeypatch.setattr(module, "load_inventory", lambda *a, **k: pytest.fail("it was read again"))
+    second = image.inventory
+    assert second.ids == first.ids
+    assert image.redactor.text("hunter2-7 and tok-7-x") == "hunter2-7 and tok-7-x"
+    assert [second.targets[id] for id in ("w0", "w7", "w2499")] == [first.targets[id] for id in ("w0", "w7", "w2499")]
+    assert repr(second.targets["w7"].passwd) == "'**********'"
+    assert image.redactor.text("hunter2-7 and tok-7-x") == "********** and **********"
+    for file in (tmp_path / "cache").rglob("*"):
+        assert not file.is_file() or b"hunter2" not in file.read_bytes()
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path.write_text(path.read_text().replace("deploy", "admin"))
+    assert opened().inventory.targets["w7"].user == "admin"
