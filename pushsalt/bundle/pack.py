@@ -28,20 +28,21 @@ FIRST = "thin/store.py"
 _APART = {"thin/boot.py", "thin/cold.py"}
 _EXTRA = ("COPYING",)
 #: The execution and state modules that travel to every target, by file; what they import of ``thin.utils`` does, too.
-USUAL = {
+_USUAL = {
     "modules": """
         alternatives apt_keys apt_selections apt_sources aptpkg archive cmd_more cmdmod config cp cron data debconfmod
         debian_service defaults disk dpkg_lowpkg environ event file file_managed file_write git grains grains_write
         groupadd hashutil hosts http ini_manage kmod linux_shadow linux_sysctl localemod logmod match mod_random mount
         network pillar pip pkg_resource rpm_lowpkg saltutil slsutil ssh ssh_known status sysmod system systemd_service
         test timezone useradd virtualenv_mod yumpkg
-    """.split(),
+    """,
     "states": """
         alternatives archive cmd cron debconfmod environ event file file_edit file_more git git_settings grains group
         host ini_manage kmod locale module mount pip_state pkg pkg_holds pkg_sets pkgrepo saltutil service ssh_auth
         ssh_known_hosts stateconf sysctl test timezone user virtualenv_mod
-    """.split(),
+    """,
 }
+USUAL = {kind: names.split() for kind, names in _USUAL.items()}
 #: Folders of which a part is in the other archive.
 APART = ("modules", "states", "utils")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
