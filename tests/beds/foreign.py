@@ -23,19 +23,19 @@ from tests.beds.machines import base_root, cache_dir, missing
 
 HERE = Path(__file__).resolve().parent
 THIN = HERE.parents[1] / "thin"
+CASES = HERE.parent / "cases" / "thin" / "foreign"
 
-TOOLS = {
-    "dnf": ("dnf", "dnf-plugins-core", "createrepo-c", "rpm", "rpm2cpio", "cpio"),
-    "zypper": ("zypper", "createrepo-c", "rpm", "rpm2cpio", "cpio"),
-    "pacman": ("pacman-package-manager", "makepkg", "libarchive-tools"),
-}
+_RPM = ("createrepo-c", "rpm", "rpm2cpio", "cpio")
+_OTHERS = ("zypper", *_RPM, "pacman-package-manager", "makepkg", "libarchive-tools")
+#: what is installed for each; dnf's plug-ins and zypper cannot stand together
+TOOLS = {"dnf": ("dnf", "dnf-plugins-core", *_RPM), "zypper": _OTHERS, "pacman": _OTHERS}
 GRAINS = {
     "dnf": {"os": "Rocky", "os_family": "RedHat", "osarch": "x86_64", "osmajorrelease": 9, "osrelease": "9.4"},
     "zypper": {"os": "SUSE", "os_family": "Suse", "osarch": "x86_64", "osmajorrelease": 15, "osrelease": "15.5"},
     "pacman": {"os": "Arch", "os_family": "Arch", "osarch": "x86_64"},
 }
 
-#: what the packages of all three are: (name, version, release, repository, what it requires, what it provides, file)
+#: for rpm and for pacman: (name, version, release, repository, what it requires, what it provides, file)
 PACKAGES = (
     ("alpha", "1.0", "1", "base", "", "", "/etc/alpha.conf"),
     ("alpha", "1.1", "1", "base", "", "", "/etc/alpha.conf"),
@@ -98,6 +98,8 @@ echo '{name} {version}' > %{{buildroot}}{file}
 {config}{file}
 """
 
+REPOSITORY = "[{0}]\nname=Test {0}\nbaseurl=file:///srv/rpm/{0}\nenabled={1}\ngpgcheck=0\n"
+
 #: Debian's rpm wants to be told that it is meant when it installs; zypper calls it as everywhere else
 RPM_WRAPPER = """#!/bin/sh
 case " $* " in *" -U "*|*" -e "*|*" -i "*) exec /opt/rpm/rpm --force-debian "$@";; esac
@@ -114,7 +116,6 @@ def lacking() -> str:
 class Foreign:
     """One root: ``take`` carries out steps (``tests/beds/steps.py``) in it, ``shell`` a command."""
 
-    kind: str
     root: Path
 
     def shell(self, command: str, *, check: bool = True) -> str:
@@ -146,8 +147,8 @@ _ENTER = (
 
 @contextlib.contextmanager
 def foreign(kind: str) -> Iterator[Foreign]:
-    """A root of this kind (a key of TOOLS), of its own and gone afterwards."""
-    layer = _layer(kind)
+    """A root that stands for a system with this program (a key of GRAINS), of its own and gone afterwards."""
+    layer = _layer(TOOLS[kind])
     work = Path(tempfile.mkdtemp(prefix="pushsalt-foreign-"))
     for name in ("upper", "work", "merged"):
         (work / name).mkdir()
@@ -157,7 +158,7 @@ def foreign(kind: str) -> Iterator[Foreign]:
         shutil.copy(HERE / "run_steps.py", place)
         shutil.copytree(THIN, place / "thin", ignore=shutil.ignore_patterns("__pycache__"))
         (place / "grains").write_text(repr(GRAINS[kind]), encoding="utf-8")
-        yield Foreign(kind, root)
+        yield Foreign(root)
     shutil.rmtree(work, ignore_errors=True)
 
 
@@ -171,59 +172,55 @@ def _mounted(lower: Sequence[Path], upper: Path, work: Path, merged: Path) -> It
         subprocess.run(["umount", str(merged)], check=True)
 
 
-def _layer(kind: str) -> Path:
+def _layer(tools: Sequence[str]) -> Path:
     """The upper folder of an overlay with the tools and the repositories; made once for what is written here."""
     recipe = "".join(inspect.getsource(part) for part in (_prepare, _rpms, _arch_packages))
-    recipe += repr((TOOLS[kind], PACKAGES, COMPS, UPDATEINFO, SPEC, RPM_WRAPPER, base_root().name))
-    layer = cache_dir() / f"layer-{kind}-{hashlib.sha256(recipe.encode()).hexdigest()[:10]}"
+    recipe += repr((tools, PACKAGES, COMPS, UPDATEINFO, SPEC, RPM_WRAPPER, base_root().name))
+    layer = cache_dir() / f"layer-foreign-{hashlib.sha256(recipe.encode()).hexdigest()[:10]}"
     if not layer.exists():
-        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix=f"making-{kind}-"))
+        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-foreign-"))
         try:
             for name in ("upper", "work", "merged"):
                 (aside / name).mkdir()
             with _mounted([base_root()], aside / "upper", aside / "work", aside / "merged") as root:
-                _prepare(Foreign(kind, root))
+                _prepare(Foreign(root), tools)
             (aside / "upper").rename(layer)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     return layer
 
 
-def _prepare(bed: Foreign) -> None:
+def _prepare(bed: Foreign, tools: Sequence[str]) -> None:
     root, quiet = bed.root, "DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0"
     old = (root / "etc/resolv.conf").read_bytes()
     (root / "etc/resolv.conf").write_bytes(Path("/etc/resolv.conf").read_bytes())
     for source in Path("/etc/apt/apt.conf.d").glob("*proxy*"):
         shutil.copy(source, root / "etc/apt/apt.conf.d" / source.name)
-    bed.shell(f"{quiet} update && {quiet} install --no-install-recommends {' '.join(TOOLS[bed.kind])}")
+    bed.shell(f"{quiet} update && {quiet} install --no-install-recommends {' '.join(tools)}")
     bed.shell("apt-get clean; rm -rf /var/lib/apt/lists/*")
     (root / "etc/resolv.conf").write_bytes(old)
-    if bed.kind == "pacman":
+    if "makepkg" in tools:
         _arch_packages(bed)
-        return
     (root / "etc/rpm").mkdir(exist_ok=True)
     (root / "etc/rpm/macros").write_text("%_dbpath /var/lib/rpm\n")  # Debian's is in root's home
     _rpms(bed)
     for repository in ("base", "extra"):
         extra = " -g comps.xml" if repository == "base" else ""
-        bed.shell(f"cd /srv/{repository} && createrepo_c -q{extra} . && rm -f comps.xml")
-    (root / "srv/base/updateinfo.xml").write_text(UPDATEINFO)
-    bed.shell("cd /srv/base && modifyrepo_c updateinfo.xml repodata && rm updateinfo.xml")
-    entry = "[{0}]\nname=Test {0}\nbaseurl=file:///srv/{0}\nenabled={1}\ngpgcheck=0\n"
-    if bed.kind == "dnf":
-        (root / "etc/dnf/plugins/local.conf").write_text("[main]\nenabled = false\n")
-        (root / "etc/dnf/vars").mkdir(exist_ok=True)
-        (root / "etc/dnf/vars/releasever").write_text("9\n")
-        folder = root / "etc/yum.repos.d"
-    else:
-        (root / "opt/rpm").mkdir()
-        shutil.move(root / "usr/bin/rpm", root / "opt/rpm/rpm")
-        (root / "usr/bin/rpm").write_text(RPM_WRAPPER)
-        (root / "usr/bin/rpm").chmod(0o755)
-        folder = root / "etc/zypp/repos.d"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "base.repo").write_text("# of the tests\n" + entry.format("base", 1))
-    (folder / "extra.repo").write_text(entry.format("extra", 0))
+        bed.shell(f"cd /srv/rpm/{repository} && createrepo_c -q{extra} . && rm -f comps.xml")
+    (root / "srv/rpm/base/updateinfo.xml").write_text(UPDATEINFO)
+    bed.shell("cd /srv/rpm/base && modifyrepo_c updateinfo.xml repodata && rm updateinfo.xml")
+    (root / "opt/rpm").mkdir()
+    shutil.move(root / "usr/bin/rpm", root / "opt/rpm/rpm")
+    (root / "usr/bin/rpm").write_text(RPM_WRAPPER)
+    (root / "usr/bin/rpm").chmod(0o755)
+    (root / "etc/dnf/plugins").mkdir(parents=True, exist_ok=True)
+    (root / "etc/dnf/plugins/local.conf").write_text("[main]\nenabled = false\n")
+    (root / "etc/dnf/vars").mkdir(exist_ok=True)
+    (root / "etc/dnf/vars/releasever").write_text("9\n")
+    for folder in (root / "etc/yum.repos.d", root / "etc/zypp/repos.d"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "base.repo").write_text("# of the tests\n" + REPOSITORY.format("base", 1))
+        (folder / "extra.repo").write_text(REPOSITORY.format("extra", 0))
 
 
 def _rpms(bed: Foreign) -> None:
@@ -242,11 +239,11 @@ def _rpms(bed: Foreign) -> None:
             config="%config(noreplace) " if file.startswith("/etc/") else "",
         )
         (specs / f"{number}-{repository}.spec").write_text(text)
-    (bed.root / "srv/base").mkdir()
-    (bed.root / "srv/base/comps.xml").write_text(COMPS)
+    (bed.root / "srv/rpm/base").mkdir(parents=True)
+    (bed.root / "srv/rpm/base/comps.xml").write_text(COMPS)
     bed.shell(
         "cd /srv/specs && for spec in *.spec; do repository=${spec#*-}; "
-        "rpmbuild --quiet -bb --define '_topdir /tmp/rpmbuild' --define \"_rpmdir /srv/${repository%.spec}\" "
+        "rpmbuild --quiet -bb --define '_topdir /tmp/rpmbuild' --define \"_rpmdir /srv/rpm/${repository%.spec}\" "
         "--define '_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' $spec || exit 1; done; "
         "rm -rf /tmp/rpmbuild /srv/specs"
     )
@@ -266,10 +263,10 @@ def _arch_packages(bed: Foreign) -> None:
         about += f"backup = {file.lstrip('/')}\n" if file.startswith("/etc/") else ""
         about += "group = tools\n" if name in ("gamma", "delta") else ""
         (tree / ".PKGINFO").write_text(about)
-        place = f"/srv/{repository}/{name}-{version}-{release}-any.pkg.tar.gz"
-        bed.shell(f"mkdir -p /srv/{repository} && cd /tmp/tree && tar -czf {place} .PKGINFO * && rm -rf /tmp/tree")
-    bed.shell("for r in base extra; do cd /srv/$r && repo-add -q $r.db.tar.gz *.pkg.tar.gz; done")
+        place = f"/srv/arch/{repository}/{name}-{version}-{release}-any.pkg.tar.gz"
+        bed.shell(f"mkdir -p /srv/arch/{repository} && cd /tmp/tree && tar -czf {place} .PKGINFO * && rm -rf /tmp/tree")
+    bed.shell("for r in base extra; do cd /srv/arch/$r && repo-add -q $r.db.tar.gz *.pkg.tar.gz; done")
     text = "[options]\nArchitecture = x86_64\nSigLevel = Never\nLocalFileSigLevel = Never\n"
-    text += "[base]\nServer = file:///srv/base\n[extra]\nServer = file:///srv/extra\n"
+    text += "[base]\nServer = file:///srv/arch/base\n[extra]\nServer = file:///srv/arch/extra\n"
     (bed.root / "etc/pacman.conf").write_text(text)
     os.makedirs(bed.root / "var/lib/pacman/sync", exist_ok=True)

@@ -67,8 +67,8 @@ PACKAGES: list[tuple[str, str, str, dict[str, str], str]] = [
 ]
 
 
-def load(name: str) -> list[dict[str, Any]]:
-    steps: list[dict[str, Any]] = yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8"))
+def load(name: str, folder: Path = CASES) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
     return steps
 
 
@@ -126,10 +126,13 @@ def _build(tree: Path, out: Path, name: str, version: str, control: str, files: 
     subprocess.run(["dpkg-deb", "-b", "--root-owner-group", tree, target], stdout=subprocess.DEVNULL, check=True)
 
 
-def check(machine: Machine, name: str) -> None:
-    """Take the steps of a case file and compare; all that differs is in the one failure."""
-    steps = load(name)
-    came = take(machine, steps)
+def check(machine: Any, name: str, folder: Path = CASES) -> None:
+    """Take the steps of a case file and compare; all that differs is in the one failure.
+
+    ``machine``: a Machine, or what has a ``take`` of its own (tests/beds/foreign.py).
+    """
+    steps = load(name, folder)
+    came = take(machine, steps) if isinstance(machine, Machine) else machine.take(steps)
     wrong = [
         f"{number}: {_shown(step)}\n  want {step['want']}\n  came {ret}"
         for number, (step, ret) in enumerate(zip(steps, came, strict=True))
