@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import textfile
+from thin.utils import osutil, textfile
 
 CONFIG = "/etc/selinux/config"
 FILE_TYPES = {
@@ -236,12 +236,17 @@ def install_semod(module_path):
 
         pushsalt run '*' selinux.install_semod salt://selinux/mine.pp
     """
-    if module_path.startswith("salt://"):
-        path = __salt__["cp.cache_file"](module_path)
-        if not path:
+    if not module_path.startswith("salt://"):
+        return _works(["semodule", "--install", module_path])
+    # semodule knows a module's kind by the end of its file's name, which is the module's name, too
+    folder = osutil.mkdtemp()
+    try:
+        path = os.path.join(folder, os.path.basename(module_path.partition("?")[0]))
+        if not __salt__["cp.get_file"](module_path, path):
             raise CommandExecutionError("Source file %s is not there" % module_path)
-        module_path = path
-    return _works(["semodule", "--install", module_path])
+        return _works(["semodule", "--install", path])
+    finally:
+        osutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_semod(module):

@@ -63,8 +63,14 @@ def dump(device, destination, level=0, label=None, noerase=None):
     label = label or time.strftime("XFS dump for %%s of %Y.%m.%d, %H:%M") % ('"%s"' % device)
     command = ["xfsdump", "-F"] + ([] if noerase else ["-E"])
     out = _run(command + ["-L", label, "-l", str(level), "-f", destination, device])
-    found = {}
+    found, summary = {}, None
     for line in (re.sub("^xfsdump: ", "", line.strip()) for line in out.splitlines()):
+        if line.startswith("Dump Summary:"):
+            summary = []
+        elif summary is not None and line.startswith(" "):
+            summary.append(line.strip())
+        elif summary:
+            found["Summary"], summary = " ".join(summary), None
         if line.startswith("session id:"):
             found["Session ID"] = line.split(" ")[-1]
         for words, key in _DUMPED:
