@@ -31,6 +31,9 @@ def blanked(value: Any, blank: Callable[[str], str]) -> Any:
         return {blank(str(key)): _blanked(key, one, blank) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [blanked(one, blank) for one in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        text = blank(str(value))
+        return text if text != str(value) else value
     return value
 
 

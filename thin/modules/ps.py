@@ -87,7 +87,7 @@ def proc_info(pid, attrs=None):
     """
     try:
         return procfs.Process(pid).as_dict(attrs)
-    except (procfs.Gone, ValueError) as exc:
+    except procfs.Gone as exc:
         raise CommandExecutionError(str(exc))
 
 
@@ -417,10 +417,7 @@ def disk_usage(path):
 
         pushsalt run '*' ps.disk_usage /home
     """
-    try:
-        return procfs.disk_usage(path)
-    except OSError as exc:
-        raise CommandExecutionError(str(exc))
+    return procfs.disk_usage(path)
 
 
 def disk_partition_usage(all=False):
