@@ -1,4 +1,4 @@
-"""dnf, zypper and pacman, as Debian packages them, against repositories of small packages: the same steps as recorded."""
+"""dnf, zypper and pacman, as Debian has them, against repositories of small packages: the same steps as recorded."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from thin.utils import pacmanversion, rpmversion
 
 pytestmark = [pytest.mark.machines, pytest.mark.slow]
 
-VERSIONS = (
+VERSIONS = (  # noqa: SIM905
     "1 1.0 1.0.0 1.0a 1.0~rc1 1.0~rc1^git 1.0^ 1.0^git1 2 10 1.a 1.1.a a 1a 001 1..0 1_0 1.0+ 1.0.1 xyz10 10xyz 1~ 1~~"
     " 5.5p1 5.5p10 1.0beta 1.0.beta 1.0rc 1.5.b 1.5.1 1.0. r100.abc r99"
 ).split()

@@ -3,13 +3,13 @@
 Also keeps what they said of the installed packages for as long as their database is the same file.
 """
 
-LOCK_TIMEOUT = 300  # seconds; the options pkg_lock_timeout and, for apt, apt_lock_timeout
+LOCK_TIMEOUT = 300  # seconds; the option pkg_lock_timeout
 
 ENVIRONMENT = {"LC_ALL": "C", "LANGUAGE": "C"}
 
 
 def lock_timeout(opts):
-    return int(opts.get("pkg_lock_timeout", opts.get("apt_lock_timeout", LOCK_TIMEOUT)))
+    return int(opts.get("pkg_lock_timeout", LOCK_TIMEOUT))
 
 
 def run(run_all, opts, command, busy, env=None, environment=None, **options):
