@@ -25,7 +25,7 @@ EXAMPLES = """
 pushsalt inventory list
 pushsalt inventory show web1 --explain       each setting, and the file and line that it comes from
 pushsalt inventory graph                     groups and jump hosts as a tree
-pushsalt inventory check -i hosts.ini        an Ansible inventory, a Terraform state, a salt-ssh roster ...
+pushsalt inventory check -i hosts.ini        of Ansible's, a Terraform state, a salt-ssh roster ...
 """
 EXPLAIN = (Opt("explain", ("--explain",), "Say where each value comes from.", "flag"),)
 MASK: Final = "**********"
@@ -129,7 +129,7 @@ def graph(given: Given) -> int:
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def check(given: Given) -> int:
-    """Check the inventory: its warnings, key files that are not there, two ids for one machine."""
+    """Look for mistakes: warnings, key files that are not there, two ids for one machine."""
     project = _project(given)
     known = project.read_inventory()
     found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))
