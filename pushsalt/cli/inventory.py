@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 pushsalt inventory list
-pushsalt inventory show web1 --explain       each setting, and the file and line that it comes from
+pushsalt inventory show web1 --explain       each setting, and where it comes from
 pushsalt inventory graph                     groups and jump hosts as a tree
-pushsalt inventory check -i hosts.ini        of Ansible's, a Terraform state, a salt-ssh roster ...
+pushsalt inventory check -i hosts.ini        an Ansible inventory, a Terraform state ...
 """
 EXPLAIN = (Opt("explain", ("--explain",), "Say where each value comes from.", "flag"),)
 MASK: Final = "**********"
