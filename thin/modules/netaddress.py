@@ -59,8 +59,7 @@ def cidr_broadcast(cidr):
         pushsalt run '*' netaddress.cidr_broadcast 192.168.0.0/20
     """
     network = _network(cidr)
-    wide = 31 if network.version == 4 else 127
-    return "None" if network.prefixlen >= wide or network.version == 6 else str(network.broadcast_address)
+    return "None" if network.prefixlen >= network.max_prefixlen - 1 else str(network.broadcast_address)
 
 
 def _network(cidr):

@@ -229,8 +229,8 @@ def _run(command):
 
 def _lines(document):
     text = yamlout.dump(document)
-    # addresses need no quotes
-    text = re.sub(r"'((?:\d+\.){3}\d+(?:/\d+)?|[0-9a-f:]*::[0-9a-f:]*(?:/\d+)?)'$", r"\1", text, flags=re.M)
+    # addresses need no quotes, nor does this
+    text = re.sub(r"'((?:\d+\.){3}\d+(?:/\d+)?|[0-9a-f:]*::[0-9a-f:]*(?:/\d+)?|802\.3ad)'$", r"\1", text, flags=re.M)
     return text.splitlines(True)
 
 

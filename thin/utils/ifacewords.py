@@ -84,17 +84,22 @@ _DEFAULTS = {
 _LAYERS = ["layer2", "layer2+3", "layer3+4"]
 
 
+def bond_mode(opts, iface):
+    """The number of a bond's mode, which settings give by number or name."""
+    names = [str(number) for number in range(len(_MODES))] + list(_MODES)
+    given = str(opts.get("mode"))
+    if given not in names:
+        raise bad_option(iface, "mode", names)
+    return names.index(given) % len(_MODES)
+
+
 def bond(opts, iface, carrier=True, arp=True):
     """The options of the bonding driver, ordered, out of settings. Each mode has its own; some have defaults.
 
     ``carrier``: whether mode 1 takes ``use_carrier``; ``arp``: whether modes 0 and 2 must have ``arp_ip_target``.
     Raises AttributeError for a wrong value.
     """
-    names = [str(number) for number in range(len(_MODES))] + list(_MODES)
-    given = str(opts.get("mode"))
-    if given not in names:
-        raise bad_option(iface, "mode", names)
-    mode = names.index(given) % len(_MODES)
+    mode = bond_mode(opts, iface)
     found = {"mode": str(mode)}
     if mode in (0, 2):
         targets = opts.get("arp_ip_target")
