@@ -32,6 +32,7 @@ apache: a2dismod a2dissite a2disconf a2enmod a2ensite a2enconf signal config use
 apparmor: complain disable enforce reload
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
 at: at atrm
+augeas: execute remove setvalue
 cmd: run_bg
 cp: get_dir get_file get_template get_url push push_dir recv recv_chunked
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
@@ -52,6 +53,7 @@ grains: append delkey delval remove set setval setvals
 group: add adduser chgid delete deluser members
 hosts: add_host rm_host set_comment set_host
 http: update_ca_bundle
+incron: rm rm_job set_job write_incron_file write_incron_file_verbose
 ini: remove_option remove_section set_option
 ip: apply_network_settings build_bond build_interface build_network_settings build_routes down up
 iptables: append delete delete_chain flush insert new_chain save set_policy
@@ -59,6 +61,7 @@ keyboard: set_sys set_x
 kmod: load remove
 locale: gen_locale set_locale
 locate: updatedb
+logrotate: set
 lowpkg: import_gpg_key remove_gpg_key unpurge
 lvm: lvcreate lvextend lvremove lvresize pvcreate pvremove pvresize vgcreate vgextend vgremove
 macdefaults: delete write
@@ -90,6 +93,7 @@ redis: hsetnx save set_key shutdown slaveof
 rsync: rsync
 runit: disable enable full_restart reload remove restart start stop
 saltutil: clear_cache
+schedule: add delete disable disable_job enable enable_job modify purge reload run_job save
 scp: get put
 scsi: rescan_all
 sdb: delete get_or_set_hash set
@@ -100,7 +104,10 @@ service: systemctl_reload unmask zap
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: set_change set_policy unlock unlock_account unlock_password
 ssh: hash_known_hosts rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
+ssh_pki: create_certificate create_certificate_ssh create_private_key
+supervisord: add custom remove reread restart start stop update
 sysctl: assign persist
+sysfs: write
 sysrc: remove set
 system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
 system: set_system_time shutdown
@@ -108,6 +115,8 @@ timezone: set_date set_hwclock set_time set_time_server set_using_network_time s
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
 user: delete disable_auto_login enable_auto_login rename
 virtualenv: create
+webutil: useradd userdel
+x509: create_certificate create_certificate_ssh create_crl create_csr create_private_key write_pem
 xattr: clear delete write
 xfs: defragment dump mkfs modify prune_dump
 xml: set_attribute set_value
