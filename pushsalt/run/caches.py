@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 BANKS: Final = ("grains", "pillar", "mine")
 #: Seconds after which a file that a write left beside its place is nobody's.
 _LEFT_OVER: Final = 3600
+#: Seconds after which a copy of a git remote that nobody has fetched since is in nobody's configuration any more.
+_COPIES: Final = 60 * 86400
 
 
 def banks(project: Project, name: str = "all") -> dict[str, Bank]:
@@ -83,4 +85,7 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
         ]
         found[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
     found["resources"] = project.resources.keep({id: target.transport for id, target in known.items()})
+    from pushsalt.git.prune import prune as prune_copies
+
+    found["git"] = prune_copies(project.cache_dir, now - (_COPIES if older is None else older))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from pushsalt.fileserver import FileServer
 from pushsalt.git import GitError
+from pushsalt.git.prune import prune
 from pushsalt.git.settings import gitfs_remotes
 from tests.beds.gitserver import wait_for
 
@@ -331,3 +333,17 @@ else:
         done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, check=False, text=True)
         assert done.returncode == 0, done.stderr
         assert "there is no git on this machine" in done.stderr
+
+
+def test_copies_that_nobody_fetches_are_pruned(repo, serve, tmp_path):
+    one = repo({"a.sls": "x"})
+    serve(one.url).read("a.sls")
+    cache = tmp_path / "cache"
+    [folder] = [path for path in (cache / "git").iterdir() if path.name != "notes"]
+    assert prune(cache, time.time() - 60) == 0
+    with (folder / "lock").open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert prune(cache, time.time() + 60) == 0
+    assert prune(cache, time.time() + 60) == 1
+    assert [path.name for path in (cache / "git").iterdir()] == ["notes"]
+    assert serve(one.url).read("a.sls") == b"x"

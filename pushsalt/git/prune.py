@@ -1,0 +1,49 @@
+"""Copies of remotes that nobody fetches any more are removed; see ``mirror`` for what lies where."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from pushsalt.cache.store import Bank
+from pushsalt.git.note import is_ours
+
+_NOTES: Final = "notes"
+
+
+def prune(cache: Path, before: float) -> int:
+    """Remove copies that were not fetched since that time; how many. One that is being fetched stays.
+
+    A remote in use is fetched whenever it is due, so its note is never old; several projects may share a cache.
+    """
+    root = cache / "git"
+    if not is_ours(cache) or not is_ours(root):
+        return 0
+    notes = Bank(root, _NOTES)
+    removed = 0
+    for folder in sorted(root.iterdir()):
+        if folder.name == _NOTES or folder.is_symlink() or not folder.is_dir() or not is_ours(folder):
+            continue
+        seen = notes.written(folder.name)
+        if (folder.stat().st_mtime if seen is None else seen) < before and _remove(folder):
+            notes.delete(folder.name)
+            removed += 1
+    return removed
+
+
+def _remove(folder: Path) -> bool:
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return not folder.exists()
