@@ -471,7 +471,7 @@ def mod_hostname(hostname):
     from thin import process
     from thin.utils import textfile
 
-    if hostname is None:
+    if not hostname:
         return False
     before, program = get_hostname(), process.which("hostnamectl")
     command = ["hostnamectl", "set-hostname", str(hostname)] if program else ["hostname", str(hostname)]
@@ -484,9 +484,25 @@ def mod_hostname(hostname):
         kept = textfile.lines("/etc/sysconfig/network")
         kept = ["HOSTNAME=%s\n" % hostname if line.startswith("HOSTNAME") else line for line in kept]
         textfile.write("/etc/sysconfig/network", "".join(kept))
-    elif __grains__.get("os_family") == "Debian":
+    elif __grains__.get("os_family") == "Debian" or (__grains__.get("kernel") == "Linux" and not program):
         textfile.write("/etc/hostname", "%s\n" % hostname)
-    return True
+    return _kept_at_boot(str(hostname))
+
+
+def _kept_at_boot(hostname):
+    """Where other systems than Linux keep the name; whether that could be written."""
+    from thin.utils import textfile
+
+    kernel = __grains__.get("kernel")
+    if kernel in ("FreeBSD", "DragonFly"):
+        command = ["sysrc", "hostname=%s" % hostname]
+    elif kernel == "Darwin":
+        command = ["scutil", "--set", "HostName", hostname]
+    else:
+        if kernel == "OpenBSD":
+            textfile.write("/etc/myname", "%s\n" % hostname)
+        return True
+    return __salt__["cmd.run_all"](command, python_shell=False)["retcode"] == 0
 
 
 def dig(host):
