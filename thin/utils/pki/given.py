@@ -12,14 +12,31 @@ from thin.utils.pki import pem
 class DeserializationError(SaltInvocationError):
     """This is not what it should be."""
 
-    exception = "SaltInvocationError"
+
+class CertDeserializationError(DeserializationError):
+    pass
+
+
+class PrivDeserializationError(DeserializationError):
+    pass
+
+
+class PubDeserializationError(DeserializationError):
+    pass
+
+
+class CRLDeserializationError(DeserializationError):
+    pass
+
+
+class CSRDeserializationError(DeserializationError):
+    pass
 
 
 class PasswordError(SaltInvocationError):
     """It is a key or a PKCS#12 container, but the passphrase is another matter."""
 
     words = ""
-    exception = "SaltInvocationError"
 
     def __init__(self):
         super(PasswordError, self).__init__(self.words)
@@ -69,8 +86,8 @@ def load(value):
     return value
 
 
-def one(value, kinds, what):
-    """(DER, encoding) of something that is PEM of one of these kinds, or DER. Raises DeserializationError."""
+def one(value, kinds, problem):
+    """(DER, encoding) of something that is PEM of one of these kinds, or DER. Raises ``problem``."""
     data = load(value)
     if not pem.is_pem(data):
         return data, "der"
@@ -80,4 +97,4 @@ def one(value, kinds, what):
                 return body, "pem"
     except ValueError:
         pass
-    raise DeserializationError("Could not load PEM-encoded %s." % what)
+    raise problem

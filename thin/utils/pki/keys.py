@@ -225,12 +225,12 @@ def load_private_as(value, passphrase=None):
         encrypted = [item.tag for item in found] == [der.SEQUENCE, der.OCTET_STRING]
         key = None if encrypted else PrivateKey(data)
     except (IndexError, ValueError):
-        raise given.DeserializationError("Could not deserialize binary data, neither as DER nor PKCS#12.")
+        raise given.PrivDeserializationError("Could not deserialize binary data, neither as DER nor PKCS#12.")
     return _opened(key, pem.armor("ENCRYPTED PRIVATE KEY", data), passphrase), "der"
 
 
 def _private_pem(data, passphrase):
-    problem = given.DeserializationError("Could not load PEM-encoded private key")
+    problem = given.PrivDeserializationError("Could not load PEM-encoded private key")
     try:
         for kind, headers, body in pem.blocks(data):
             if kind == "ENCRYPTED PRIVATE KEY" or (kind.endswith(" PRIVATE KEY") and b"ENCRYPTED" in headers):
@@ -264,7 +264,7 @@ def load_public(value):
         raise SaltInvocationError("Passed object is not a public key, but PrivateKey")
     data = given.load(value)
     encoding = "PEM" if pem.is_pem(data) else "DER"
-    problem = given.DeserializationError("Could not load %s-encoded public key." % encoding)
+    problem = given.PubDeserializationError("Could not load %s-encoded public key." % encoding)
     try:
         if encoding == "DER":
             return PublicKey(data)

@@ -40,7 +40,7 @@ def certificate_as(value, passphrase=None):
         found = [Certificate(one) for one in unbundle(data)]
         return Loaded(found[0], "pkcs7_der", found[1:])
     except (IndexError, ValueError):
-        raise given.DeserializationError(
+        raise given.CertDeserializationError(
             "Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12."
         )
 
@@ -55,11 +55,11 @@ def _from_pem(data):
             found = [Certificate(one) for one in unbundle(blocks[0][2])]
             return Loaded(found[0], "pkcs7_pem", found[1:])
         except (IndexError, ValueError):
-            raise given.DeserializationError("Could not load PEM-encoded PKCS#7 blob")
+            raise given.CertDeserializationError("Could not load PEM-encoded PKCS#7 blob")
     try:
         first = Certificate(blocks[0][2])
     except (IndexError, ValueError):
-        raise given.DeserializationError("Could not load PEM-encoded certificate.")
+        raise given.CertDeserializationError("Could not load PEM-encoded certificate.")
     chain = []
     for kind, _, body in blocks[1:]:
         if kind.endswith("CERTIFICATE"):
@@ -76,7 +76,8 @@ def revocation_list(value):
 
 def revocation_list_as(value):
     """(RevocationList, encoding)"""
-    return _signed(value, RevocationList, ("X509 CRL",), "certificate revocation list")
+    problem = given.CRLDeserializationError("Could not load %s-encoded certificate revocation list.")
+    return _signed(value, RevocationList, ("X509 CRL",), problem)
 
 
 def request(value):
@@ -85,19 +86,20 @@ def request(value):
 
 def request_as(value):
     """(Request, encoding). Raises InvalidVersion besides."""
-    return _signed(value, Request, ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"), "certificate signing request")
+    problem = given.CSRDeserializationError("Could not load %s-encoded certificate signing request.")
+    return _signed(value, Request, ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST"), problem)
 
 
-def _signed(value, kind, names, what):
+def _signed(value, kind, names, problem):
     if isinstance(value, kind):
         return value, None
-    data, encoding = given.one(value, names, what)
+    data, encoding = given.one(value, names, type(problem)(str(problem) % "PEM"))
     try:
         return kind(data), encoding
     except InvalidVersion:
         raise
     except ValueError:
-        raise given.DeserializationError("Could not load %s-encoded %s." % (encoding.upper(), what))
+        raise type(problem)(str(problem) % encoding.upper())
 
 
 def public_key(value, passphrase=None):

@@ -40,12 +40,13 @@ def tidy(text, kind=None):
     Takes blocks whose line ends were lost or written as ``\\n``. Raises SaltInvocationError without a block.
     """
     text = text.replace("\\n", "\n")
+    said = "(it holds a private key, and is not shown)" if "PRIVATE KEY" in text else text
     pattern = "-----BEGIN (%s)-----(.*?)-----END \\1-----" % ("(?:%s)" % kind if kind else "[0-9A-Z ]+")
     match = re.search(pattern, text, re.DOTALL)
     if not match:
         if kind:
-            raise SaltInvocationError("PEM does not contain a single entry of type %s:\n%s" % (kind, text))
-        raise SaltInvocationError("PEM text not valid:\n%s" % text)
+            raise SaltInvocationError("PEM does not contain a single entry of type %s:\n%s" % (kind, said))
+        raise SaltInvocationError("PEM text not valid:\n%s" % said)
     name, body = match.group(1), match.group(match.lastindex)
     headers = re.match(r"\s*(Proc-Type: 4,ENCRYPTED)\s*(DEK-Info: [0-9A-Z-]+,[0-9A-Fa-f]+)\s", body)
     lines = ["-----BEGIN %s-----" % name]
@@ -54,6 +55,6 @@ def tidy(text, kind=None):
         body = body[headers.end():]
     body = "".join(body.split())
     if not body:
-        raise SaltInvocationError("PEM text not valid:\n%s" % text)
+        raise SaltInvocationError("PEM text not valid:\n%s" % said)
     lines += [body[at:at + 64] for at in range(0, len(body), 64)]
     return ("\n".join(lines + ["-----END %s-----" % name]) + "\n").encode("ascii")
