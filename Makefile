@@ -6,16 +6,20 @@
 #   make differential SEED=7             the very trees of a run before; each run says its seed
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
+#   make docs                            docs/modules from the modules' docstrings
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 
 EXAMPLES ?= 300
 SEED ?=
 ARGS ?=
 
-.PHONY: test salt differential differential-states
+.PHONY: test docs salt differential differential-states
 
 test:
 	sh scripts/test.sh $(ARGS)
+
+docs:
+	$${PYTHON:-python3} scripts/module_docs.py
 
 salt:
 	sh scripts/salt-venv.sh

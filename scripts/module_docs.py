@@ -1,0 +1,322 @@
+"""Makes docs/modules: a page for each module, from docstrings and signatures; nothing is imported or executed.
+
+    python scripts/module_docs.py            writes the pages (make docs)
+    python scripts/module_docs.py --missing  names the arguments that nobody describes
+
+What an argument means stands in the function's docstring, in the module's, or, where many functions mean the same by
+it, in scripts/module_arguments.yaml: for all modules, or for one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "modules"
+SHARED = ROOT / "scripts" / "module_arguments.yaml"
+TITLES = {"modules": "Execution modules", "states": "State modules"}
+#: Hooks of the loader and of the engine: nobody calls them by name.
+HOOKS = frozenset({"mod_aggregate", "mod_beacon", "mod_init", "mod_run_check", "mod_run_check_cmd", "mod_watch"})
+_SIGNATURE = 100
+
+
+@dataclass
+class Function:
+    """A public function. ``files`` are those that have it, the one whose text is used first."""
+
+    name: str
+    args: ast.arguments
+    doc: str
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of what can be given, without ``*args`` and ``**kwargs``."""
+        return [arg.arg for arg in (*self.args.posonlyargs, *self.args.args, *self.args.kwonlyargs)]
+
+
+@dataclass
+class Module:
+    """A module by the name that it is called by, with the files that may be it."""
+
+    kind: str
+    name: str
+    docs: dict[str, str] = field(default_factory=dict)  # file -> docstring
+    functions: dict[str, Function] = field(default_factory=dict)
+
+    def add(self, file: str, tree: ast.Module, skip: int = 0) -> None:
+        """Take the functions of one file; ``skip``: leading arguments that callers do not give."""
+        self.docs[file] = ast.get_docstring(tree) or ""
+        for name, node in _public(tree):
+            args = node.args
+            if skip:
+                args.args = args.args[skip:]
+                args.defaults = args.defaults[-len(args.args) :] if args.args else []
+            found = Function(name, args, ast.get_docstring(node) or "", [file])
+            known = self.functions.get(name)
+            if known is None or len(known.doc) < len(found.doc):
+                found.files += known.files if known else []
+                self.functions[name] = found
+            else:
+                known.files.append(file)
+
+
+@cache
+def modules() -> list[Module]:
+    """All modules, in the order of their pages."""
+    sys.path.insert(0, str(ROOT))
+    from thin import runtime
+
+    found: dict[tuple[str, str], Module] = {}
+    for kind in TITLES:
+        for virtual, files in runtime.virtual_index(kind).items():
+            module = found.setdefault((kind, virtual), Module(kind, virtual))
+            for file in files:
+                path = f"thin/{kind}/{file}.py"
+                module.add(path, ast.parse((ROOT / path).read_text("utf-8")))
+    for path in sorted((ROOT / "pushsalt" / "functions").glob("*.py")):
+        if path.stem != "__init__":
+            module = found.setdefault(("modules", path.stem), Module("modules", path.stem))
+            module.add(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text("utf-8")), skip=1)
+    return [module for _, module in sorted(found.items()) if module.functions]
+
+
+def _public(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Name and function, of what callers see; an alias is its function's under another name."""
+    nodes = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    renamed: dict[str, str] = {}
+    shown: list[str] | None = None
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name == "__func_alias__":
+                renamed = ast.literal_eval(node.value)
+            elif name == "__load__":
+                shown = ast.literal_eval(node.value)
+            elif isinstance(node.value, ast.Name) and node.value.id in nodes:
+                nodes[name] = nodes[node.value.id]
+    for name, node in nodes.items():
+        if not name.startswith("_") and name not in HOOKS and (shown is None or name in shown):
+            yield renamed.get(name, name), node
+
+
+# --- what arguments mean
+
+
+def shared() -> dict[str, str]:
+    """What arguments mean that many functions have, by name, or by ``module.name``."""
+    loaded = yaml.safe_load(SHARED.read_text("utf-8"))
+    found: dict[str, str] = dict(loaded["all"])
+    for module, names in loaded["modules"].items():
+        found.update({f"{module}.{name}": text for name, text in names.items()})
+    return found
+
+
+def unnamed(module: Module, function: Function) -> list[str]:
+    """Arguments that neither the function's docstring nor the module's names."""
+    text = "\n".join([function.doc, *module.docs.values()])
+    return [name for name in function.arguments if not re.search(rf"\b{re.escape(name)}\b", text)]
+
+
+def meaning(module: Module, name: str, known: Mapping[str, str]) -> str | None:
+    return known.get(f"{module.name}.{name}") or known.get(name)
+
+
+def missing() -> Iterator[str]:
+    """``module.function: argument`` of all that nothing says anything about."""
+    known = shared()
+    for module in modules():
+        for function in module.functions.values():
+            for name in unnamed(module, function):
+                if meaning(module, name, known) is None:
+                    yield f"{module.kind}: {module.name}.{function.name}: {name}"
+
+
+# --- pages
+
+
+def pages() -> dict[Path, str]:
+    """path -> text of all pages."""
+    known, found = shared(), modules()
+    made = {PAGES / module.kind / f"{module.name}.md": page(module, known) for module in found}
+    made[PAGES / "index.md"] = index(found)
+    return made
+
+
+def index(found: list[Module]) -> str:
+    about = "Made from the docstrings by `make docs`. `pushsalt run TARGET sys.doc` shows the same."
+    lines = ["# Modules", "", about, ""]
+    for kind, title in TITLES.items():
+        lines += [f"## {title}", "", "| module | |", "|---|---|"]
+        for module in found:
+            if module.kind == kind:
+                lines.append(f"| [{module.name}]({kind}/{module.name}.md) | {_cell(_headline(module))} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _headline(module: Module) -> str:
+    files = [file for function in module.functions.values() for file in function.files]
+    said = sorted((-files.count(file), doc) for file, doc in module.docs.items() if doc)
+    first = said[0][1].split("\n\n")[0] if said else ""
+    return _inline(re.sub(r"\s*Salt[^:.]*: ?[`\w/.,* ]+$", "", " ".join(first.split())))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def page(module: Module, known: Mapping[str, str]) -> str:
+    of = "state" if module.kind == "states" else "execution"
+    lines = [f"# {module.name}", "", f"The {of} module `{module.name}`. [All modules](../index.md)", ""]
+    if len(module.docs) == 1:
+        lines += [*markdown(*module.docs.values()), ""]
+    else:
+        lines += ["| file | |", "|---|---|"]
+        for file, doc in module.docs.items():
+            lines.append(f"| `{file}` | {_cell(_inline(' '.join(doc.split(chr(10) + chr(10))[0].split())))} |")
+        lines.append("")
+    for name in sorted(module.functions):
+        lines += [*_function(module, module.functions[name], known), ""]
+    text = "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def _function(module: Module, function: Function, known: Mapping[str, str]) -> list[str]:
+    full = f"{module.name}.{function.name}"
+    lines = [f"## {full}", "", "```python", *_signature(full, function.args), "```", "", *markdown(function.doc)]
+    more = [(name, meaning(module, name, known)) for name in unnamed(module, function) if name != "name"]
+    if any(text for _, text in more):
+        lines += ["", *(f"- `{name}`: {text}" for name, text in more if text)]
+    files = [file.rpartition("/")[2].removesuffix(".py") for file in function.files]
+    if len(module.docs) > 1 and len(files) < len(module.docs):
+        lines += ["", f"In {', '.join(f'`{file}`' for file in sorted(files))}."]
+    return lines
+
+
+def _signature(full: str, args: ast.arguments) -> list[str]:
+    text = f"{full}({ast.unparse(args)})"
+    if len(text) <= _SIGNATURE:
+        return [text]
+    rows, row = [f"{full}("], "   "
+    for part in _split(ast.unparse(args)):
+        if len(row) + len(part) + 2 > _SIGNATURE:
+            rows.append(row)
+            row = "   "
+        row += f" {part},"
+    return [*rows, row.rstrip(","), ")"]
+
+
+def _split(text: str) -> Iterator[str]:
+    """The arguments of a signature's text: commas within brackets and quotes are theirs."""
+    depth, quote, start = 0, "", 0
+    for at, char in enumerate(text):
+        if quote:
+            quote = "" if char == quote and text[at - 1] != "\\" else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and not depth:
+            yield text[start:at].strip()
+            start = at + 1
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+# --- docstrings as Markdown
+
+_TERM = re.compile(r"[`*]*\w[\w`*.-]*(?:, [`*]*\w[\w`*.-]*)*(?: : .+)?")
+
+
+def markdown(doc: str) -> list[str]:
+    """The lines of a docstring, which is written in a little of reStructuredText."""
+    lines, made, at = inspect.cleandoc(doc).splitlines(), [], 0
+    while at < len(lines):
+        line = lines[at]
+        block, after = _indented(lines, at + 1)
+        directive = re.fullmatch(r"\s*\.\. (?:code-block|code):: ?(\w*)", line)
+        if directive and block:
+            made += [f"```{directive.group(1)}", *block, "```"]
+            at = after
+        elif line.endswith("::") and not line.startswith(".. ") and block:
+            made += [_inline(line[:-1]), "", "```", *block, "```"]
+            at = after
+        elif block and at + 1 < len(lines) and lines[at + 1].strip() and _TERM.fullmatch(line):
+            term, _, kind = line.partition(" : ")
+            terms = ", ".join(f"`{word.strip('`*')}`" for word in term.split(", "))
+            made.append(f"- {terms}{f' ({kind})' if kind else ''}: {_inline(' '.join(' '.join(block).split()))}")
+            at = after
+        elif line.startswith(".. version"):
+            made.append(f"*{line[3:].replace('::', '').replace('version', '').strip()}*")
+            at += 1
+        else:
+            made.append(_inline(line) if not line.startswith("    ") else line)
+            at += 1
+    return made
+
+
+def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
+    """The indented block that begins here, blank lines before it left out, and where it ends."""
+    start = at
+    while start < len(lines) and not lines[start].strip():
+        start += 1
+    end = start
+    while end < len(lines) and (not lines[end].strip() or lines[end].startswith("  ")):
+        end += 1
+    block = lines[start:end]
+    while block and not block[-1].strip():
+        block.pop()
+        end -= 1
+    return inspect.cleandoc("\n" + "\n".join(block)).splitlines() if block else [], end
+
+
+_ESCAPED = {"*": "\\*", "__": "\\_\\_", "<": "&lt;"}
+
+
+def _inline(text: str) -> str:
+    """One line: literals in single backquotes, what would be markup outside of them escaped."""
+    parts = re.split(r"(``.+?``|`[^`]+`)", text)
+    for at, part in enumerate(parts):
+        if part.startswith("``") and len(part) > 4:
+            parts[at] = f"`{part[2:-2]}`"
+        elif not part.startswith("`"):
+            parts[at] = re.sub(r"(?<!^)\*|__|<", lambda found: _ESCAPED[found.group()], part)
+    return "".join(parts)
+
+
+def write() -> None:
+    made = pages()
+    for path in PAGES.glob("*/*.md"):
+        if path not in made:
+            path.unlink()
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--missing", action="store_true", help="name the arguments that nobody describes")
+    if parser.parse_args().missing:
+        found = list(missing())
+        print("\n".join(found))
+        return 1 if found else 0
+    write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
