@@ -20,13 +20,29 @@ def __virtual__():
 
 
 def get_all():
-    """The sorted names of all init scripts."""
+    """
+    The sorted names of all init scripts.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_all
+    """
     names = os.listdir(INIT_SCRIPTS) if os.path.isdir(INIT_SCRIPTS) else []
     return sorted({name for name in names if name not in ("README", "skeleton")}.union(get_enabled()))
 
 
 def get_enabled():
-    """The sorted names of what starts at boot."""
+    """
+    The sorted names of what starts at boot.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_enabled
+    """
     names = set()
     for level in ("S", _runlevel()):
         folder = LINKS % level
@@ -38,32 +54,97 @@ def get_enabled():
 
 
 def get_disabled():
-    """The sorted names of what does not start at boot."""
+    """
+    The sorted names of what does not start at boot.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_disabled
+    """
     return sorted(set(get_all()).difference(get_enabled()))
 
 
 def available(name):
-    """Whether there is such a service."""
+    """
+    Whether there is such a service.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.available sshd
+    """
     return name in get_all()
 
 
 def missing(name):
-    """The opposite of ``available``."""
+    """
+    The opposite of ``available``.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.missing sshd
+    """
     return not available(name)
 
 
 def enabled(name, **kwargs):
-    """Whether the service starts at boot."""
+    """
+    Whether the service starts at boot.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enabled sshd
+    """
     return name in get_enabled()
 
 
 def disabled(name):
-    """Whether there is such a service, and it does not start at boot."""
+    """
+    Whether there is such a service, and it does not start at boot.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disabled sshd
+    """
     return name in get_disabled()
 
 
 def status(name, sig=None):
-    """Whether the service runs; ``{name: bool}`` for a glob. ``sig``: look for a process with these words instead."""
+    """
+    Whether the service runs; ``{name: bool}`` for a glob. ``sig``: look for a process with these words instead.
+
+    name
+        the service's name
+    sig
+        look for a process with these words instead
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.status sshd
+    """
     if sig:
         return bool(__salt__["status.pid"](sig))
     if not any(char in name for char in "*?["):
@@ -74,37 +155,114 @@ def status(name, sig=None):
 
 
 def start(name):
-    """Start the service; whether that worked."""
+    """
+    Start the service; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.start sshd
+    """
     return _service(name, "start")
 
 
 def stop(name):
-    """Stop the service; whether that worked."""
+    """
+    Stop the service; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.stop sshd
+    """
     return _service(name, "stop")
 
 
 def restart(name):
-    """Restart the service; whether that worked."""
+    """
+    Restart the service; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.restart sshd
+    """
     return _service(name, "restart")
 
 
 def reload_(name):
-    """Make the service read its configuration again; whether that worked."""
+    """
+    Make the service read its configuration again; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.reload sshd
+    """
     return _service(name, "reload")
 
 
 def force_reload(name):
-    """Reload the service, or restart one that can't; whether that worked."""
+    """
+    Reload the service, or restart one that can't; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.force_reload sshd
+    """
     return _service(name, "force-reload")
 
 
 def enable(name, **kwargs):
-    """Start the service at boot; whether that worked."""
+    """
+    Start the service at boot; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enable sshd
+    """
     return _update_rc(name, "defaults") and _update_rc(name, "enable")
 
 
 def disable(name, **kwargs):
-    """Do not start the service at boot; whether that worked."""
+    """
+    Do not start the service at boot; whether that worked.
+
+    name
+        the service's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disable sshd
+    """
     return _update_rc(name, "disable")
 
 

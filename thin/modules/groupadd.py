@@ -20,7 +20,20 @@ def __virtual__():
 
 
 def info(name, root=None):
-    """``{"name", "passwd", "gid", "members"}``; {} for no such group."""
+    """
+    ``{"name", "passwd", "gid", "members"}``; {} for no such group.
+
+    name
+        the group's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.info web
+    """
     if root:
         return next((_format(entry) for entry in accounts.groups(root) if entry.gr_name == str(name)), {})
     try:
@@ -30,12 +43,46 @@ def info(name, root=None):
 
 
 def getent(refresh=False, root=None):
-    """What ``info`` gives, for all groups."""
+    """
+    What ``info`` gives, for all groups.
+
+    refresh
+        without meaning here: they are read anew each time
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.getent
+    """
     return [_format(entry) for entry in (accounts.groups(root) if root else grp.getgrall())]
 
 
 def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
-    """Add a group; whether that worked."""
+    """
+    Add a group; whether that worked.
+
+    name
+        the group's name
+    gid
+        the number
+    system
+        with a number from the range of system groups
+    root
+        in another system's root folder
+    non_unique
+        allow a number that another group has
+    local
+        by libuser's commands, beside a directory
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.add web 3000
+    """
     command = ["lgroupadd" if local else "groupadd"]
     command += ["-g", str(gid)] if gid not in (None, "") else []
     command += ["-o"] if gid not in (None, "") and non_unique and not local else []
@@ -44,12 +91,44 @@ def add(name, gid=None, system=False, root=None, non_unique=False, local=False):
 
 
 def delete(name, root=None, local=False):
-    """Delete a group; whether that worked."""
+    """
+    Delete a group; whether that worked.
+
+    name
+        the group's name
+    root
+        in another system's root folder
+    local
+        by libuser's commands, beside a directory
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.delete web
+    """
     return _change(["lgroupdel" if local else "groupdel"] + ([] if local else _root(root)) + ["--", str(name)])
 
 
 def chgid(name, gid, root=None, non_unique=False):
-    """Change the group's number; whether that worked. Files keep the old number."""
+    """
+    Change the group's number; whether that worked. Files keep the old number.
+
+    name
+        the group's name
+    gid
+        the number
+    root
+        in another system's root folder
+    non_unique
+        allow a number that another group has
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.chgid web 3100
+    """
     before = info(name, root)
     if not before or before["gid"] == gid:
         return bool(before)
@@ -57,19 +136,64 @@ def chgid(name, gid, root=None, non_unique=False):
 
 
 def adduser(name, username, root=None):
-    """Make the user a member of the group; whether that worked."""
+    """
+    Make the user a member of the group; whether that worked.
+
+    name
+        the group's name
+    username
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.adduser web ada
+    """
     return _change(_gpasswd(root) + ["--add", str(username), "--", str(name)])
 
 
 def deluser(name, username, root=None):
-    """Take the user out of the group; whether that worked, or was so."""
+    """
+    Take the user out of the group; whether that worked, or was so.
+
+    name
+        the group's name
+    username
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.deluser web ada
+    """
     if username not in info(name, root).get("members", ()):
         return True
     return _change(_gpasswd(root) + ["--delete", str(username), "--", str(name)])
 
 
 def members(name, members_list, root=None):
-    """Make just these users (joined by commas) the members of the group; whether that worked."""
+    """
+    Make just these users (joined by commas) the members of the group; whether that worked.
+
+    name
+        the group's name
+    members_list
+        the users' names, joined by commas
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' group.members web ada,grace
+    """
     return _change(_gpasswd(root) + ["--members", members_list, "--", str(name)])
 
 

@@ -18,12 +18,33 @@ def __virtual__():
 
 
 def default_hash():
-    """What stands in place of a hash where no password was ever set."""
+    """
+    What stands in place of a hash where no password was ever set.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.default_hash
+    """
     return "!"
 
 
 def info(name, root=None):
-    """``{"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}`` in days; all "" for no such entry."""
+    """
+    ``{"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}`` in days; all "" for no such entry.
+
+    name
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.info ada
+    """
     try:
         return accounts.shadow(root or "/").get(str(name)) or dict(_EMPTY)
     except OSError:
@@ -31,7 +52,18 @@ def info(name, root=None):
 
 
 def list_users(root=None):
-    """The sorted names of all that have an entry."""
+    """
+    The sorted names of all that have an entry.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.list_users
+    """
     return sorted(accounts.shadow(root or "/"))
 
 
@@ -76,7 +108,24 @@ def _crypt(password, salt, algorithm):
 
 
 def set_password(name, password, use_usermod=False, root=None):
-    """Set the hash of the user's password; whether that worked. Raises SaltInvocationError for what is no hash."""
+    """
+    Set the hash of the user's password; whether that worked. Raises SaltInvocationError for what is no hash.
+
+    name
+        the user's name
+    password
+        the hash
+    use_usermod
+        accepted for Salt's sake: the hash is never shown, so usermod is not used
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_password ada '$6$salt$hash'
+    """
     if any(char in password for char in ":\n\r\\"):
         raise SaltInvocationError("The hash of %s's password has characters that no hash can have" % name)
     if not info(name, root)["name"] and not _user_exists(name):
@@ -86,14 +135,40 @@ def set_password(name, password, use_usermod=False, root=None):
 
 
 def del_password(name, root=None):
-    """Let the user log in without a password; whether that worked."""
+    """
+    Let the user log in without a password; whether that worked.
+
+    name
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.del_password ada
+    """
     _run(["passwd"] + _root(root) + ["-d", "--", str(name)])
     data = info(name, root)
     return data["name"] == name and not data["passwd"]
 
 
 def lock_password(name, root=None):
-    """Put a "!" before the hash, so that no password fits; whether it is so now."""
+    """
+    Put a "!" before the hash, so that no password fits; whether it is so now.
+
+    name
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.lock_password ada
+    """
     if not info(name, root)["name"]:
         return False
     if not info(name, root)["passwd"].startswith("!"):
@@ -102,7 +177,20 @@ def lock_password(name, root=None):
 
 
 def unlock_password(name, root=None):
-    """Take the "!" before the hash away; whether it is so now. A password that was never set stays locked."""
+    """
+    Take the "!" before the hash away; whether it is so now. A password that was never set stays locked.
+
+    name
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.unlock_password ada
+    """
     if not info(name, root)["name"]:
         return False
     if info(name, root)["passwd"].startswith("!"):
@@ -111,32 +199,122 @@ def unlock_password(name, root=None):
 
 
 def set_inactdays(name, inactdays, root=None):
-    """Days after which an expired password locks the account (-1: never); whether that worked."""
+    """
+    Days after which an expired password locks the account (-1: never); whether that worked.
+
+    name
+        the user's name
+    inactdays
+        days; -1: never
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_inactdays ada 7
+    """
     return _set(name, "inact", inactdays, "-I", root)
 
 
 def set_maxdays(name, maxdays, root=None):
-    """Days after which the password must be changed; whether that worked."""
+    """
+    Days after which the password must be changed; whether that worked.
+
+    name
+        the user's name
+    maxdays
+        days; 99999: never
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_maxdays ada 90
+    """
     return _set(name, "max", maxdays, "-M", root)
 
 
 def set_mindays(name, mindays, root=None):
-    """Days before which the password cannot be changed; whether that worked."""
+    """
+    Days before which the password cannot be changed; whether that worked.
+
+    name
+        the user's name
+    mindays
+        days
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_mindays ada 7
+    """
     return _set(name, "min", mindays, "-m", root)
 
 
 def set_warndays(name, warndays, root=None):
-    """Days of warning before the password must be changed; whether that worked."""
+    """
+    Days of warning before the password must be changed; whether that worked.
+
+    name
+        the user's name
+    warndays
+        days
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_warndays ada 7
+    """
     return _set(name, "warn", warndays, "-W", root)
 
 
 def set_date(name, date, root=None):
-    """The day of the last change: days since 1970 or YYYY-MM-DD; whether that worked."""
+    """
+    The day of the last change: days since 1970 or YYYY-MM-DD; whether that worked.
+
+    name
+        the user's name
+    date
+        days since 1970, or YYYY-MM-DD
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_date ada 0
+    """
     return _set(name, "lstchg", date, "-d", root)
 
 
 def set_expire(name, expire, root=None):
-    """The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether that worked."""
+    """
+    The day on which the account ends (-1: never): days since 1970 or YYYY-MM-DD; whether that worked.
+
+    name
+        the user's name
+    expire
+        days since 1970, or YYYY-MM-DD; -1: never
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' shadow.set_expire ada 2030-01-01
+    """
     return _set(name, "expire", expire, "-E", root)
 
 

@@ -26,7 +26,20 @@ def __virtual__():
 
 
 def info(name, root=None):
-    """``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user."""
+    """
+    ``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user.
+
+    name
+        the user's name
+    root
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.info ada
+    """
     try:
         return _format(pwd.getpwnam(str(name)))
     except KeyError:
@@ -34,27 +47,79 @@ def info(name, root=None):
 
 
 def getent(refresh=False):
-    """What ``info`` gives, for all users."""
+    """
+    What ``info`` gives, for all users.
+
+    refresh
+        without meaning here: they are read anew each time
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.getent
+    """
     return [_format(entry) for entry in pwd.getpwall()]
 
 
 def list_users():
-    """The sorted names of all users."""
+    """
+    The sorted names of all users.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_users
+    """
     return sorted(entry.pw_name for entry in pwd.getpwall())
 
 
 def list_groups(name):
-    """The sorted names of all groups of the user, the primary one included; [] for no such user."""
+    """
+    The sorted names of all groups of the user, the primary one included; [] for no such user.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_groups ada
+    """
     return info(name).get("groups", [])
 
 
 def primary_group(name):
-    """The name of the user's primary group."""
+    """
+    The name of the user's primary group.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.primary_group ada
+    """
     return grp.getgrgid(_known(name)["gid"]).gr_name
 
 
 def get_loginclass(name):
-    """``{"loginclass": class}`` of the user; the class is empty when none is set."""
+    """
+    ``{"loginclass": class}`` of the user; the class is empty when none is set.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.get_loginclass ada
+    """
     fields = _run(["pw", "usershow", "-n", str(name)])["stdout"].split(":")
     return {"loginclass": fields[4] if len(fields) > 4 else ""}
 
@@ -64,7 +129,44 @@ def get_loginclass(name):
 
 def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
         roomnumber="", workphone="", homephone="", createhome=True, loginclass=None, **kwargs):
-    """Add a user; whether that worked."""
+    """
+    Add a user; whether that worked.
+
+    name
+        the user's name
+    uid
+        the number
+    gid
+        the primary group, by name or number
+    groups
+        further groups, as a list or joined by commas
+    home
+        the home's path
+    shell
+        the login shell
+    unique
+        False allows a number that another user has
+    system
+        without meaning here
+    fullname
+        the full name
+    roomnumber
+        the room number
+    workphone
+        the phone number at work
+    homephone
+        the phone number at home
+    createhome
+        make the home
+    loginclass
+        the login class
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.add ada uid=1500 shell=/bin/sh
+    """
     command = ["pw", "useradd", "-n", str(name)]
     for option, value in (("-s", shell), ("-u", uid), ("-g", gid), ("-d", home), ("-L", loginclass)):
         if value not in (None, ""):
@@ -77,12 +179,40 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
 
 
 def delete(name, remove=False, force=False, **kwargs):
-    """Delete a user, with ``remove`` also the home; whether that worked."""
+    """
+    Delete a user, with ``remove`` also the home; whether that worked.
+
+    name
+        the user's name
+    remove
+        the home, too
+    force
+        without meaning here
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.delete ada remove=True
+    """
     return _change(["pw", "userdel", "-n", str(name)] + (["-r"] if remove else []))
 
 
 def rename(name, new_name):
-    """Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken."""
+    """
+    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken.
+
+    name
+        the user's name
+    new_name
+        the new name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.rename ada countess
+    """
     if info(new_name):
         raise CommandExecutionError("User '%s' already exists" % new_name)
     _known(name)
@@ -90,27 +220,96 @@ def rename(name, new_name):
 
 
 def chuid(name, uid):
-    """Change the user's number; whether that worked."""
+    """
+    Change the user's number; whether that worked.
+
+    name
+        the user's name
+    uid
+        the number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chuid ada 1600
+    """
     return _set(name, "uid", uid, ["-u", str(uid)])
 
 
 def chgid(name, gid):
-    """Change the user's primary group, given by number or name; whether that worked."""
+    """
+    Change the user's primary group, given by number or name; whether that worked.
+
+    name
+        the user's name
+    gid
+        the primary group, by name or number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgid ada staff
+    """
     return _set(name, "gid", gid, ["-g", str(gid)])
 
 
 def chshell(name, shell):
-    """Change the user's login shell; whether that worked."""
+    """
+    Change the user's login shell; whether that worked.
+
+    name
+        the user's name
+    shell
+        the login shell
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chshell ada /bin/zsh
+    """
     return _set(name, "shell", shell, ["-s", str(shell)])
 
 
 def chhome(name, home, persist=False):
-    """Change the user's home; ``persist`` moves the files there, too. Whether that worked."""
+    """
+    Change the user's home; ``persist`` moves the files there, too. Whether that worked.
+
+    name
+        the user's name
+    home
+        the home's path
+    persist
+        move the files there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhome ada /srv/ada persist=True
+    """
     return _set(name, "home", home, ["-d", str(home)] + (["-m"] if persist else []))
 
 
 def chgroups(name, groups, append=False):
-    """Set the user's other groups, or with ``append`` add these; whether that worked."""
+    """
+    Set the user's other groups, or with ``append`` add these; whether that worked.
+
+    name
+        the user's name
+    groups
+        further groups, as a list or joined by commas
+    append
+        leave the user in the others, too
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgroups ada wheel,audio append=True
+    """
     wanted = set(groups.split(",") if isinstance(groups, str) else [str(group) for group in groups])
     now = set(list_groups(name))
     if now == wanted:
@@ -119,29 +318,94 @@ def chgroups(name, groups, append=False):
 
 
 def chloginclass(name, loginclass):
-    """Change the user's login class; whether that worked."""
+    """
+    Change the user's login class; whether that worked.
+
+    name
+        the user's name
+    loginclass
+        the login class
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chloginclass ada staff
+    """
     if get_loginclass(name)["loginclass"] == loginclass:
         return True
     return _change(["pw", "usermod", "-n", str(name), "-L", str(loginclass)])
 
 
 def chfullname(name, fullname):
-    """Change the user's full name; whether that worked."""
+    """
+    Change the user's full name; whether that worked.
+
+    name
+        the user's name
+    fullname
+        the full name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chfullname ada 'Ada Lovelace'
+    """
     return _set_gecos(name, "fullname", fullname)
 
 
 def chroomnumber(name, roomnumber):
-    """Change the user's room number; whether that worked."""
+    """
+    Change the user's room number; whether that worked.
+
+    name
+        the user's name
+    roomnumber
+        the room number
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chroomnumber ada 123
+    """
     return _set_gecos(name, "roomnumber", roomnumber)
 
 
 def chworkphone(name, workphone):
-    """Change the user's phone number at work; whether that worked."""
+    """
+    Change the user's phone number at work; whether that worked.
+
+    name
+        the user's name
+    workphone
+        the phone number at work
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chworkphone ada 7735550123
+    """
     return _set_gecos(name, "workphone", workphone)
 
 
 def chhomephone(name, homephone):
-    """Change the user's phone number at home; whether that worked."""
+    """
+    Change the user's phone number at home; whether that worked.
+
+    name
+        the user's name
+    homephone
+        the phone number at home
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhomephone ada 7735551234
+    """
     return _set_gecos(name, "homephone", homephone)
 
 

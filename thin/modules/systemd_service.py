@@ -46,22 +46,65 @@ def __virtual__():
 
 
 def offline():
-    """Whether systemctl is there but systemd does not run: in a chroot or an image that is being built."""
+    """
+    Whether systemctl is there but systemd does not run: in a chroot or an image that is being built.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.offline
+    """
     return not _booted() and bool(_which("systemctl"))
 
 
 def available(name):
-    """Whether there is such a unit (or init script). Raises CommandExecutionError when systemd does not answer."""
+    """
+    Whether there is such a unit (or init script). Raises CommandExecutionError when systemd does not answer.
+
+    name
+        the unit's name; without a type it is a service
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.available sshd
+    """
     return _look(name)["LoadState"] != "not-found"
 
 
 def missing(name):
-    """The opposite of ``available``."""
+    """
+    The opposite of ``available``.
+
+    name
+        the unit's name; without a type it is a service
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.missing sshd
+    """
     return not available(name)
 
 
 def status(name, sig=None):
-    """Whether the service is active; ``{name: bool}`` for a glob."""
+    """
+    Whether the service is active; ``{name: bool}`` for a glob.
+
+    name
+        the unit's name; without a type it is a service
+    sig
+        accepted for the states' sake: systemd knows by itself
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.status sshd
+    """
     if any(char in name for char in "*?["):
         import fnmatch
 
@@ -70,7 +113,20 @@ def status(name, sig=None):
 
 
 def enabled(name, root=None, **kwargs):
-    """Whether the service starts at boot, or is started by what does (static, indirect, generated)."""
+    """
+    Whether the service starts at boot, or is started by what does (static, indirect, generated).
+
+    name
+        the unit's name; without a type it is a service
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enabled sshd
+    """
     if root is None and not offline():
         state = _look(name).get("UnitFileState")
         if state in _ENABLED + _NOT_ENABLED:
@@ -83,12 +139,40 @@ def enabled(name, root=None, **kwargs):
 
 
 def disabled(name, root=None):
-    """The opposite of ``enabled``."""
+    """
+    The opposite of ``enabled``.
+
+    name
+        the unit's name; without a type it is a service
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disabled sshd
+    """
     return not enabled(name, root=root)
 
 
 def masked(name, runtime=False, root=None):
-    """Whether the unit is masked in /etc (with ``runtime``: in /run)."""
+    """
+    Whether the unit is masked in /etc (with ``runtime``: in /run).
+
+    name
+        the unit's name; without a type it is a service
+    runtime
+        until the next boot
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.masked sshd
+    """
     path = os.path.join(_under(root, "/run" if runtime else "/etc"), "systemd", "system", _unit(name))
     try:
         return os.readlink(path) == os.devnull
@@ -97,37 +181,102 @@ def masked(name, runtime=False, root=None):
 
 
 def get_all(root=None):
-    """The sorted names of all units that have a file, and of the init scripts beside them."""
+    """
+    The sorted names of all units that have a file, and of the init scripts beside them.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_all
+    """
     units = _units_on_disk(root)
     return sorted(units | _init_scripts(units, root))
 
 
 def get_running():
-    """The sorted names of the units that run now."""
+    """
+    The sorted names of the units that run now.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_running
+    """
     text = _systemctl("--full", "--no-legend", "--no-pager", "--plain", "list-units")["stdout"]
     rows = [line.split() for line in text.splitlines()]
     return sorted(_shown(row[0]) for row in rows if len(row) > 3 and row[3] == "running" and _listed(row[0]))
 
 
 def get_enabled(root=None):
-    """The sorted names of units and init scripts that start at boot."""
+    """
+    The sorted names of units and init scripts that start at boot.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_enabled
+    """
     scripts = _init_scripts(_units_on_disk(root), root) & _started_scripts(root)
     return sorted(_unit_files("enabled", root) | scripts)
 
 
 def get_disabled(root=None):
-    """The sorted names of units and init scripts that do not start at boot."""
+    """
+    The sorted names of units and init scripts that do not start at boot.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_disabled
+    """
     scripts = _init_scripts(_units_on_disk(root), root) - _started_scripts(root)
     return sorted(_unit_files("disabled", root) | scripts)
 
 
 def get_static(root=None):
-    """The sorted names of units that can neither be enabled nor disabled."""
+    """
+    The sorted names of units that can neither be enabled nor disabled.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.get_static
+    """
     return sorted(_unit_files("static", root))
 
 
 def show(name, root=None):
-    """The unit's properties: ``{key: text}``; Before, After and Wants as lists, ExecStart and the like as dicts."""
+    """
+    The unit's properties: ``{key: text}``; Before, After and Wants as lists, ExecStart and the like as dicts.
+
+    name
+        the unit's name; without a type it is a service
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.show sshd
+    """
     found = {}
     for line in _systemctl("show", name, root=root)["stdout"].splitlines():
         key, _, value = line.partition("=")
@@ -142,7 +291,18 @@ def show(name, root=None):
 
 
 def execs(root=None):
-    """``{name: path}`` of what the services start."""
+    """
+    ``{name: path}`` of what the services start.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.execs
+    """
     shown = {name: show(name, root=root).get("ExecStart") for name in get_all(root=root)}
     return {name: command["path"] for name, command in shown.items() if isinstance(command, dict)}
 
@@ -151,43 +311,173 @@ def execs(root=None):
 
 
 def start(name, no_block=False, unmask=False, unmask_runtime=False):
-    """Start the service. Raises CommandExecutionError in systemctl's words."""
+    """
+    Start the service. Raises CommandExecutionError in systemctl's words.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    unmask
+        take a mask away first
+    unmask_runtime
+        take a mask in /run away first
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.start sshd
+    """
     return _change("start", name, no_block, unmask, unmask_runtime)
 
 
 def stop(name, no_block=False):
-    """Stop the service; whether that worked."""
+    """
+    Stop the service; whether that worked.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.stop sshd
+    """
     _look(name)
     return _systemctl("stop", name, no_block=no_block)["retcode"] == 0
 
 
 def restart(name, no_block=False, unmask=False, unmask_runtime=False):
-    """Restart the service, or start it. Raises CommandExecutionError in systemctl's words."""
+    """
+    Restart the service, or start it. Raises CommandExecutionError in systemctl's words.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    unmask
+        take a mask away first
+    unmask_runtime
+        take a mask in /run away first
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.restart sshd
+    """
     return _change("restart", name, no_block, unmask, unmask_runtime)
 
 
 def reload_(name, no_block=False, unmask=False, unmask_runtime=False):
-    """Make the service read its configuration again. Raises CommandExecutionError in systemctl's words."""
+    """
+    Make the service read its configuration again. Raises CommandExecutionError in systemctl's words.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    unmask
+        take a mask away first
+    unmask_runtime
+        take a mask in /run away first
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.reload sshd
+    """
     return _change("reload", name, no_block, unmask, unmask_runtime)
 
 
 def force_reload(name, no_block=True, unmask=False, unmask_runtime=False):
-    """Reload the service where it can, else restart it. Raises CommandExecutionError in systemctl's words."""
+    """
+    Reload the service where it can, else restart it. Raises CommandExecutionError in systemctl's words.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    unmask
+        take a mask away first
+    unmask_runtime
+        take a mask in /run away first
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.force_reload sshd
+    """
     return _change("force-reload", name, no_block, unmask, unmask_runtime)
 
 
 def enable(name, no_block=False, unmask=False, unmask_runtime=False, root=None, **kwargs):
-    """Start the service at boot. Raises CommandExecutionError in systemctl's words."""
+    """
+    Start the service at boot. Raises CommandExecutionError in systemctl's words.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    unmask
+        take a mask away first
+    unmask_runtime
+        take a mask in /run away first
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.enable sshd
+    """
     return _change("enable", name, no_block, unmask, unmask_runtime, root)
 
 
 def disable(name, no_block=False, root=None, **kwargs):
-    """Do not start the service at boot; whether that worked."""
+    """
+    Do not start the service at boot; whether that worked.
+
+    name
+        the unit's name; without a type it is a service
+    no_block
+        do not wait until it is done
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.disable sshd
+    """
     return _systemctl("disable", name, no_block=no_block, root=root)["retcode"] == 0
 
 
 def mask(name, runtime=False, root=None):
-    """Make the unit impossible to start. Raises CommandExecutionError."""
+    """
+    Make the unit impossible to start. Raises CommandExecutionError.
+
+    name
+        the unit's name; without a type it is a service
+    runtime
+        until the next boot
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.mask sshd runtime=True
+    """
     done = _systemctl(*(["mask"] + (["--runtime"] if runtime else [])), name=name, root=root)
     if done["retcode"] != 0:
         raise CommandExecutionError("Failed to mask service '%s'" % name, info=done["stderr"] or done["stdout"])
@@ -195,7 +485,22 @@ def mask(name, runtime=False, root=None):
 
 
 def unmask_(name, runtime=False, root=None):
-    """Take the mask away, if there is one. Raises CommandExecutionError."""
+    """
+    Take the mask away, if there is one. Raises CommandExecutionError.
+
+    name
+        the unit's name; without a type it is a service
+    runtime
+        until the next boot
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.unmask sshd
+    """
     if not masked(name, runtime, root):
         return True
     done = _systemctl(*(["unmask"] + (["--runtime"] if runtime else [])), name=name, root=root)
@@ -205,7 +510,15 @@ def unmask_(name, runtime=False, root=None):
 
 
 def systemctl_reload():
-    """Make systemd read all unit files again. Raises CommandExecutionError."""
+    """
+    Make systemd read all unit files again. Raises CommandExecutionError.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' service.systemctl_reload
+    """
     done = _systemctl("daemon-reload")
     if done["retcode"] != 0:
         words = done["stderr"] or done["stdout"]

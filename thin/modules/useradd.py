@@ -29,13 +29,39 @@ def __virtual__():
 
 
 def info(name, root=None):
-    """``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user."""
+    """
+    ``{"uid", "gid", "name", "home", "shell", "groups", "passwd", "fullname", …}``; {} for no such user.
+
+    name
+        the user's name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.info ada
+    """
     entry = _entry(name, root)
     return _format(entry, _groups_of(entry.pw_name, entry.pw_gid, root)) if entry else {}
 
 
 def getent(refresh=False, root=None):
-    """What ``info`` gives, for all users."""
+    """
+    What ``info`` gives, for all users.
+
+    refresh
+        without meaning here: they are read anew each time
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.getent
+    """
     entries = accounts.groups(root) if root else _all_groups()
     return [
         _format(entry, accounts.group_names(entry.pw_name, entry.pw_gid, entries))
@@ -44,18 +70,51 @@ def getent(refresh=False, root=None):
 
 
 def list_users(root=None):
-    """The sorted names of all users."""
+    """
+    The sorted names of all users.
+
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_users
+    """
     return sorted(entry.pw_name for entry in (accounts.users(root) if root else pwd.getpwall()))
 
 
 def list_groups(name):
-    """The sorted names of all groups of the user, the primary one included; [] for no such user."""
+    """
+    The sorted names of all groups of the user, the primary one included; [] for no such user.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.list_groups ada
+    """
     entry = _entry(name, None)
     return _groups_of(entry.pw_name, entry.pw_gid, None) if entry else []
 
 
 def primary_group(name):
-    """The name of the user's primary group."""
+    """
+    The name of the user's primary group.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.primary_group ada
+    """
     import grp
 
     entry = _entry(name, None)
@@ -70,7 +129,54 @@ def primary_group(name):
 def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=True, system=False, fullname="",
         roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
         root=None, usergroup=None, local=False):
-    """Add a user; whether that worked. ``usergroup``: with a group of the same name, or (False) without."""
+    """
+    Add a user; whether that worked. ``usergroup``: with a group of the same name, or (False) without.
+
+    name
+        the user's name
+    uid
+        the number
+    gid
+        the primary group, by name or number
+    groups
+        further groups, as a list or joined by commas
+    home
+        the home's path
+    shell
+        the login shell
+    unique
+        False allows a number that another user has
+    system
+        with a number from the range of system accounts
+    fullname
+        the full name
+    roomnumber
+        the room number
+    workphone
+        the phone number at work
+    homephone
+        the phone number at home
+    other
+        what else the comment field says
+    createhome
+        make the home
+    loginclass
+        the login class
+    nologinit
+        leave the user out of lastlog and faillog
+    root
+        in another system's root folder
+    usergroup
+        with a group of the user's name, or (False) without
+    local
+        by libuser's commands, beside a directory
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.add ada uid=1500 shell=/bin/sh
+    """
     command = ["luseradd" if local else "useradd"]
     for option, value in (("-s", shell), ("-u", uid), ("-d", home)):
         if value not in (None, ""):
@@ -102,7 +208,26 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
 
 
 def delete(name, remove=False, force=False, root=None, local=False):
-    """Delete a user, with ``remove`` also the home; whether that worked. ``force``: even while logged in."""
+    """
+    Delete a user, with ``remove`` also the home; whether that worked. ``force``: even while logged in.
+
+    name
+        the user's name
+    remove
+        the home, too
+    force
+        even while the user is logged in
+    root
+        in another system's root folder
+    local
+        by libuser's commands, beside a directory
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.delete ada remove=True
+    """
     command = ["luserdel" if local else "userdel"]
     command += ["-r"] if remove else []
     command += ["-f"] if force and not local else []
@@ -113,7 +238,22 @@ def delete(name, remove=False, force=False, root=None, local=False):
 
 
 def rename(name, new_name, root=None):
-    """Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken."""
+    """
+    Give the user another name; whether that worked. Raises CommandExecutionError when the new name is taken.
+
+    name
+        the user's name
+    new_name
+        the new name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.rename ada countess
+    """
     if info(new_name, root):
         raise CommandExecutionError("User '%s' already exists" % new_name)
     if not info(name, root):
@@ -122,27 +262,106 @@ def rename(name, new_name, root=None):
 
 
 def chuid(name, uid, root=None):
-    """Change the user's number; whether that worked."""
+    """
+    Change the user's number; whether that worked.
+
+    name
+        the user's name
+    uid
+        the number
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chuid ada 1600
+    """
     return _set(name, "uid", uid, ["-u", str(uid)], root)
 
 
 def chgid(name, gid, root=None):
-    """Change the user's primary group, given by number or name; whether that worked."""
+    """
+    Change the user's primary group, given by number or name; whether that worked.
+
+    name
+        the user's name
+    gid
+        the primary group, by name or number
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgid ada staff
+    """
     return _set(name, "gid", gid, ["-g", str(gid)], root)
 
 
 def chshell(name, shell, root=None):
-    """Change the user's login shell; whether that worked."""
+    """
+    Change the user's login shell; whether that worked.
+
+    name
+        the user's name
+    shell
+        the login shell
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chshell ada /bin/zsh
+    """
     return _set(name, "shell", shell, ["-s", shell], root)
 
 
 def chhome(name, home, persist=False, root=None):
-    """Change the user's home; ``persist`` moves the files there, too. Whether that worked."""
+    """
+    Change the user's home; ``persist`` moves the files there, too. Whether that worked.
+
+    name
+        the user's name
+    home
+        the home's path
+    persist
+        move the files there
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhome ada /srv/ada persist=True
+    """
     return _set(name, "home", home, ["-d", home] + (["-m"] if persist else []), root)
 
 
 def chgroups(name, groups, append=False, root=None):
-    """Set the user's other groups, or with ``append`` add these; whether that worked."""
+    """
+    Set the user's other groups, or with ``append`` add these; whether that worked.
+
+    name
+        the user's name
+    groups
+        further groups, as a list or joined by commas
+    append
+        leave the user in the others, too
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chgroups ada wheel,audio append=True
+    """
     wanted = groups.split(",") if isinstance(groups, str) else [str(group) for group in groups]
     if set(list_groups(name)) == set(wanted):
         return True
@@ -155,37 +374,138 @@ def chgroups(name, groups, append=False, root=None):
 
 
 def chfullname(name, fullname, root=None):
-    """Change the user's full name; whether that worked."""
+    """
+    Change the user's full name; whether that worked.
+
+    name
+        the user's name
+    fullname
+        the full name
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chfullname ada 'Ada Lovelace'
+    """
     return _set_gecos(name, "fullname", fullname, root)
 
 
 def chroomnumber(name, roomnumber, root=None):
-    """Change the user's room number; whether that worked."""
+    """
+    Change the user's room number; whether that worked.
+
+    name
+        the user's name
+    roomnumber
+        the room number
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chroomnumber ada 123
+    """
     return _set_gecos(name, "roomnumber", roomnumber, root)
 
 
 def chworkphone(name, workphone, root=None):
-    """Change the user's phone number at work; whether that worked."""
+    """
+    Change the user's phone number at work; whether that worked.
+
+    name
+        the user's name
+    workphone
+        the phone number at work
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chworkphone ada 7735550123
+    """
     return _set_gecos(name, "workphone", workphone, root)
 
 
 def chhomephone(name, homephone, root=None):
-    """Change the user's phone number at home; whether that worked."""
+    """
+    Change the user's phone number at home; whether that worked.
+
+    name
+        the user's name
+    homephone
+        the phone number at home
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chhomephone ada 7735551234
+    """
     return _set_gecos(name, "homephone", homephone, root)
 
 
 def chother(name, other, root=None):
-    """Change what else the comment field says; whether that worked."""
+    """
+    Change what else the comment field says; whether that worked.
+
+    name
+        the user's name
+    other
+        what else the comment field says
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chother ada analyst
+    """
     return _set_gecos(name, "other", other, root)
 
 
 def chloginclass(name, loginclass, root=None):
-    """False: there are no login classes here."""
+    """
+    False: there are no login classes here.
+
+    name
+        the user's name
+    loginclass
+        the login class
+    root
+        in another system's root folder
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.chloginclass ada staff
+    """
     return False
 
 
 def get_loginclass(name):
-    """False: there are no login classes here."""
+    """
+    False: there are no login classes here.
+
+    name
+        the user's name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' user.get_loginclass ada
+    """
     return False
 
 

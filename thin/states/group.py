@@ -2,10 +2,32 @@
 
 
 def present(name, gid=None, system=False, addusers=None, delusers=None, members=None, non_unique=False, local=False):
-    """The group exists, with this number, and with these members.
+    """
+    The group exists, with this number, and with these members
 
-    ``members`` are all its members; ``addusers`` and ``delusers`` are among them, or not. ``non_unique`` allows a
-    number that another group has.
+    name
+        the group's name
+    gid
+        the number
+    system
+        a new group gets a number from the range of system groups
+    addusers
+        users who are among its members
+    delusers
+        users who are not
+    members
+        all its members
+    non_unique
+        allow a number that another group has
+    local
+        this machine's own group, beside a directory
+
+    .. code-block:: yaml
+
+        web:
+          group.present:
+            - gid: 3000
+            - members: [ada, grace]
     """
     ret = _ret(name, True, "Group %s is present and up to date" % name)
     if members is not None and (addusers is not None or delusers is not None):
@@ -45,7 +67,19 @@ def present(name, gid=None, system=False, addusers=None, delusers=None, members=
 
 
 def absent(name, local=False):
-    """The group does not exist."""
+    """
+    The group does not exist
+
+    name
+        the group's name
+    local
+        this machine's own group, beside a directory
+
+    .. code-block:: yaml
+
+        web:
+          group.absent: []
+    """
     ret = _ret(name, True, "Group not present")
     if not _info(name, local):
         return ret

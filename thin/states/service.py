@@ -41,9 +41,35 @@ def __virtual__():
 
 
 def running(name, enable=None, sig=None, init_delay=None, **kwargs):
-    """The service runs. ``enable``: it also starts, or does not start, at boot. ``unmask``: take a mask away first.
+    """
+    The service runs
 
-    ``init_delay``: seconds to wait after a start before looking whether it still runs.
+    name
+        the service's name
+    enable
+        it also starts at boot (True), or does not (False); without it that stays as it is
+    sig
+        a text in the command line of its process, for a service that does not tell whether it runs
+    init_delay
+        seconds to wait after a start before looking whether it still runs
+    no_block
+        do not wait until it has started (systemd)
+    unmask
+        take a mask away first (systemd)
+    unmask_runtime
+        take a mask in /run away first (systemd)
+    runlevels
+        the runlevels in which it shall be enabled (OpenRC)
+    provider
+        the file of the execution module to use in the place of the system's own, such as ``runit``
+
+    .. code-block:: yaml
+
+        nginx:
+          service.running:
+            - enable: true
+            - watch:
+              - file: /etc/nginx/nginx.conf
     """
     with _one_look():
         return _running(_ret(name), enable, sig, init_delay, kwargs)
@@ -93,7 +119,26 @@ def _running(ret, enable, sig, init_delay, kwargs):
 
 
 def dead(name, enable=None, sig=None, init_delay=None, **kwargs):
-    """The service does not run; one that does not exist is dead, too. ``enable``, ``init_delay`` as for ``running``."""
+    """
+    The service does not run; one that does not exist is dead, too
+
+    name
+        the service's name
+    enable
+        it also starts at boot (True), or does not (False); without it that stays as it is
+    sig
+        a text in the command line of its process, for a service that does not tell whether it runs
+    init_delay
+        seconds to wait after a stop before looking whether it still runs
+    no_block
+        do not wait until it has stopped (systemd)
+
+    .. code-block:: yaml
+
+        exim4:
+          service.dead:
+            - enable: false
+    """
     with _one_look():
         return _dead(_ret(name), enable, sig, init_delay, kwargs)
 
@@ -128,7 +173,19 @@ def _dead(ret, enable, sig, init_delay, kwargs):
 
 
 def enabled(name, **kwargs):
-    """The service starts at boot. Whether it runs now is not looked at."""
+    """
+    The service starts at boot; whether it runs now is not looked at
+
+    name
+        the service's name
+    runlevels
+        in just these runlevels (OpenRC)
+
+    .. code-block:: yaml
+
+        nginx:
+          service.enabled: []
+    """
     ret = _ret(name)
     ret.update(_toggle(name, True, None, True, kwargs))
     if __opts__.get("test") and ret["comment"].startswith(_missing(name)):
@@ -138,27 +195,78 @@ def enabled(name, **kwargs):
 
 
 def disabled(name, **kwargs):
-    """The service does not start at boot. Whether it runs now is not looked at."""
+    """
+    The service does not start at boot; whether it runs now is not looked at
+
+    name
+        the service's name
+    runlevels
+        only these runlevels do not start it (OpenRC)
+
+    .. code-block:: yaml
+
+        exim4:
+          service.disabled: []
+    """
     ret = _ret(name)
     ret.update(_toggle(name, False, None, True, kwargs))
     return ret
 
 
 def masked(name, runtime=False):
-    """The unit cannot be started at all, with ``runtime`` until the next boot. Only systemd has this."""
+    """
+    The unit cannot be started at all; only systemd has this
+
+    name
+        the unit's name
+    runtime
+        until the next boot
+
+    .. code-block:: yaml
+
+        apache2:
+          service.masked: []
+    """
     return _mask(name, True, runtime)
 
 
 def unmasked(name, runtime=False):
-    """The unit is not masked. Only systemd has this."""
+    """
+    The unit is not masked; only systemd has this
+
+    name
+        the unit's name
+    runtime
+        a mask that ends with the next boot is meant
+
+    .. code-block:: yaml
+
+        apache2:
+          service.unmasked: []
+    """
     return _mask(name, False, runtime)
 
 
 def mod_watch(name, sfun=None, sig=None, reload=False, full_restart=False, init_delay=None, force=False, **kwargs):
-    """A change in what is watched: the service of ``running`` is restarted, that of ``dead`` is stopped.
+    """
+    A change in what is watched: the service of ``running`` is restarted, that of ``dead`` is stopped
 
-    ``reload`` and ``full_restart`` say how; ``force`` with ``reload`` restarts a service that cannot reload. A service
-    that is down is started.
+    name
+        the service's name
+    sfun
+        the state that watches
+    sig
+        a text in the command line of its process
+    reload
+        reload it; one that is down is started
+    full_restart
+        restart it fully, where the system knows a difference
+    init_delay
+        seconds to wait afterwards
+    force
+        with ``reload``: restart a service that cannot reload
+    no_block
+        do not wait until that is done (systemd)
     """
     ret = _ret(name)
     if sfun not in ("running", "dead"):

@@ -30,13 +30,93 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
             inactdays=None, warndays=None, expire=None, win_homedrive=None, win_profile=None, win_logonscript=None,
             win_description=None, nologinit=False, allow_uid_change=False, allow_gid_change=False, password_lock=None,
             local=False):
-    """The account exists and is as described; what is not given stays as it is.
+    """
+    The account exists and is as described; what is not given stays as it is
 
-    ``gid`` is a number or a name; ``usergroup``: the primary group has the user's name. ``groups`` must exist,
-    ``optional_groups`` may; other groups are left unless ``remove_groups`` is false. ``persist_home`` moves the files
-    when the home changes. ``password`` is a hash, set only for a new account if not ``enforce_password``.
-    ``date`` and ``expire`` are days since 1970 or YYYY-MM-DD. Changing ``uid`` or ``gid`` of an account that exists
-    needs ``allow_uid_change``, ``allow_gid_change``.
+    name
+        the user's name
+    uid
+        the number
+    gid
+        the primary group, by number or name
+    usergroup
+        the primary group has the user's name (True); a new user gets no group of that name (False)
+    groups
+        further groups; they must exist
+    optional_groups
+        further groups; those that do not exist are left out
+    remove_groups
+        False: the user stays in other groups, too
+    home
+        the home's path
+    createhome
+        make the home when it is not there
+    persist_home
+        move the files when the home changes
+    password
+        the hash of the password (macOS: the password)
+    hash_password
+        ``password`` is the password itself, and is hashed here
+    enforce_password
+        False: it is set only where none was
+    empty_password
+        anybody can log in without one
+    shell
+        the login shell
+    unique
+        False allows a number that another user has
+    system
+        a new user gets a number from the range of system accounts
+    fullname
+        the full name
+    roomnumber
+        the room number
+    workphone
+        the phone number at work
+    homephone
+        the phone number at home
+    other
+        what else the comment field says
+    loginclass
+        the login class (BSD)
+    date
+        the day of the last change of the password: days since 1970, or YYYY-MM-DD
+    mindays
+        days before which the password cannot be changed again
+    maxdays
+        days after which it must be changed
+    inactdays
+        days after which an expired password locks the account
+    warndays
+        days of warning before it must be changed
+    expire
+        the day on which the account ends: days since 1970, or YYYY-MM-DD
+    win_homedrive
+        for Windows; it is said that it has no effect
+    win_profile
+        for Windows; it is said that it has no effect
+    win_logonscript
+        for Windows; it is said that it has no effect
+    win_description
+        for Windows; it is said that it has no effect
+    nologinit
+        a new user is left out of lastlog and faillog
+    allow_uid_change
+        the number of a user who exists may be changed; files keep the old one
+    allow_gid_change
+        the primary group of a user who exists may be changed; files keep the old one
+    password_lock
+        the password is locked (True), or not (False)
+    local
+        look at and change this machine's own accounts, beside a directory
+
+    .. code-block:: yaml
+
+        ada:
+          user.present:
+            - uid: 1600
+            - groups: [sudo]
+            - shell: /bin/bash
     """
     ret = _ret(name, True, "User %s is present and up to date" % name)
     wanted = {
@@ -94,7 +174,24 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
 
 
 def absent(name, purge=False, force=False, local=False):
-    """The account does not exist. ``purge`` removes its home, too; ``force`` removes it even while logged in."""
+    """
+    The account does not exist
+
+    name
+        the user's name
+    purge
+        remove the home, too
+    force
+        even while the user is logged in
+    local
+        this machine's own account, beside a directory
+
+    .. code-block:: yaml
+
+        ada:
+          user.absent:
+            - purge: true
+    """
     ret = _ret(name, True, "User %s is not present" % name)
     before = _info(name, local)
     if not before:
