@@ -112,6 +112,7 @@ sysrc: remove set
 system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
 system: set_system_time shutdown
 timezone: set_date set_hwclock set_time set_time_server set_using_network_time set_zone
+tls: create_ca create_ca_signed_cert create_csr create_empty_crl create_pkcs12 create_self_signed_cert revoke_cert
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
 user: delete disable_auto_login enable_auto_login rename
 virtualenv: create
