@@ -34,7 +34,7 @@ READ_ALL_THE_SAME = {
     *("saltutil.refresh_matchers", "saltutil.refresh_resources", "ssh.check_known_host", "kmod.check_available"),
     *("jinja.import_json", "jinja.import_yaml", "jinja.load_map", "out.html_format", "out.out_format"),
     *("out.string_format", "saltutil.kill_all_jobs", "saltutil.kill_job", "saltutil.pillar_refresh"),
-    *("saltutil.update", "minion.kill", "minion.restart"),  # there is nothing to do
+    *("saltutil.update", "minion.kill", "minion.restart", "state.soft_kill"),  # there is nothing to do
     *("kmod.mod_list", "partition.align_check", "partition.check"),
     *("service.add_svc_avail_path", "runit.add_svc_avail_path", "shadow.get_change", "shadow.get_last_change"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),

@@ -86,7 +86,7 @@ def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
     return True
 
 
-def cache_file_ssh(path, saltenv=None):
+def cache_file_ssh(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
     """
     Return the path of a copy of a file, as ``cp.cache_file``
 
@@ -94,6 +94,8 @@ def cache_file_ssh(path, saltenv=None):
         The file's URL
     saltenv
         The environment
+    source_hash, verify_ssl, use_etag
+        As there
 
     CLI Example:
 
@@ -101,7 +103,7 @@ def cache_file_ssh(path, saltenv=None):
 
         pushsalt run '*' cp.cache_file_ssh salt://path/to/file
     """
-    return __salt__["cp.cache_file"](path, saltenv)
+    return __salt__["cp.cache_file"](path, saltenv, source_hash, verify_ssl, use_etag)
 
 
 def hash_file_ssh(path, saltenv=None):

@@ -610,7 +610,7 @@ def update(version=None):
 
         pushsalt run '*' saltutil.update
     """
-    return {"_error": "Minion is not running an Esky build"}
+    return {"_error": "Esky not available as import"}
 
 
 def regen_keys():

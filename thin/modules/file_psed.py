@@ -1,0 +1,58 @@
+"""Simple edits of files by Python's regular expressions. Salt: modules/file.py"""
+
+import os
+import re
+
+from thin.exceptions import SaltInvocationError
+from thin.utils import textfile
+
+__virtualname__ = "file"
+
+_FLAGS = {"I": re.I, "L": re.L, "M": re.M, "S": re.S, "U": re.U, "X": re.X}
+
+
+def psed(path, before, after, limit="", backup=".bak", flags="gMS", escape_all=False, multi=False):
+    """
+    Replace what fits in a file; file.replace does this better
+
+    path
+        The file
+    before
+        What is looked for, a regular expression
+    after
+        What stands there then
+    limit
+        A regular expression; only what is behind its first match is changed
+    backup
+        What the name of a copy of the old file ends with; none for no copy
+    flags
+        Letters: g for all places, and those of Python's expressions I, L, M, S, U, X
+    escape_all
+        ``before`` and ``limit`` are no expressions
+    multi
+        The file is looked at as a whole, which it is anyway
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' file.psed /etc/httpd/httpd.conf 'LogLevel warn' 'LogLevel info'
+    """
+    path = os.path.expanduser(path)
+    unknown = [letter for letter in flags if letter != "g" and letter not in _FLAGS]
+    if unknown:
+        raise SaltInvocationError("file.psed knows no flags %s" % "".join(unknown))
+    text = textfile.read(path)
+    if text is None:
+        raise SaltInvocationError("File %s not found" % path)
+    options = 0
+    for letter in flags.replace("g", ""):
+        options |= _FLAGS[letter]
+    before, limit = [re.escape(str(word)) if escape_all else str(word) for word in (before, limit)]
+    found = re.search(limit, text) if limit else None
+    start = len(text) if limit and not found else found.end() if found else 0
+    changed = text[:start] + re.sub(before, str(after), text[start:], count=0 if "g" in flags else 1, flags=options)
+    if backup:
+        __salt__["file.copy"](path, path + backup)
+    if changed != text:
+        textfile.write(path, changed)
