@@ -62,6 +62,10 @@ class Custom(Store):
             self._index = space["INDEX"]
         return self._index.get(kind, {})
 
+    def fits(self, kind):
+        """None of them says so: what is not of the system refuses by its ``__virtual__``."""
+        return {}
+
     def path(self, name):
         """The path below the file roots, for messages: ``_modules/mine.py``."""
         return "_" + super(Custom, self).path(name)[len("thin/"):]

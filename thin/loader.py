@@ -6,6 +6,7 @@ modules of its own, so the controller makes one for each target, with that targe
 
 A module file is Salt's: functions, ``__virtual__`` (True, a name, False or ``(False, reason)``), ``__virtualname__``,
 ``__virtual_aliases__``, ``__func_alias__``, ``__load__``/``__all__``, ``__init__(opts)``. Beyond Salt:
+``__fits__ = {grain: (values)}``, a literal, keeps a file from being read on other systems at all (see thin.runtime);
 ``__controller__ = True``, or a tuple of function names, marks what needs nothing of the target but grains, pillar and
 options, and is therefore answered on the controller. Salt: ``salt/loader/lazy.py``.
 
@@ -265,9 +266,21 @@ class Loader(object):
         for source, name in self._files().get(virtual, ()):
             if name not in self._done:
                 self._done.add(name)
-                self._execute(source, name)
+                if self._fits(source, name):
+                    self._execute(source, name)
+                else:
+                    self._reasons[name] = "it is for other systems"
+                    self._reasons.setdefault(virtual, self._reasons[name])
             if wanted is not None and wanted in self._functions:
                 return
+
+    def _fits(self, source, name):
+        """Whether this system's grains are among those that the file is for, where it says so (``__fits__``)."""
+        wanted = source.fits(self._kind).get(name) if hasattr(source, "fits") else None
+        if not wanted:
+            return True
+        grains = self._pack.get("__grains__") or {}
+        return any(grains.get(grain) in values for grain, values in wanted.items())
 
     def provide(self, virtual, name):
         """Take a module's functions from the file with this name, whatever its ``__virtual__`` says.

@@ -7,6 +7,7 @@ controller and in tests, `Folder` reads the package's files and Python's own byt
     source(name)        its text
     names(prefix)       full names of the modules directly in a package, sorted: names("thin.modules")
     virtual_index(kind) {virtual name: [file names]}: virtual_index("modules")["pkg"] == ["aptpkg", "yumpkg", ...]
+    fits(kind)          {file name: {grain: (values)}} of the files that say which systems they are for
 
 Raises ImportError for a module that does not exist.
 """
@@ -42,6 +43,10 @@ def names(prefix):
 
 def virtual_index(kind):
     return backend().virtual_index(kind)
+
+
+def fits(kind):
+    return backend().fits(kind)
 
 
 class Folder(object):
@@ -98,11 +103,37 @@ class Folder(object):
             self._indexes[kind] = index((name.rpartition(".")[2], self._says(name)) for name in self.names(prefix))
         return self._indexes[kind]
 
-    def _says(self, name):
+    def fits(self, kind):
+        if ("fits", kind) not in self._indexes:
+            prefix = "%s.%s" % (self.package, kind)
+            found = fit_index((name.rpartition(".")[2], self._says(name, b"__fits__")) for name in self.names(prefix))
+            self._indexes["fits", kind] = found
+        return self._indexes["fits", kind]
+
+    def _says(self, name, *words):
         """The text of a module that may name itself otherwise than its file, else nothing: most do not, of hundreds."""
         with open(self._path(name), "rb") as handle:
             data = handle.read()
-        return data.decode("utf-8") if b"__virtualname__" in data or b"__virtual_aliases__" in data else ""
+        words = words or (b"__virtualname__", b"__virtual_aliases__")
+        return data.decode("utf-8") if any(word in data for word in words) else ""
+
+
+def fit_index(sources):
+    """{file name: {grain: (values)}} of (file name, text) pairs: the literals of ``__fits__``.
+
+    A file is executed only where one of the grains has one of its values, so that the providers of other systems cost
+    nothing, not even their transfer. What ``__virtual__`` says counts beyond that.
+    """
+    import ast
+    import re
+
+    literal = re.compile(r"^__fits__\s*=\s*(\{[^}]*\})", re.MULTILINE)
+    found = {}
+    for stem, text in sources:
+        match = literal.search(text) if "__fits__" in text else None
+        if match:
+            found[stem] = {grain: tuple(values) for grain, values in ast.literal_eval(match.group(1)).items()}
+    return found
 
 
 def index(sources):

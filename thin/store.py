@@ -82,6 +82,11 @@ class Store(object):
 
         return _index.INDEX.get(kind, {})
 
+    def fits(self, kind):
+        from thin import _index
+
+        return _index.FITS.get(kind, {})
+
     def path(self, name):
         return name.replace(".", "/") + ("/__init__.py" if self._entry(name)[0] else ".py")
 

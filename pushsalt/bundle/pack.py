@@ -33,8 +33,8 @@ _USUAL = {
         alternatives apt_keys apt_selections apt_sources aptpkg archive cmd_more cmdmod config cp cron data debconfmod
         debian_service defaults disk dpkg_lowpkg environ event file file_managed file_write git grains grains_write
         groupadd hashutil hosts http ini_manage kmod linux_shadow linux_sysctl localemod logmod match mod_random mount
-        network pillar pip pkg_resource rpm_lowpkg saltutil slsutil ssh ssh_known status sysmod system systemd_service
-        test timezone useradd virtualenv_mod yumpkg
+        network pillar pip pkg_resource rpm_lowpkg rpm_packages saltutil slsutil ssh ssh_known status sysmod system
+        systemd_service test timezone useradd virtualenv_mod yum_groups yumpkg
     """,
     "states": """
         alternatives archive cmd cron debconfmod environ event file file_edit file_more git git_settings grains group
@@ -45,6 +45,8 @@ _USUAL = {
 USUAL = {kind: names.split() for kind, names in _USUAL.items()}
 #: Folders of which a part is in the other archive.
 APART = ("modules", "states", "utils")
+#: Kinds that the loader executes, and that may say which systems they are for.
+LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 _BLOCK = 512
 
@@ -130,7 +132,11 @@ def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     for kind, virtual in table.items():
         for stems in virtual.values():  # what is there anyway is looked at first
             stems.sort(key=lambda stem, kind=kind: (f"thin/{kind}/{stem}.py" not in first, stem))
-    return f'"""Made by pushsalt.bundle.pack."""\n\nINDEX = {pprint.pformat(table, width=120)}\n'.encode()
+    fits = {kind: runtime.fit_index(found) for kind, found in sorted(kinds.items()) if kind in LOADED}
+    text = '"""Made by pushsalt.bundle.pack."""\n\n'
+    for word, value in (("INDEX", table), ("FITS", fits)):
+        text += f"{word} = {pprint.pformat(value, width=120)}\n"
+    return text.encode()
 
 
 def _ustar(files: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:

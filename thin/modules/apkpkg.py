@@ -8,6 +8,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Alpine",)}
 
 DATABASES = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
 WORLD = "/etc/apk/world"

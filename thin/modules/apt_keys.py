@@ -12,6 +12,7 @@ from thin.log import getLogger
 from thin.utils import aptrun
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Debian",)}
 
 log = getLogger(__name__)
 

@@ -4,6 +4,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import aptout, aptrun
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Debian",)}
 
 
 def __virtual__():

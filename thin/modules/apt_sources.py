@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import aptrun, aptsources
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Debian",)}
 
 KEYRINGS = "/etc/apt/keyrings"
 PPA_SYSTEMS = ("Ubuntu", "Mint", "neon")

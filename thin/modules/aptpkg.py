@@ -14,6 +14,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Debian",)}
 
 LISTS = "/var/lib/apt/lists"
 DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")

@@ -6,6 +6,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import aptout, pkgspec
 
 __virtualname__ = "lowpkg"
+__fits__ = {"os_family": ("Debian",)}
 
 _ENVIRONMENT = {"LC_ALL": "C"}
 

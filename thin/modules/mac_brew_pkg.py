@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import brewout, data, pkgholds, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__fits__ = {"os": ("MacOS",)}
 
 PLACES = ("/opt/homebrew/bin/brew", "/usr/local/bin/brew", "/home/linuxbrew/.linuxbrew/bin/brew")
 

@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import data, pacmanversion, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Arch",)}
 
 DATABASE = "/var/lib/pacman/local"
 KINDS = ("mandatory", "optional", "default", "conditional")

@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import data, pkgholds, pkgngout, pkgngrun, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
+__fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
 
 DATABASES = ("/var/db/pkg/local.sqlite", "/var/db/pkg/local.sqlite-wal")
 QUERY = "%n\t%v\t%o"

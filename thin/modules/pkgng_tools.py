@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import pkgngout, pkgngrun
 
 __virtualname__ = "pkg"
+__fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
 
 CONFIGURATION = "/usr/local/etc/pkg.conf"
 

@@ -10,6 +10,10 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import pkgrun, rpmout, rpmversion
 
 __virtualname__ = "lowpkg"
+__fits__ = {
+    "os_family": ("RedHat", "Suse"),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
 
 #: systems with rpm whose family is not RedHat or Suse
 OTHERS = (

@@ -11,6 +11,10 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import data, pkgrun, rpmout, yumrun
 
 __virtualname__ = "pkg"
+__fits__ = {
+    "os_family": ("RedHat", "Suse"),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
 
 
 def __virtual__():

@@ -6,6 +6,10 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import dnfout, pkgholds, pkgrun, yumrun
 
 __virtualname__ = "pkg"
+__fits__ = {
+    "os_family": ("RedHat",),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
 
 #: by these files the plug-in is known, whatever its package is called
 PLUGIN = ("/etc/dnf/plugins/versionlock.conf", "/etc/yum/pluginconf.d/versionlock.conf")

@@ -9,6 +9,10 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import pkgrun, repofile, yumrun
 
 __virtualname__ = "pkg"
+__fits__ = {
+    "os_family": ("RedHat",),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
 
 CONFIGURATIONS = ("/etc/yum/yum.conf", "/etc/yum.conf", "/etc/dnf/dnf.conf", "/etc/tdnf/tdnf.conf")
 FOLDERS = ["/etc/yum/repos.d", "/etc/yum.repos.d"]

@@ -16,6 +16,10 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import data, dnfout, pkgrun, pkgspec, rpmout, rpmversion, yumrun
 
 __virtualname__ = "pkg"
+__fits__ = {
+    "os_family": ("RedHat",),
+    "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
+}
 
 CACHE = "/var/cache"
 

@@ -8,6 +8,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import repofile, zypprun
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Suse",)}
 
 FOLDER = "/etc/zypp/repos.d"
 

@@ -7,6 +7,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import data, pkgrun, zypprun
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Suse",)}
 
 OEM = "/var/lib/suseRegister/OEM"
 

@@ -13,6 +13,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import data, pkgholds, pkgrun, pkgspec, rpmversion, zypprun
 
 __virtualname__ = "pkg"
+__fits__ = {"os_family": ("Suse",)}
 
 CACHE = "/var/cache/zypp/packages"
 LOCKS = "/etc/zypp/locks"

@@ -1,0 +1,34 @@
+"""A file that says which systems it is for (``__fits__``) is not even read on the others."""
+
+import pytest
+
+from thin import runtime
+
+
+def test_the_literals_are_found_in_the_text():
+    sources = [
+        ("one", '__fits__ = {"os": ("A", "B")}\n'),
+        ("two", 'x = 1\n__fits__ = {\n    "os": ("A",),\n    "kernel": ("B",),\n}\n'),
+        ("three", "def f():\n    __fits__ = {}\n"),
+    ]
+    assert runtime.fit_index(sources) == {"one": {"os": ("A", "B")}, "two": {"os": ("A",), "kernel": ("B",)}}
+
+
+@pytest.mark.parametrize(
+    ("grains", "loaded"),
+    [
+        ({"os": "Debian", "os_family": "Debian"}, {"apt_keys", "apt_selections", "apt_sources", "aptpkg"}),
+        ({"os": "Alpine", "os_family": "Alpine"}, {"apkpkg"}),
+        ({"os": "FreeBSD", "os_family": "FreeBSD"}, {"pkgng", "pkgng_tools"}),
+        ({"os": "Rocky", "os_family": "RedHat"}, {"rpm_packages", "yum_groups", "yum_repos", "yumpkg"}),
+        ({"os": "SUSE", "os_family": "Suse"}, {"rpm_packages", "zypper_repos", "zypper_search", "zypperpkg"}),
+        ({"os": "Windows", "os_family": "Windows"}, set()),
+    ],
+)
+def test_providers_of_other_systems_are_not_read(make_loaders, monkeypatch, grains, loaded):
+    read = []
+    real = runtime.backend().code
+    monkeypatch.setattr(runtime.backend(), "code", lambda name: read.append(name) or real(name))
+    assert "pkg.no_such_function" not in make_loaders(grains={"kernel": "x", **grains}).modules
+    stems = {name.rpartition(".")[2] for name in read if name.startswith("thin.modules.")}
+    assert stems == loaded
