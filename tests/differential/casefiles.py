@@ -40,15 +40,16 @@ class Case:
     cleanup: str = ""
     runs: tuple[str, ...] = RUNS
     ignore: list[str] = field(default_factory=list)
-    volatile: list[str] = field(default_factory=list)
+    volatile: list[str | list[str]] = field(default_factory=list)
     differs: str = ""
     refused: bool = False
     ci: bool = False
 
     def blank(self, text: str) -> str:
         """The text without what the case calls volatile."""
-        for pattern in self.volatile:
-            text = re.sub(pattern, BLANK, text)
+        for one in self.volatile:
+            pattern, instead = (one, BLANK) if isinstance(one, str) else one
+            text = re.sub(pattern, instead, text)
         return text
 
 
@@ -72,7 +73,7 @@ class CaseFile:
     files: dict[str, str] = field(default_factory=dict)
     pillar: dict[str, Any] = field(default_factory=dict)
     ignore: list[str] = field(default_factory=list)
-    volatile: list[str] = field(default_factory=list)
+    volatile: list[str | list[str]] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     not_comparable: list[NotComparable] = field(default_factory=list)
 
@@ -114,7 +115,7 @@ def _known(data: Any, kind: type, where: str) -> None:
         raise ValueError(f"{where}: {', '.join(map(str, unknown))}: not known; known are {', '.join(sorted(known))}")
 
 
-def _case(data: Any, shared: dict[str, list[str]], where: str) -> Case:
+def _case(data: Any, shared: dict[str, list[Any]], where: str) -> Case:
     _known(data, Case, where)
     given = {key: value for key, value in data.items() if value is not None}
     if bool(given.get("sls")) == bool(given.get("call")):

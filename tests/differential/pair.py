@@ -203,7 +203,7 @@ class Pair:
         self._furnish(side.root)
         argv = ["timeout", "--kill-after=30", LIFE, *NSPAWN, "--boot", f"--machine={side.machine}",
                 f"--directory={side.root}", f"--network-namespace-path=/run/netns/{side.namespace}",
-                "--link-journal=no", f"--bind-ro={self.roots}:{ROOTS}"]  # fmt: skip
+                "--link-journal=no", "--capability=CAP_NET_ADMIN", f"--bind-ro={self.roots}:{ROOTS}"]  # fmt: skip
         if served:
             argv.append(f"--bind-ro={served}:{REPOSITORY}")
         if side.kind == "salt":
@@ -252,6 +252,8 @@ class Pair:
             raise RuntimeError(f"the machine of {side.kind} did not settle:\n{self._console(side)}")
         if not side.alive():
             raise RuntimeError(f"the machine of {side.kind} did not boot:\n{self._console(side)}")
+        # of the kernel's settings those of the network are the machine's own
+        side.shell("mount --bind /proc/sys/net /proc/sys/net && mount -o remount,bind,rw /proc/sys/net")
         if self.repository:
             side.shell("apt-get -q update")
         if self.setup:

@@ -257,9 +257,12 @@ def _extract(stream, member, path, password, extract_perms):
         if member.kind == "link":
             os.symlink(b"".join(zips.pieces(stream, member, password)), os.fsencode(path))
             return
+        pieces = zips.pieces(stream, member, password)
+        first = next(pieces, b"")  # a wrong password leaves no file
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(descriptor, "wb") as target:
-            for piece in zips.pieces(stream, member, password):
+            target.write(first)
+            for piece in pieces:
                 target.write(piece)
     if extract_perms:
         plain = 0o777 if member.kind == "dir" else 0o666

@@ -1,7 +1,7 @@
 """INI files: options and sections read, set and taken away. Salt: modules/ini_manage.py
 
-Functions without a section are about the options that stand before the first one. A file is written only when
-something in it changes.
+Functions without a section are about the options that stand before the first one. A file is written only when that
+changes it: a value, or blanks around a separator, which are set as Salt sets them.
 """
 
 from thin.exceptions import CommandExecutionError
@@ -19,7 +19,7 @@ def set_option(file_name, sections=None, separator="=", encoding=None, no_spaces
     "after"}``. A file that is missing is made."""
     file = _file(file_name, separator, encoding, no_spaces)
     changes = file.change(sections or {})
-    if changes:
+    if changes or not file.as_written():
         _write(file)
     return changes
 

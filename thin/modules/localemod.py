@@ -132,7 +132,8 @@ def gen_locale(locale, **kwargs):
     if not _has_sources(base, full, by_file=family in ("Debian", "Gentoo") and not ubuntu, family=family):
         return False
     if os.path.exists(LOCALE_GEN):
-        _set_line(LOCALE_GEN, r"^[ \t]*(?:#[ \t]*)?%s[ \t]*$" % re.escape(full), full)
+        pattern = r"^\s*#\s*%s\s*$" % re.escape(full)
+        __salt__["file.replace"](LOCALE_GEN, pattern, full + "\n", append_if_not_found=True)
     if process.which("locale-gen"):
         command = ["locale-gen"] + (["--generate"] if family == "Gentoo" else [])
         command.append(_normal(locale) if ubuntu else full)

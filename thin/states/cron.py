@@ -91,7 +91,6 @@ def file(name, source_hash="", source_hash_name=None, user="root", template=None
     }
     try:
         textfile.write(path, now)
-        __salt__["file.check_perms"](path, None, user, group, "0600")
         if __opts__["test"]:
             same.update(kwargs, source=name, source_hash=source_hash)
             return dict(ret, **dict(zip(("result", "comment"), __salt__["file.check_managed"](**same))))

@@ -140,7 +140,7 @@ def sections_absent(name, sections=None, separator="=", encoding=None):
         for section in sections or ():
             there = section in now
             lines.append(("Deleted section %s.\n" if there else "Section %s does not exist.\n") % section)
-            if there:
+            if there and (now[section] or __opts__["test"]):  # of an empty one Salt says nothing
                 ret["changes"][section] = now[section]
             if there and not __opts__["test"]:
                 __salt__["ini.remove_section"](section=section, **how)

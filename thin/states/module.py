@@ -101,8 +101,6 @@ def _call(name, given):
     missing = [word for word in wanted[len(args):] if word not in kwargs]
     if missing:
         raise SaltInvocationError("Missing arguments: %s" % ", ".join(missing))
-    if not shape.varargs and len(args) > len(shape.args):
-        args = args[:len(shape.args)]
     if shape.keywords is None:
         kwargs = {key: kwargs[key] for key in kwargs if key in shape.args or key in shape.kwonly}
     return function(*args, **kwargs)

@@ -123,11 +123,21 @@ class File(Section):
                 self[name] = Section(separator, no_spaces)
             self[name].read(text)
 
+    def text(self):
+        """The whole file."""
+        text = "".join(self.lines())
+        return text[1:] if text.startswith("\n[") else text
+
+    def as_written(self):
+        """Whether the file is there, and is what ``write`` would make of it."""
+        if not os.path.exists(self.path):
+            return False
+        with open(self.path, encoding=self.encoding, newline="") as stream:
+            return stream.read() == self.text()
+
     def write(self):
         """Write all of it at once; owner and mode stay."""
         from thin.utils.files import atomic, owner
 
         mode = None if os.path.exists(self.path) else owner.mode_bits(owner.default_mode())
-        text = "".join(self.lines())
-        text = text[1:] if text.startswith("\n[") else text
-        atomic.write(os.path.realpath(self.path), text.encode(self.encoding), mode=mode)
+        atomic.write(os.path.realpath(self.path), self.text().encode(self.encoding), mode=mode)
