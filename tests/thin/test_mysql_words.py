@@ -164,3 +164,11 @@ def test_option_files(tmp_path):
     assert mysqlrun._from_file(path, None) == want
     assert mysqlrun._from_file(path, "mine") == dict(want, host="h", **{"pass": "x y"})
     assert mysqlrun._from_file(tmp_path / "missing", None) == {}
+
+
+def test_names_that_are_quoted_already():
+    database = r"`foo\_%%`.*"
+    sql = mysqlgrants.statement("all", database, "u", "h", False, False)
+    assert sql == r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO 'u'@'h'"
+    shown = [r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO `u`@`h`"]
+    assert mysqlgrants.holds(shown, "all", database, "u", "h", False, "10.11.6-MariaDB", False)

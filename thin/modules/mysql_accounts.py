@@ -322,7 +322,7 @@ def grant_exists(grant, database, user, host="localhost", grant_option=False, es
     if grants is False:
         return False
     try:
-        return mysqlgrants.holds(grants, grant, database, user, host, is_true(grant_option), server.version)
+        return mysqlgrants.holds(grants, grant, database, user, host, is_true(grant_option), server.version, escape)
     except ValueError as exc:
         log.error("Error during grant generation: %s", exc)
         return False
@@ -370,7 +370,7 @@ def grant_revoke(grant, database, user, host="localhost", grant_option=False, es
         _refused(str(exc))
         return False
     words += ", GRANT OPTION" if is_true(grant_option) else ""
-    sql = "REVOKE %s ON %s FROM %s" % (words, mysqlgrants.level(database), account(user, host))
+    sql = "REVOKE %s ON %s FROM %s" % (words, mysqlgrants.level(database, escape), account(user, host))
     if not mysqlrun.Server(__salt__, __context__, connection_args).execute(sql):
         return False
     return not grant_exists(grant, database, user, host, grant_option, escape, **connection_args)

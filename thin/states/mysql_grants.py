@@ -70,7 +70,7 @@ def absent(
         return dict(ret, comment="Grant %s on %s to %s@%s is not present, so it cannot be revoked" % who)
     if __opts__["test"]:
         return dict(ret, result=None, comment="MySQL grant %s is set to be revoked" % name)
-    if __salt__["mysql.grant_revoke"](grant, database, user, host, grant_option, **connection_args):
+    if __salt__["mysql.grant_revoke"](grant, database, user, host, grant_option, escape, **connection_args):
         return dict(ret, changes={name: "Absent"}, comment="Grant %s on %s for %s@%s has been revoked" % who)
     error = pop_error(__context__) or "it is still there"
     return dict(ret, result=False, comment="Unable to revoke grant %s on %s for %s@%s (%s)" % (who + (error,)))

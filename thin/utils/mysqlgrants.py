@@ -105,9 +105,9 @@ def normalized(grant):
 
 def level(database, escape=True):
     """``db.table`` quoted: ``_`` and ``%`` stand for themselves where a whole database is meant."""
+    if not escape:  # as for a library that formats statements, which has ``%%`` for ``%``
+        return str(database).replace("%%", "%")
     db, _, table = str(database).rpartition(".")
-    if not escape:
-        return "%s.%s" % (db, table)
     if db != "*":
         db = ident(db.replace("_", "\\_").replace("%", "\\%") if table == "*" else db)
     return "%s.%s" % (db, table if table == "*" else ident(table))
@@ -139,9 +139,9 @@ def _ssl(options):
     return words
 
 
-def holds(shown, grant, database, user, host, grant_option, version):
+def holds(shown, grant, database, user, host, grant_option, version, escape=True):
     """Whether the lines of SHOW GRANTS have these privileges. Raises ValueError for what is no list of them."""
-    wanted = tokens("GRANT %s ON %s TO %s" % (normalized(grant), level(database), account(user, host)))
+    wanted = tokens("GRANT %s ON %s TO %s" % (normalized(grant), level(database, escape), account(user, host)))
     mysql8 = "MariaDB" not in version and version_tuple(version) >= (8,)
     place = _place(wanted["database"])
     have, may_grant = set(), False

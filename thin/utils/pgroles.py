@@ -1,5 +1,6 @@
 """What states of PostgreSQL's users and groups share: both are roles."""
 
+from thin.exceptions import CommandExecutionError
 from thin.utils import pgpass
 from thin.utils.psql import last_error
 
@@ -25,7 +26,12 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
     wanted["rolepassword"] = password
     verb, update = "create", {}
     if found is not None:
-        verb, update = "update", _differing(salt, found, wanted, connection)
+        verb = "update"
+        try:
+            update = _differing(salt, found, wanted, connection)
+        except CommandExecutionError as exc:
+            comment = "Failed to update %s %s: %s%s" % (kind, name, exc, last_error(context))
+            return dict(ret, result=False, comment=comment)
         if not update:
             return ret
     if opts["test"]:
@@ -56,14 +62,16 @@ def _differing(salt, found, wanted, connection):
 
 
 def _moment(salt, until, connection):
-    """The time that the server takes this text for; None for none, such as infinity."""
+    """The time that the server takes this text for; None for infinity. Raises CommandExecutionError for none."""
     import datetime
 
     query = "SELECT '%s'::timestamp(0) AS dt" % str(until).replace("'", "''")
     rows = salt["postgres.psql_query"](query, **connection)
+    if not rows:
+        raise CommandExecutionError("valid_until %s" % until)
     try:
         return datetime.datetime.strptime(rows[0]["dt"], "%Y-%m-%d %H:%M:%S")
-    except (ValueError, IndexError):
+    except ValueError:
         return None
 
 
