@@ -149,7 +149,7 @@ def jobcheck(**kwargs):
 
         pushsalt run '*' at.jobcheck runas=root hour=13
     """
-    if not kwargs:
+    if all(name.startswith("__") for name in kwargs):
         return {"error": "You have given a condition"}
     wanted = {}
     for name, key, place in (
