@@ -70,7 +70,7 @@ mount: mount remount rm_automaster rm_filesystems rm_fstab rm_vfstab set_automas
 mount: set_fstab set_vfstab swapoff swapon umount
 mysql: alter_db db_create db_remove db_repair db_optimize file_query free_slave grant_add grant_revoke plugin_add
 mysql: plugin_remove user_chpass user_create user_remove
-network: mod_hostname
+network: mod_bufsize mod_hostname
 nftables: append delete delete_chain delete_table flush insert new_chain new_table save
 partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
@@ -103,6 +103,7 @@ service: delete disable enable firstboot force_reload full_restart launchctl mas
 service: systemctl_reload unmask zap
 shadow: del_password lock_password set_date set_expire set_inactdays set_maxdays set_mindays set_password set_warndays
 shadow: set_change set_policy unlock unlock_account unlock_password
+sqlite3: modify
 ssh: hash_known_hosts rm_auth_key rm_auth_key_from_file rm_known_host set_auth_key set_auth_key_from_file set_known_host
 ssh_pki: create_certificate create_certificate_ssh create_private_key
 supervisord: add custom remove reread restart start stop update
@@ -110,7 +111,8 @@ sysctl: assign persist
 sysfs: write
 sysrc: remove set
 system: halt init poweroff reboot set_computer_desc set_computer_name set_system_date set_system_date_time
-system: set_system_time shutdown
+system: restart set_boot_arch set_disable_keyboard_on_lock set_remote_events set_remote_login set_restart_delay
+system: set_startup_disk set_subnet_name set_system_time shutdown sleep
 timezone: set_date set_hwclock set_time set_time_server set_using_network_time set_zone
 tls: create_ca create_ca_signed_cert create_csr create_empty_crl create_pkcs12 create_self_signed_cert revoke_cert
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone

@@ -37,6 +37,7 @@ READ_ALL_THE_SAME = {
     *("saltutil.update", "minion.kill", "minion.restart", "state.soft_kill"),  # there is nothing to do
     *("kmod.mod_list", "partition.align_check", "partition.check"),
     *("service.add_svc_avail_path", "runit.add_svc_avail_path", "shadow.get_change", "shadow.get_last_change"),
+    *("system.get_restart_delay", "system.get_disable_keyboard_on_lock"),
     *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
     *("mount.read_mount_cache", "mount.write_mount_cache", "mount.delete_mount_cache", "mount.get_mount_from_path"),
     *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),
