@@ -59,15 +59,15 @@ def _linux(opts, so_far):
 
 def _other(opts, so_far):
     """Other kernels than Linux; one that has no room of its own gets what any system has."""
-    kernel = so_far["kernel"]
+    kernel, ret = so_far["kernel"], {"efi": False, "efi-secure-boot": False, "transactional": False}
     if kernel == "Darwin":
         from thin.grains import macos
 
-        return macos.grains()
+        return dict(ret, **macos.grains())
     if kernel in ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD"):
         from thin.grains import bsd, storage
 
-        ret = bsd.grains(kernel, so_far["kernelrelease"])
+        ret.update(bsd.grains(kernel, so_far["kernelrelease"]))
         _merge(ret, storage.grains, opts)
         return ret
     return {"os": so_far["kernel"], "os_family": "Unknown", "osarch": so_far["cpuarch"], "num_gpus": 0, "gpus": []}

@@ -72,7 +72,6 @@ def describe(kernel, kernelrelease, said, dmesg=""):
         ret.update(hardware(KENV, {name: value.strip('"') for name, value in environment.items()}))
         ret.update(virtual(ret, values))
         ret.update(disks(said.get("geom", "")))
-        ret["init"] = "unknown"
         if values.get("kern.hostuuid"):
             ret["machine_id"] = values["kern.hostuuid"].replace("-", "")
     elif kernel == "OpenBSD":
