@@ -272,6 +272,9 @@ _MINION: Final = _of(
     ("beacons", "map", {}, "Accepted."),
     ("schedule", "map", {}, "Accepted."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
+    ("x509_signing_policies", "map", {}, "Policies of the x509 module, where the pillar has none of their names."),
+    ("ssh_signing_policies", "map", {}, "Policies of the ssh_pki module, where the pillar has none of their names."),
+    ("ca.cert_base_path", "text", "/etc/pki", "Where the tls module keeps its authorities."),
 )  # fmt: skip
 
 #: every option by name
