@@ -45,6 +45,8 @@ READ_ALL_THE_SAME = {
     *("environ.setenv", "environ.setval"),  # of the runtime's own process
     *("pillar.copy", "archive.extract_tar"),  # imported, not offered
     *("debconf.get_selections", "pkg.get_selections", "virtualenv.get_distribution_path"),
+    *("apache.check_conf_enabled", "apache.check_mod_enabled", "apache.check_site_enabled", "mysql.db_check"),
+    *("postgres.create_metadata", "rabbitmq.check_password"),
 }
 
 

@@ -1,0 +1,117 @@
+"""Files of SQLite, by Python's own library. Salt: modules/sqlite3.py"""
+
+try:
+    import sqlite3
+except ImportError:  # a minimal Python
+    sqlite3 = None
+
+
+def __virtual__():
+    if sqlite3 is None:
+        return False, "The sqlite3 execution module failed to load: the sqlite3 python library is not available."
+    return True
+
+
+def _rows(db, sql):
+    """The rows of a statement as tuples; False without a file."""
+    if db is None:
+        return False
+    connection = sqlite3.connect(db, isolation_level=None)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def version():
+    """
+    Return the version of Python's library, which has been the same for long
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.version
+    """
+    return "2.6.0"
+
+
+def sqlite_version():
+    """
+    Return the version of SQLite
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.sqlite_version
+    """
+    return sqlite3.sqlite_version
+
+
+def modify(db=None, sql=None):
+    """
+    Run a statement that changes something; returns True
+
+    db
+        the file, which is made if it is missing
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.modify /root/test.db 'CREATE TABLE test(id INT, testdata TEXT);'
+    """
+    return _rows(db, sql) is not False
+
+
+def fetch(db=None, sql=None):
+    """
+    Return all rows of a query
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.fetch /root/test.db 'SELECT * FROM test;'
+    """
+    return _rows(db, sql)
+
+
+def tables(db=None):
+    """
+    Return a row with the name of each table
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.tables /root/test.db
+    """
+    return _rows(db, "SELECT name FROM sqlite_master WHERE type='table' ORDER BY name;")
+
+
+def indices(db=None):
+    """
+    Return a row with the name of each index
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.indices /root/test.db
+    """
+    return _rows(db, "SELECT name FROM sqlite_master WHERE type='index' ORDER BY name;")
+
+
+def indexes(db=None):
+    """
+    Another name of ``indices``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' sqlite3.indexes /root/test.db
+    """
+    return indices(db)
