@@ -23,6 +23,19 @@ _SIZES = {"rsa": (2048, 3072, 4096), "ec": (256, 384, 521), "ed25519": ()}
 _NO_KEY = "Could not load OpenSSH private key"
 
 
+class InvalidPassword(given.InvalidPassword):
+    exception = "SaltInvocationError"
+
+
+class MissingPassword(given.MissingPassword):
+    exception = "SaltInvocationError"
+
+
+class SuperfluousPassword(given.SuperfluousPassword):
+    exception = "SaltInvocationError"
+    words = "Password was given but private key is not encrypted"
+
+
 class Wire(object):
     """Reads SSH's wire format. Raises ValueError where it ends too early."""
 
@@ -204,14 +217,14 @@ def load_private(value, passphrase=None):
         raise CommandExecutionError(_NO_KEY)
     if not encrypted:
         if passphrase:
-            raise given.SuperfluousPassword()
+            raise SuperfluousPassword()
         return Private(data, None, public)
     if passphrase is None:
-        raise given.MissingPassword()
+        raise MissingPassword()
     with Folder() as folder:
         done = keygen(["-y", "-f", folder.add("key", data.rstrip() + b"\n")], [passphrase])
     if done.retcode:
-        raise given.InvalidPassword()
+        raise InvalidPassword()
     return Private(data, str(passphrase), public)
 
 
