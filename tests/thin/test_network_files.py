@@ -14,7 +14,7 @@ from thin.utils import debianifaces
 
 HERE = Path(__file__).resolve().parents[1]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-CASES: list[dict[str, Any]] = yaml.load((HERE / "cases/thin/network.yaml").read_text(), LOADER)  # noqa: S506 (safe)
+CASES: list[dict[str, Any]] = yaml.load((HERE / "cases/thin/network.yaml").read_text(), LOADER)
 DEBIAN = {"os": "Debian", "os_family": "Debian", "osrelease": "12", "osrelease_info": (12,), "osfullname": "Debian"}
 CENTOS = {
     "os": "CentOS", "os_family": "RedHat", "osrelease": "7.9", "osmajorrelease": 7, "num_cpus": 4,
