@@ -27,8 +27,16 @@ def __virtual__():
 
 
 def get_repo_keys(aptkey=True, keydir=None):
-    """``{keyid: {"keyid", "fingerprint", "uid", "uid_hash", "algorithm", "bits", "capability", "date_creation",
-    "date_expiration", "validity", "subkey"}}`` of the keys; False without a directory of keys."""
+    """
+    ``{keyid: {"keyid", "fingerprint", "uid", "uid_hash", "algorithm", "bits", "capability", "date_creation",
+    "date_expiration", "validity", "subkey"}}`` of the keys; False without a directory of keys.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.get_repo_keys
+    """
     if _apt_key(aptkey):
         done = _run(
             ["apt-key", "adv", "--batch", "--list-public-keys", "--with-fingerprint", "--with-fingerprint",
@@ -70,10 +78,17 @@ def add_repo_key(
     path=None, text=None, keyserver=None, keyid=None, saltenv="base", aptkey=True, keydir=None, keyfile=None,
     failhard=False
 ):
-    """Add a key from a file (``path``, any source), from text, or by its id from a key server; whether it worked.
+    """
+    Add a key from a file (``path``, any source), from text, or by its id from a key server; whether it worked.
 
     ``keyfile``: its name in ``keydir``, when apt-key is not used. ``failhard``: raise CommandExecutionError instead of
     False.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.add_repo_key salt://apt/sources/test.key
     """
     aptkey = _apt_key(aptkey)
     keydir = keydir or KEYRINGS
@@ -107,7 +122,15 @@ def add_repo_key(
 
 
 def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
-    """Take a key away by its ``keyid``: that id, False where there is no such key."""
+    """
+    Take a key away by its ``keyid``: that id, False where there is no such key.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.del_repo_key keyid=0123ABCD
+    """
     keydir = keydir or KEYRINGS
     if not aptkey and not os.path.isdir(keydir):
         log.error("The directory %s does not exist. Please create this directory only writable by root", keydir)

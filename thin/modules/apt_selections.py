@@ -14,13 +14,36 @@ def __virtual__():
 
 
 def get_selections(pattern=None, state=None):
-    """``{state: [packages]}`` of dpkg's selections (install, hold, deinstall, purge)."""
+    """
+    ``{state: [packages]}`` of dpkg's selections (install, hold, deinstall, purge).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.get_selections 'python-*' state=hold
+    """
     found = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
     return {state: found.get(state, [])} if state else found
 
 
 def set_selections(path=None, selection=None, clear=False, saltenv="base"):
-    """Set dpkg's selections, from ``{state: [packages]}`` or a file: ``{package: {"old", "new"}}`` of what changed."""
+    """
+    Set dpkg's selections: ``{package: {old, new}}`` of what changed
+
+    path
+        A file with lines of a package and its state, from any source.
+    selection
+        ``{state: [packages]}``, or its YAML; states are install, hold, deinstall and purge.
+    clear
+        Let all other packages be deinstalled.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.set_selections selection='{"install": ["netcat"]}'
+    """
     if path and selection:
         raise SaltInvocationError(
             "The 'selection' and 'path' arguments to pkg.set_selections are mutually exclusive, "
@@ -29,6 +52,13 @@ def set_selections(path=None, selection=None, clear=False, saltenv="base"):
     if path:
         with open(__salt__["cp.cache_file"](path, saltenv), encoding="utf-8") as stream:
             selection = aptout.selections(stream.read())
+    if isinstance(selection, str):
+        from thin.utils import serial
+
+        try:
+            selection = serial.elsewhere("deserialize", "yaml", selection, {})
+        except ValueError as exc:
+            raise SaltInvocationError("Improperly-formatted selection: %s" % exc)
     if not selection:
         return {}
     unknown = [state for state in selection if state not in ("install", "hold", "deinstall", "purge")]
@@ -50,19 +80,35 @@ def set_selections(path=None, selection=None, clear=False, saltenv="base"):
 
 
 def hold(name=None, pkgs=None, sources=None, **kwargs):
-    """Keep packages at their version: ``{name: {"name", "changes", "result", "comment"}}``."""
+    """
+    Keep packages at their version: ``{name: {"name", "changes", "result", "comment"}}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.hold pkgs='["foo", "bar"]'
+    """
     return {target: _set_hold(target, True) for target in _targets(name, pkgs, sources)}
 
 
 def unhold(name=None, pkgs=None, sources=None, **kwargs):
-    """Let packages be upgraded again: ``{name: {"name", "changes", "result", "comment"}}``."""
+    """
+    Let packages be upgraded again: ``{name: {"name", "changes", "result", "comment"}}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.unhold foo
+    """
     return {target: _set_hold(target, False) for target in _targets(name, pkgs, sources)}
 
 
 def _set_hold(target, held):
     words = {"name": target, "changes": {}, "result": False, "comment": ""}
     state = next(iter(get_selections(pattern=target)), None)
-    if state is None:
+    if state is None:  # dpkg only warns of a name that it does not know
         words["comment"] = ("Package %s not currently held." if held else "Package %s does not have a state.") % target
     elif (state == "hold") == held:
         words["result"] = True

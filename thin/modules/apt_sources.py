@@ -30,8 +30,16 @@ def __virtual__():
 
 
 def list_repos(**kwargs):
-    """``{uri: [{"type", "uri", "dist", "comps", "line", "file", "disabled", "enabled", "architectures", "signedby",
-    "types", "uris", "suites"}]}`` of all entries, one dict for each type, URI and suite of a deb822 stanza."""
+    """
+    ``{uri: [{"type", "uri", "dist", "comps", "line", "file", "disabled", "enabled", "architectures", "signedby",
+    "types", "uris", "suites"}]}`` of all entries, one dict for each type, URI and suite of a deb822 stanza.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repos
+    """
     found = {}
     for entry in aptsources.Sources().entries:
         for kind, uri, suite in _each(entry):
@@ -71,8 +79,16 @@ def _data(entry):
 
 
 def get_repo(repo, **kwargs):
-    """What list_repos has of the first entry with this line's type, URI and suite, and one of its components; {}
-    where there is none."""
+    """
+    What list_repos has of the first entry with this line's type, URI and suite, and one of its components; {}
+    where there is none.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.get_repo 'deb http://deb.debian.org/debian bookworm main'
+    """
     repos = list_repos()
     if not repos:
         return {}
@@ -89,7 +105,15 @@ def get_repo(repo, **kwargs):
 
 
 def expand_repo_def(repo, file=None, **kwargs):
-    """What list_repos would have of a line with mod_repo's arguments, to be compared with it."""
+    """
+    What list_repos would have of a line with mod_repo's arguments, to be compared with it.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.expand_repo_def 'deb http://example.org/debian one main' comps=main,contrib
+    """
     line = _parsed(_of_ppa(repo, kwargs.get("ppa_auth")), SaltInvocationError)
     for key in ("architectures", "comps"):
         if key in kwargs:
@@ -111,18 +135,33 @@ def expand_repo_def(repo, file=None, **kwargs):
 
 
 def split_repo_str(repo):
-    """The parts of a line: ``{"type", "uri", "dist", "comps", "architectures", "signedby", "trusted", "invalid"}``."""
+    """
+    The parts of a line: ``{"type", "uri", "dist", "comps", "architectures", "signedby", "trusted", "invalid"}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.split_repo_str 'deb http://example.org/debian one main'
+    """
     line = _parsed(repo, SaltInvocationError)
     keys = ("type", "architectures", "uri", "dist", "comps", "signedby", "trusted")
     return dict({key: getattr(line, key) for key in keys}, invalid=not line.valid)
 
 
 def mod_repo(repo, saltenv="base", aptkey=True, **kwargs):
-    """Make an entry be as the line and the arguments say, adding it where there is none: ``{repo: what get_repo has}``.
+    """
+    Make an entry be as the line and the arguments say, adding it where there is none: ``{repo: what get_repo has}``.
 
     ``file``, ``comps`` and ``architectures`` (comma-separated), ``disabled``, ``enabled``, ``dist``, ``uri``,
     ``trusted``, ``comments``, ``consolidate``; ``key_url``, ``key_text`` or ``keyid`` with ``keyserver`` bring a key;
     ``refresh`` (default True) updates the lists afterwards. Raises SaltInvocationError and CommandExecutionError.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.mod_repo 'deb http://example.org/debian one main' comps=main,contrib
     """
     refresh = kwargs.get("refresh_db", kwargs.get("refresh", True))
     aptkey = bool(aptkey and process.which("apt-key"))
@@ -232,9 +271,16 @@ def _consolidate(sources):
 
 
 def del_repo(repo, **kwargs):
-    """Take an entry away, or what the line names of it, and its file when it is in sources.list.d and has no other.
+    """
+    Take an entry away, or what the line names of it, and its file when it is in sources.list.d and has no other.
 
     The lists are updated. Returns what was done, in words; raises CommandExecutionError where there is no such entry.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.del_repo 'deb http://example.org/debian one main'
     """
     sources = aptsources.Sources()
     wanted = _parsed(_of_ppa(repo, kwargs.get("ppa_auth")), SaltInvocationError)

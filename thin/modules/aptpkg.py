@@ -1,7 +1,8 @@
 """Packages on Debian and its kin, by driving apt-get, apt-cache, dpkg and dpkg-query. Salt: modules/aptpkg.py
 
 Nothing here ever asks, and locks are waited for (thin/utils/aptrun.py). Changed configuration files stay as they are;
-``force_conf_new`` takes the package's. Holds and selections are in apt_selections.py.
+``force_conf_new`` takes the package's. Files of packages are in apt_files.py, holds and selections in
+apt_selections.py.
 
 The package list is read once and kept in ``__context__`` for as long as dpkg's database is the same file, so it is
 never out of date, whoever changed it.
@@ -18,7 +19,6 @@ __fits__ = {"os_family": ("Debian",)}
 
 LISTS = "/var/lib/apt/lists"
 DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")
-CACHE = "/var/cache/apt"
 
 
 def __virtual__():
@@ -31,19 +31,43 @@ def __virtual__():
 
 
 def normalize_name(name):
-    """The name without ``:arch`` where that is the system's own architecture (or all, any)."""
+    """
+    The name without ``:arch`` where that is the system's own architecture (or all, any).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.normalize_name zsh:amd64
+    """
     base, colon, arch = name.rpartition(":")
     return base if colon and arch in (__grains__["osarch"], "all", "any") else name
 
 
 def parse_arch(name):
-    """``"libc6:i386"`` -> ``{"name": "libc6", "arch": "i386"}``; arch is None where none is written."""
+    """
+    ``"libc6:i386"`` -> ``{"name": "libc6", "arch": "i386"}``; arch is None where none is written.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.parse_arch zsh:amd64
+    """
     base, colon, arch = name.rpartition(":")
     return {"name": base, "arch": arch} if colon else {"name": name, "arch": None}
 
 
 def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
-    """-1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where dpkg cannot say."""
+    """
+    -1, 0 or 1 as version ``pkg1`` is older than, equal to or newer than ``pkg2``; None where dpkg cannot say.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version_cmp '0.2.4-0ubuntu1' '0.2.4.1-0ubuntu1'
+    """
     versions = [str(version) for version in (pkg1, pkg2)]
     if ignore_epoch:
         versions = [debversion.without_epoch(version) for version in versions]
@@ -57,10 +81,17 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
 
 
 def list_pkgs(versions_as_list=False, removed=False, purge_desired=False, **kwargs):
-    """``{name: "version"}`` of the installed packages (with ``versions_as_list``: ``{name: [versions]}``).
+    """
+    ``{name: "version"}`` of the installed packages (with ``versions_as_list``: ``{name: [versions]}``).
 
     ``removed``: instead those removed whose configuration is left. ``purge_desired``: those installed but marked for
     purging. Names of foreign architectures carry ``:arch``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_pkgs versions_as_list=True
     """
     installed, rest, purging, _ = _database()
     wanted = rest if _true(removed) else purging if _true(purge_desired) else dict(purging, **installed)
@@ -70,21 +101,44 @@ def list_pkgs(versions_as_list=False, removed=False, purge_desired=False, **kwar
 
 
 def list_provides(**kwargs):
-    """``{virtual name: [names of installed packages that provide it]}``."""
+    """
+    ``{virtual name: [names of installed packages that provide it]}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_provides
+    """
     provides = _database()[3]
     return {virtual: [name for name, _ in providers] for virtual, providers in provides.items()}
 
 
 def version(*names, **kwargs):
-    """The installed version of a package ("" when absent), or ``{name: version}`` of several."""
+    """
+    The installed version of a package ("" when absent), or ``{name: version}`` of several.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.version bash zsh
+    """
     return __salt__["pkg_resource.version"](*names, **kwargs)
 
 
 def latest_version(*names, **kwargs):
-    """The version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several names.
+    """
+    The version that an install would bring, "" where nothing newer is there; ``{name: version}`` of several names.
 
     ``refresh`` (default True) updates the lists first, ``fromrepo`` prefers that release, ``show_installed`` gives the
     candidate also where it is installed already. An unknown package has "".
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.latest_version bash fromrepo=unstable
     """
     if "repo" in kwargs:
         raise SaltInvocationError("The 'repo' argument is invalid, use 'fromrepo' instead")
@@ -105,12 +159,28 @@ available_version = latest_version
 
 
 def upgrade_available(name, **kwargs):
-    """Whether a newer version of the package can be had."""
+    """
+    Whether a newer version of the package can be had.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade_available bash
+    """
     return latest_version(name) != ""
 
 
 def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
-    """``{name: new version}`` of what an upgrade would bring. Raises CommandExecutionError in apt's words."""
+    """
+    ``{name: new version}`` of what an upgrade would bring. Raises CommandExecutionError in apt's words.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_upgrades
+    """
     if _true(refresh):
         refresh_db(kwargs.get("cache_valid_time", 0))
     release = kwargs.get("fromrepo")
@@ -122,82 +192,34 @@ def list_upgrades(refresh=True, dist_upgrade=True, **kwargs):
 
 
 def list_repo_pkgs(*args, **kwargs):
-    """``{name: [versions]}`` that the repositories offer, in apt-cache's order, newest first; without names: of all."""
+    """
+    ``{name: [versions]}`` that the repositories offer, in apt-cache's order, newest first; without names: of all.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_repo_pkgs foo bar
+    """
     names = [name.split("=")[0].split("<")[0].split(">")[0] for name in args]
     return aptout.versions(_run(["apt-cache"] + (["show", "--"] + names if names else ["dump"]))["stdout"])
-
-
-def show(*names, **kwargs):
-    """``{name: {version: {field: value}}}`` from apt-cache show. ``filter``: field names (list or comma-separated)."""
-    if kwargs.get("refresh"):
-        refresh_db()
-    wanted = kwargs.get("filter") or []
-    wanted = wanted.split(",") if isinstance(wanted, str) else wanted
-    wanted = {str(field).strip().lower() for field in wanted}
-    found = {}
-    for stanza in aptout.stanzas(_run(["apt-cache", "show", "--"] + list(names))["stdout"]) if names else ():
-        name, number = stanza.pop("Package", None), stanza.pop("Version", None)
-        if name and number:
-            # Salt shows of a folded field only what stands on its own lines' first one
-            fields = {key: value.split("\n")[0] for key, value in stanza.items() if not wanted or key.lower() in wanted}
-            found.setdefault(name, {}).setdefault(number, {}).update(fields)
-    return found
-
-
-def info_installed(*names, **kwargs):
-    """``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises where one is not known."""
-    renamed = {"package": "name", "origin": "vendor", "section": "group", "maintainer": "packager", "homepage": "url"}
-    found = {}
-    for name, data in __salt__["lowpkg.info"](*names, failhard=kwargs.get("failhard", True)).items():
-        if data.get("status", "ii")[1] == "i":
-            found[name] = {renamed.get(key, key): value for key, value in data.items() if key != "status"}
-    return found
-
-
-def file_list(*packages, **kwargs):
-    """``{"errors": [], "files": [paths]}`` of the packages (of all that are installed, without names)."""
-    return __salt__["lowpkg.file_list"](*packages)
-
-
-def file_dict(*packages, **kwargs):
-    """``{"errors": [], "packages": {name: [paths]}}``."""
-    return __salt__["lowpkg.file_dict"](*packages)
-
-
-def owner(*paths, **kwargs):
-    """The package that a path belongs to ("" for none), or ``{path: package}`` of several."""
-    found = {}
-    for path in paths:
-        done = _run(["dpkg-query", "-S", "--", path])
-        found[path] = done["stdout"].split(":")[0] if done["retcode"] == 0 else ""
-    if len(paths) == 1:
-        return found[paths[0]]
-    return found or ""
-
-
-def which(path):
-    """The package that an existing file belongs to: None when no package has it, False when there is no such path."""
-    if not os.path.isabs(path) or not os.path.exists(path):
-        return False
-    return owner(path) or None
-
-
-def list_downloaded(root=None, **kwargs):
-    """``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of apt's downloads."""
-    from thin.utils import pkgfiles
-
-    folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
-    return pkgfiles.downloaded(folder, __salt__["lowpkg.bin_pkg_info"], ".deb")
 
 
 # Changes
 
 
 def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
-    """Run apt-get update: ``{repository: True fetched | None unchanged | False failed}``.
+    """
+    Run apt-get update: ``{repository: True fetched | None unchanged | False failed}``.
 
     {} when the lists are younger than ``cache_valid_time`` seconds. Raises CommandExecutionError in apt's words, with
     ``failhard`` also for a single repository in error.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.refresh_db cache_valid_time=3600
     """
     import time
 
@@ -219,12 +241,19 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
 
 def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=None, pkgs=None, sources=None,
             reinstall=False, downloadonly=False, ignore_epoch=False, normalize=True, **kwargs):
-    """Install or up- and downgrade packages: ``{name: {"old", "new"}}`` of all that changed.
+    """
+    Install or up- and downgrade packages: ``{name: {"old", "new"}}`` of all that changed.
 
     ``pkgs``: names or ``{name: version}``; a version may be exact, have a ``*``, or be a condition like ``>=1.2``.
     ``sources``: ``{name: path or URL}``. Other words: ``version``, ``cache_valid_time``, ``install_recommends``,
     ``only_upgrade``, ``force_conf_new``, ``force_yes``, ``env``. Held packages are changed and stay held.
     Raises CommandExecutionError whose ``info`` has ``errors`` (apt's words) and ``changes``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2.3-0ubuntu0"}]'
     """
     params, kind = __salt__["pkg_resource.parse_targets"](
         name, pkgs, sources, normalize=normalize and kwargs.get("split_arch", True),
@@ -267,17 +296,41 @@ def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=
 
 
 def remove(name=None, pkgs=None, **kwargs):
-    """Remove packages: ``{name: {"old", "new": ""}}``, dependants included. Names may be globs."""
+    """
+    Remove packages: ``{name: {"old", "new": ""}}``, dependants included. Names may be globs.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+    """
     return _uninstall("remove", name, pkgs, kwargs.get("env"))
 
 
 def purge(name=None, pkgs=None, **kwargs):
-    """Remove packages and their configuration: ``{"installed": changes, "removed": changes of leftovers}``."""
+    """
+    Remove packages and their configuration: ``{"installed": changes, "removed": changes of leftovers}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.purge foo
+    """
     return _uninstall("purge", name, pkgs, kwargs.get("env"))
 
 
 def autoremove(list_only=False, purge=False):
-    """Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``."""
+    """
+    Remove what was installed for others and is needed no longer: changes, or the sorted names with ``list_only``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.autoremove list_only=True
+    """
     options = ["--purge"] if purge else []
     if list_only:
         return aptout.to_be_removed(_run(["apt-get", "-q", "--assume-no"] + options + ["autoremove"])["stdout"])
@@ -287,9 +340,16 @@ def autoremove(list_only=False, purge=False):
 
 
 def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
-    """Upgrade all packages, or only ``pkgs``: changes.
+    """
+    Upgrade all packages, or only ``pkgs``: changes.
 
     Raises CommandExecutionError whose ``info`` has ``changes`` and ``result``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.upgrade dist_upgrade=True
     """
     if _true(refresh):
         refresh_db(kwargs.get("cache_valid_time", 0))

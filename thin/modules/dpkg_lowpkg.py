@@ -39,7 +39,15 @@ def __virtual__():
 
 
 def bin_pkg_info(path, saltenv="base"):
-    """``{"name", "version", "arch"}`` of a .deb file: an absolute path or a URL. Raises CommandExecutionError."""
+    """
+    ``{"name", "version", "arch"}`` of a .deb file: an absolute path or a URL. Raises CommandExecutionError.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.bin_pkg_info /root/foo-1.2.3-1.deb
+    """
     if "://" in path:
         url, path = path, __salt__["cp.cache_file"](path, saltenv)
         if not path:
@@ -62,7 +70,15 @@ def bin_pkg_info(path, saltenv="base"):
 
 
 def unpurge(*packages):
-    """Mark packages that are to be purged as to be installed: changes of the packages so marked."""
+    """
+    Mark packages that are to be purged as to be installed: changes of the packages so marked.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.unpurge curl
+    """
     if not packages:
         return {}
     before = __salt__["pkg.list_pkgs"](purge_desired=True)
@@ -71,13 +87,29 @@ def unpurge(*packages):
 
 
 def list_pkgs(*packages, **kwargs):
-    """``{name: version}`` of the installed ones among the packages, or dpkg's error as text."""
+    """
+    ``{name: version}`` of the installed ones among the packages, or dpkg's error as text.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.list_pkgs hostname
+    """
     listed = _installed(packages)
     return listed if isinstance(listed, str) else dict(listed)
 
 
 def file_list(*packages, **kwargs):
-    """``{"errors": [], "files": [sorted paths]}``, or dpkg's error as text."""
+    """
+    ``{"errors": [], "files": [sorted paths]}``, or dpkg's error as text.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.file_list hostname
+    """
     found = file_dict(*packages)
     if isinstance(found, str):
         return found
@@ -85,7 +117,15 @@ def file_list(*packages, **kwargs):
 
 
 def file_dict(*packages, **kwargs):
-    """``{"errors": [], "packages": {name: [paths]}}``, or dpkg's error as text."""
+    """
+    ``{"errors": [], "packages": {name: [paths]}}``, or dpkg's error as text.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.file_dict hostname
+    """
     listed = _installed(packages)
     if isinstance(listed, str):
         return listed
@@ -94,9 +134,16 @@ def file_dict(*packages, **kwargs):
 
 
 def info(*packages, **kwargs):
-    """``{name: {field: value}}`` of packages that dpkg knows; fields without a value are left out.
+    """
+    ``{name: {field: value}}`` of packages that dpkg knows; fields without a value are left out.
 
     Raises CommandExecutionError for an unknown package, unless ``failhard=False`` (then {}).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' lowpkg.info bash
     """
     form = "".join("%s:${%s}\\n" % field for field in _FIELDS) + "\\x1e"
     form = form.replace("\\x1e", "\x1e")

@@ -8,7 +8,15 @@ from thin.utils import pkgspec
 
 
 def pack_sources(sources, normalize=True):
-    """``[{"foo": "salt://foo.deb"}]``, or its YAML, as ``{"foo": "salt://foo.deb"}``; {} when malformed."""
+    """
+    ``[{"foo": "salt://foo.deb"}]``, or its YAML, as ``{"foo": "salt://foo.deb"}``; {} when malformed.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.pack_sources '[{"foo": "salt://foo.deb"}]'
+    """
     if isinstance(sources, str):
         from thin.utils import serial
 
@@ -20,12 +28,19 @@ def pack_sources(sources, normalize=True):
 
 
 def parse_targets(name=None, pkgs=None, sources=None, saltenv="base", normalize=True, **kwargs):
-    """``({name: version or None}, "repository")``; for sources ``([paths], "file")``; (None, None) if malformed.
+    """
+    ``({name: version or None}, "repository")``; for sources ``([paths], "file")``; (None, None) if malformed.
 
     ``advisory_ids`` gives ``([ids], "advisory")``; an empty list stands for the name.
 
     Sources with a URL are fetched; raises CommandExecutionError when that fails, SaltInvocationError for relative paths
     and for a package that is named twice.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.parse_targets foo,bar
     """
     if pkgs and (sources or "advisory_ids" in kwargs):
         return None, None
@@ -50,7 +65,15 @@ def parse_targets(name=None, pkgs=None, sources=None, saltenv="base", normalize=
 
 
 def version(*names, **kwargs):
-    """The installed version of one package ("" when absent), or ``{name: version}`` of several; names may be globs."""
+    """
+    The installed version of one package ("" when absent), or ``{name: version}`` of several; names may be globs.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.version vim 'kernel*'
+    """
     as_list = kwargs.pop("versions_as_list", False)
     found, globbed = {}, False
     installed = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs) if names else {}
@@ -68,46 +91,101 @@ def version(*names, **kwargs):
 
 
 def add_pkg(pkgs, name, pkgver):
-    """Add one version of a package to ``{name: [versions]}``, in place."""
+    """
+    Add one version of a package to ``{name: [versions]}``, in place.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.add_pkg '{}' bind 9
+    """
     pkgs.setdefault(name, []).append(pkgver)
 
 
 def sort_pkglist(pkgs):
-    """Sort the version lists of ``{name: [versions]}`` and drop doubles, in place."""
+    """
+    Sort the version lists of ``{name: [versions]}`` and drop doubles, in place.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.sort_pkglist '{"foo": ["2", "1"]}'
+    """
     for name in pkgs:
         pkgs[name] = sorted(set(pkgs[name]))
 
 
 def stringify(pkgs):
-    """``{name: ["1", "2"]}`` to ``{name: "1,2"}``, in place."""
+    """
+    ``{name: ["1", "2"]}`` to ``{name: "1,2"}``, in place.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.stringify '{"foo": ["1", "2"]}'
+    """
     for name in pkgs:
         pkgs[name] = ",".join(pkgs[name])
 
 
 def version_clean(verstr):
-    """The version without what the provider adds to it; as it is where the provider has no such thing."""
+    """
+    The version without what the provider adds to it; as it is where the provider has no such thing.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.version_clean 1.2
+    """
     if verstr and "pkg.version_clean" in __salt__:
         return __salt__["pkg.version_clean"](verstr)
     return verstr
 
 
 def version_compare(ver1, oper, ver2, ignore_epoch=False):
-    """Whether ``ver1 oper ver2``, in the provider's order of versions."""
+    """
+    Whether ``ver1 oper ver2``, in the provider's order of versions.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.version_compare 1.2 '>' 1.1
+    """
     return pkgspec.holds(ver1, oper, ver2, __salt__["pkg.version_cmp"], ignore_epoch)
 
 
 def check_extra_requirements(pkgname, pkgver):
-    """Whether the provider's own conditions (use flags, say) hold; True where it has none."""
+    """
+    Whether the provider's own conditions (use flags, say) hold; True where it has none.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.check_extra_requirements foo 1.2
+    """
     if pkgver and "pkg.check_extra_requirements" in __salt__:
         return __salt__["pkg.check_extra_requirements"](pkgname, pkgver)
     return True
 
 
 def format_pkg_list(packages, versions_as_list, attr):
-    """``{name: "version"}`` or ``{name: [versions]}`` of ``{name: [{"epoch", "version", "release", "arch", …}]}``.
+    """
+    ``{name: "version"}`` or ``{name: [versions]}`` of ``{name: [{"epoch", "version", "release", "arch", …}]}``.
 
     With ``attr``, a list of names or ``"all"``: ``{name: [these attributes]}``, version and arch included; there a name
     carries no architecture where the attributes tell it.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.format_pkg_list '{"foo": [{"epoch": "", "version": "1", "release": ""}]}' 1 0
     """
     if attr:
         return _with_attributes(packages, attr)
@@ -121,7 +199,15 @@ def format_pkg_list(packages, versions_as_list, attr):
 
 
 def format_version(epoch, version, release):
-    """``epoch:version-release`` without what is missing."""
+    """
+    ``epoch:version-release`` without what is missing.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg_resource.format_version '' 1.2 3
+    """
     full = "%s:%s" % (epoch, version) if epoch else version
     return "%s-%s" % (full, release) if release else full
 

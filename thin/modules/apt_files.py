@@ -1,0 +1,160 @@
+"""What packages are and hold, and what was downloaded: the part of ``pkg`` beside aptpkg.py. Salt: modules/aptpkg.py"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandNotFoundError
+from thin.utils import aptout, aptrun
+
+__virtualname__ = "pkg"
+__fits__ = {"os_family": ("Debian",)}
+
+CACHE = "/var/cache/apt"
+
+
+def __virtual__():
+    if __grains__.get("os_family") == "Debian":
+        return __virtualname__
+    return False, "The pkg module could not be loaded: unsupported OS family"
+
+
+def show(*names, **kwargs):
+    """
+    ``{name: {version: {field: value}}}`` from apt-cache show. ``filter``: field names (list or comma-separated).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.show nginx filter=description,provides
+    """
+    if kwargs.get("refresh"):
+        __salt__["pkg.refresh_db"]()
+    wanted = kwargs.get("filter") or []
+    wanted = wanted.split(",") if isinstance(wanted, str) else wanted
+    wanted = {str(field).strip().lower() for field in wanted}
+    found = {}
+    for stanza in aptout.stanzas(_run(["apt-cache", "show", "--"] + list(names))["stdout"]) if names else ():
+        name, number = stanza.pop("Package", None), stanza.pop("Version", None)
+        if name and number:
+            # Salt shows of a folded field only what stands on its own lines' first one
+            fields = {key: value.split("\n")[0] for key, value in stanza.items() if not wanted or key.lower() in wanted}
+            found.setdefault(name, {}).setdefault(number, {}).update(fields)
+    return found
+
+
+def info_installed(*names, **kwargs):
+    """
+    ``{name: {"version", "group", "packager", "url", …}}`` of installed packages; raises where one is not known.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.info_installed bash
+    """
+    renamed = {"package": "name", "origin": "vendor", "section": "group", "maintainer": "packager", "homepage": "url"}
+    found = {}
+    for name, data in __salt__["lowpkg.info"](*names, failhard=kwargs.get("failhard", True)).items():
+        if data.get("status", "ii")[1] == "i":
+            found[name] = {renamed.get(key, key): value for key, value in data.items() if key != "status"}
+    return found
+
+
+def file_list(*packages, **kwargs):
+    """
+    ``{"errors": [], "files": [paths]}`` of the packages (of all that are installed, without names).
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.file_list nginx
+    """
+    return __salt__["lowpkg.file_list"](*packages)
+
+
+def file_dict(*packages, **kwargs):
+    """
+    ``{"errors": [], "packages": {name: [paths]}}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.file_dict nginx
+    """
+    return __salt__["lowpkg.file_dict"](*packages)
+
+
+def owner(*paths, **kwargs):
+    """
+    The package that a path belongs to ("" for none), or ``{path: package}`` of several.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.owner /usr/bin/apachectl
+    """
+    found = {}
+    for path in paths:
+        done = _run(["dpkg-query", "-S", "--", path])
+        found[path] = done["stdout"].split(":")[0] if done["retcode"] == 0 else ""
+    if len(paths) == 1:
+        return found[paths[0]]
+    return found or ""
+
+
+def which(path):
+    """
+    The package that an existing file belongs to: None when no package has it, False when there is no such path.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.which /usr/bin/git
+    """
+    if not os.path.isabs(path) or not os.path.exists(path):
+        return False
+    return owner(path) or None
+
+
+def list_downloaded(root=None, **kwargs):
+    """
+    ``{name: {version: {"path", "size", "creation_date_time", "creation_date_time_t"}}}`` of apt's downloads.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.list_downloaded
+    """
+    from thin.utils import pkgfiles
+
+    folder = os.path.join(root, CACHE.lstrip("/")) if root else CACHE
+    return pkgfiles.downloaded(folder, __salt__["lowpkg.bin_pkg_info"], ".deb")
+
+
+def services_need_restart(**kwargs):
+    """
+    Return the services that still run what an upgrade has replaced; needs checkrestart of the package debian-goodies
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' pkg.services_need_restart
+    """
+    if not process.which("checkrestart"):
+        raise CommandNotFoundError(
+            "'checkrestart' is needed. It is part of the 'debian-goodies' package which can be installed from official "
+            "repositories."
+        )
+    lines = _run(["checkrestart", "--machine", "--package"])["stdout"].splitlines()
+    return sorted({line[8:].split(",")[0] for line in lines if line.startswith("SERVICE:")})
+
+
+def _run(command):
+    return aptrun.run(__salt__["cmd.run_all"], __opts__, command)
