@@ -10,7 +10,7 @@ from tests.beds import machines, rooms, steps
 
 pytestmark = [pytest.mark.machines, pytest.mark.slow]
 
-ROOMS = {"openrc": ["openrc", "libeinfo1", "librc1"], "runit": ["runit"]}
+ROOMS: dict[str, list[str]] = {"openrc": ["openrc", "libeinfo1", "librc1"], "runit": ["runit"], "sysvinit": []}
 
 
 @pytest.mark.parametrize("case", ROOMS)

@@ -277,10 +277,11 @@ def _runlevel():
 
 
 def _service(name, action):
-    quiet = action == "status"
     command = ["service", str(name), action]
-    return __salt__["cmd.retcode"](command, python_shell=False, ignore_retcode=quiet) == 0
+    if action == "status":
+        return __salt__["cmd.retcode"](command, python_shell=False, ignore_retcode=True) == 0
+    return initsystem.did(__salt__, __context__, command)
 
 
 def _update_rc(name, action):
-    return __salt__["cmd.retcode"](["update-rc.d", str(name), action], python_shell=False) == 0
+    return initsystem.did(__salt__, __context__, ["update-rc.d", str(name), action])
