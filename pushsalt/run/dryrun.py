@@ -93,7 +93,8 @@ redis: hsetnx save set_key shutdown slaveof
 rsync: rsync
 runit: disable enable full_restart reload remove restart start stop
 saltutil: clear_cache
-schedule: add delete disable disable_job enable enable_job modify purge reload run_job save
+schedule: add copy delete disable disable_job enable enable_job modify move postpone_job purge reload run_job save
+schedule: skip_job
 scp: get put
 scsi: rescan_all
 sdb: delete get_or_set_hash set

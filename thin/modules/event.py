@@ -77,7 +77,7 @@ def send(
     if with_env_opts:
         found["saltenv"] = __opts__.get("saltenv", "base")
         found["pillarenv"] = __opts__.get("pillarenv")
-    found.update((key, value) for key, value in kwargs.items() if not key.startswith("__pub_"))
+    found.update((key, value) for key, value in kwargs.items() if not key.startswith("__"))
     if isinstance(data, dict):
         found.update(data)
     return fire_master(found, tag, preload)

@@ -336,6 +336,58 @@ def job_status(name, time_fmt="%Y-%m-%dT%H:%M:%S"):
     return dict(line.partition("=")[::2] for line in shown.splitlines())
 
 
+def move(name, target, **kwargs):
+    """
+    Not supported: it takes one agent to ask another
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.move job1 web2
+    """
+    raise CommandExecutionError("schedule.move needs agents: add the job on the other target, and delete it here")
+
+
+def copy(name, target, **kwargs):
+    """
+    Not supported: it takes one agent to ask another
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.copy job1 web2
+    """
+    raise CommandExecutionError("schedule.copy needs agents: add the job on the other target")
+
+
+def postpone_job(name, current_time, new_time, **kwargs):
+    """
+    Not supported: systemd's timers cannot put off one run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.postpone_job job1 2030-01-01T00:00:00 2030-01-02T00:00:00
+    """
+    raise CommandExecutionError("schedule.postpone_job: a timer cannot put off one run; disable the job meanwhile")
+
+
+def skip_job(name, current_time, **kwargs):
+    """
+    Not supported: systemd's timers cannot leave out one run
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' schedule.skip_job job1 2030-01-01T00:00:00
+    """
+    raise CommandExecutionError("schedule.skip_job: a timer cannot leave out one run; disable the job meanwhile")
+
+
 def _conflict(kwargs):
     if any(key in kwargs for key in _TIMES) and ("when" in kwargs or "cron" in kwargs):
         return 'Unable to use "seconds", "minutes", "hours", or "days" with "when" or "cron" options.'

@@ -81,18 +81,8 @@ def _certificate(copypath=None, **kwargs):
     return certificate
 
 
-def create_certificate_ssh(*args, **kwargs):
-    """
-    The same as ``ssh_pki.create_certificate``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' ssh_pki.create_certificate_ssh cert_type=user signing_private_key=/etc/pki/ssh/ca \\
-            public_key=/root/.ssh/id_ed25519.pub all_principals=True
-    """
-    return create_certificate(*args, **kwargs)
+#: what salt-ssh calls it
+create_certificate_ssh = create_certificate
 
 
 def create_private_key(

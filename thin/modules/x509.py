@@ -126,17 +126,8 @@ def _certificate(digest="sha256", copypath=None, prepend_cn=False, **kwargs):
     return certificate, draft.private_key
 
 
-def create_certificate_ssh(*args, **kwargs):
-    """
-    The same as ``x509.create_certificate``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.create_certificate_ssh signing_private_key=/etc/pki/ca.key CN=example.org
-    """
-    return create_certificate(*args, **kwargs)
+#: what salt-ssh calls it
+create_certificate_ssh = create_certificate
 
 
 def encode_certificate(

@@ -29,17 +29,7 @@ def send(
     return ret
 
 
-def fire_master(name, **kwargs):
-    """
-    The same as ``event.send``
-
-    .. code-block:: yaml
-
-        mystack/started:
-          event.fire_master:
-            - data: {version: 7}
-    """
-    return send(name, **kwargs)
+fire_master = send
 
 
 def wait(name, sfun=None, data=None):
@@ -55,6 +45,5 @@ def wait(name, sfun=None, data=None):
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
 
-def mod_watch(name, **kwargs):
-    """What is watched has changed: the event is sent."""
-    return send(name, **kwargs)
+#: what is watched has changed
+mod_watch = send
