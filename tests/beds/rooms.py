@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pushsalt.demo.machines import _path
+from tests.beds import steps
 from tests.beds.machines import AptRepository, base_root
 from tests.beds.steps import HERE, THIN
 
@@ -23,6 +25,10 @@ class Room:
     """A root; ``shell`` runs in it, with a process list of its own."""
 
     root: Path
+
+    def take(self, asked: list[dict[str, Any]]) -> list[Any]:
+        """What came of each step."""
+        return steps.take(self, asked)
 
     def shell(self, command: str) -> str:
         """What the command prints. Raises AssertionError with all it said when it fails."""

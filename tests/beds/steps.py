@@ -88,7 +88,7 @@ def machine_with_thin(suite: str = "bookworm") -> Iterator[Machine]:
         yield machine
 
 
-def take(machine: Machine, steps: list[dict[str, Any]]) -> list[Any]:
+def take(machine: Any, steps: list[dict[str, Any]]) -> list[Any]:
     """What came of each step."""
     asked = [{key: value for key, value in step.items() if key not in ("want", "because")} for step in steps]
     (machine.root / "opt/steps/asked").write_text(repr(asked), encoding="utf-8")
