@@ -1,0 +1,192 @@
+"""Containers, images, networks and volumes, with an engine that stands for docker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.thin import fakedocker
+from thin.utils import dockerwords
+
+
+class Bed:
+    def __init__(self, loaders: Any) -> None:
+        self.loaders, self.engine = loaders, fakedocker.Engine()
+        loaders.modules["cmd.run_all"]
+        loaders.modules._functions["cmd.run_all"] = self.engine.run
+
+    def state(self, function: str, test: bool = False, **kwargs: Any) -> dict[str, Any]:
+        self.loaders.opts["test"] = test
+        ret: dict[str, Any] = self.loaders.states[function](**kwargs)
+        return ret
+
+    def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        return self.loaders.modules["docker." + function](*args, **kwargs)
+
+    def now(self) -> Any:
+        return self.engine.state
+
+    def calls(self) -> list[list[str]]:
+        return self.engine.calls
+
+
+@pytest.fixture
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> Bed:
+    (tmp_path / "docker").write_text("#!/bin/sh\n")
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    pillar = {"docker-registries": {"reg.example": {"username": "u", "password": "hush"}}}
+    return Bed(make_loaders(pillar=pillar))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"command": 'sh -c "sleep 1"', "tty": True}, (["--tty"], ["sh", "-c", "sleep 1"], {})),
+        ({"env": [{"A": "x y"}, "B=2"]}, (["--env=A", "--env=B"], [], {"A": "x y", "B": "2"})),
+        ({"environment": {"PATH": "/x", "C": 1}}, (["--env=PATH=/x", "--env=C"], [], {"C": "1"})),
+        ({"ports": "80,443", "binds": ["/a:/b:ro"]}, (["--expose=80", "--expose=443", "--volume=/a:/b:ro"], [], {})),
+        ({"restart_policy": {"Name": "on-failure", "MaximumRetryCount": 3}}, (["--restart=on-failure:3"], [], {})),
+        ({"entrypoint": ["a", "b"], "cmd": ["c"]}, (["--entrypoint=a"], ["b", "c"], {})),
+        ({"extra_hosts": {"h": "192.0.2.1"}, "memory": "10m"}, (["--add-host=h:192.0.2.1", "--memory=10m"], [], {})),
+        ({"network_disabled": True, "privileged": False}, (["--network=none"], [], {})),
+        ({"ulimits": [{"Name": "nofile", "Soft": 1, "Hard": 2}]}, (["--ulimit=nofile=1:2"], [], {})),
+        ({"labels": ["a=1", "b"], "detach": True, "init": None}, (["--label=a=1", "--label=b"], [], {})),
+    ],
+)
+def test_settings_become_options(settings: dict[str, Any], words: Any) -> None:
+    assert dockerwords.container(settings) == words
+
+
+def test_settings_that_are_not_known() -> None:
+    with pytest.raises(ValueError, match="Unknown argument\\(s\\): nonsense"):
+        dockerwords.container({"nonsense": 1})
+    assert dockerwords.networks([{"a": [{"ipv4_address": "x"}]}, "b"]) == {"a": {"ipv4_address": "x"}, "b": {}}
+    assert dockerwords.networks("a,b") == {"a": {}, "b": {}}
+    assert [dockerwords.full_name(name) for name in ("a", "r:5000/a", "a:1", "a@sha256:1")] == [
+        "a:latest", "r:5000/a:latest", "a:1", "a@sha256:1"
+    ]  # fmt: skip
+
+
+WEB = {"name": "web", "image": "tiny:1", "command": "sleep 9", "environment": {"SECRET": "hush"}, "labels": "a=b"}
+
+
+def test_a_container_runs(bed: Bed) -> None:
+    ret = bed.state("docker_container.running", test=True, **WEB)
+    assert (ret["result"], ret["comment"]) == (None, "Container 'web' would be created")
+    ret = bed.state("docker_container.running", **WEB)
+    assert (ret["result"], ret["comment"]) == (True, "Created container 'web'")
+    assert ret["changes"]["state"] == {"old": "stopped", "new": "running"}
+    assert bed.now()["container"]["web"]["Config"]["Env"][0] == "SECRET=hush"
+    assert "hush" not in json.dumps(bed.calls())
+    for test in (True, False):
+        ret = bed.state("docker_container.running", test=test, **WEB)
+        assert (ret["result"], ret["changes"]) == (True, {})
+        assert list(bed.now()["container"]) == ["web"], "the container for comparing was left"
+
+
+def test_a_container_that_was_made_otherwise_is_replaced(bed: Bed) -> None:
+    first = bed.state("docker_container.running", **WEB)["changes"]["container_id"]["added"]
+    new = {**WEB, "command": "sleep 10", "labels": None}
+    ret = bed.state("docker_container.running", test=True, **new)
+    differ = {"Cmd": {"old": ["sleep", "9"], "new": ["sleep", "10"]}, "Labels": {"old": {"a": "b"}, "new": None}}
+    assert (ret["result"], ret["changes"]) == (None, {"container": {"Config": differ}})
+    assert bed.now()["container"]["web"]["Id"] == first
+    ret = bed.state("docker_container.running", **new)
+    assert ret["changes"]["container_id"]["removed"] == [first]
+    assert list(bed.now()["container"]) == ["web"]
+    assert bed.state("docker_container.running", **new)["changes"] == {}
+    ret = bed.state("docker_container.mod_watch", sfun="running", **new)
+    assert ret["comment"] == "Replaced container 'web'"
+    ret = bed.state("docker_container.mod_watch", sfun="running", watch_action="SIGHUP", **new)
+    assert ret["changes"] == {"signal": "SIGHUP"}
+    assert bed.now()["container"]["web"]["Signals"] == ["SIGHUP"]
+
+
+def test_a_container_is_started_stopped_and_removed(bed: Bed) -> None:
+    bed.state("docker_container.running", start=False, **WEB)
+    assert bed.call("state", "web") == "stopped"
+    ret = bed.state("docker_container.running", test=True, **WEB)
+    assert (ret["result"], ret["comment"].splitlines()[-1]) == (None, "Container would be started")
+    bed.state("docker_container.running", **WEB)
+    assert bed.state("docker_container.absent", name="web")["result"] is False
+    assert bed.state("docker_container.stopped", test=True, name="web")["result"] is None
+    ret = bed.state("docker_container.stopped", name="web")
+    assert ret["changes"] == {"web": {"old": "running", "new": "stopped"}}
+    assert bed.state("docker_container.stopped", name="web")["changes"] == {}
+    assert bed.state("docker_container.stopped", containers=["web", "none"])["result"] is False
+    assert bed.state("docker_container.stopped", containers=["web", "none"], error_on_absent=False)["result"] is True
+    bed.call("start", "web")
+    bed.call("pause", "web")
+    assert bed.state("docker_container.stopped", name="web")["result"] is False
+    assert bed.state("docker_container.stopped", name="web", unpause=True)["result"] is True
+    assert bed.state("docker_container.absent", test=True, name="web")["result"] is None
+    assert "removed" in bed.state("docker_container.absent", name="web")["changes"]
+    assert bed.state("docker_container.absent", name="web")["changes"] == {}
+
+
+def test_what_does_not_work_is_said(bed: Bed) -> None:
+    ret = bed.state("docker_container.running", name="x", image="far/away", command="true")
+    assert ret["result"] is False
+    assert "Failed to pull far/away" in ret["comment"]
+    assert "connection refused" in ret["comment"]
+    ret = bed.state("docker_container.running", name="x", image="tiny:1", nonsense=1)
+    assert (ret["result"], ret["comment"]) == (False, "Unknown argument(s): nonsense")
+    ret = bed.state("docker_container.running", name="short", image="tiny:1", command="true")
+    assert ret["result"] is False
+    assert "did not stay running" in ret["comment"]
+    with pytest.raises(Exception, match="Error 404"):
+        bed.call("inspect_container", "nobody")
+    assert bed.call("resolve_image_id", "nobody") is False
+
+
+def test_networks(bed: Bed) -> None:
+    wanted = {"name": "net", "subnet": "10.9.0.0/24", "labels": ["a=b"]}
+    assert bed.state("docker_network.present", test=True, **wanted)["comment"] == "Network will be created"
+    assert bed.state("docker_network.present", **wanted)["changes"] == {"created": True}
+    assert bed.state("docker_network.present", **wanted)["changes"] == {}
+    assert bed.state("docker_network.present", name="net")["changes"] == {}
+    bed.state("docker_container.running", networks=["net"], **WEB)
+    assert list(bed.now()["container"]["web"]["NetworkSettings"]["Networks"]) == ["net"]
+    assert bed.state("docker_container.running", networks=["net"], **WEB)["changes"] == {}
+    assert bed.call("connected", "net") == ["web"]
+    new = {**wanted, "subnet": "10.8.0.0/24"}
+    ret = bed.state("docker_network.present", test=True, **new)
+    assert (ret["result"], ret["comment"]) == (None, "Network would be recreated with new config")
+    ret = bed.state("docker_network.present", **new)
+    assert (ret["changes"]["disconnected"], ret["changes"]["reconnected"]) == (["web"], ["web"])
+    assert bed.state("docker_network.present", containers=[], **new)["changes"] == {"disconnected": ["web"]}
+    ret = bed.state("docker_network.present", containers=["web", "none"], **new)
+    assert ret["changes"] == {"connected": ["web"]}
+    assert ret["warnings"] == ["The following containers do not exist: none."]
+    assert bed.state("docker_network.absent", test=True, name="net")["result"] is None
+    assert bed.state("docker_network.absent", name="net")["changes"] == {"disconnected": ["web"], "removed": True}
+    assert bed.state("docker_network.absent", name="net")["changes"] == {}
+
+
+def test_volumes_and_images(bed: Bed) -> None:
+    assert bed.state("docker_volume.present", test=True, name="v")["result"] is None
+    assert "created" in bed.state("docker_volume.present", name="v")["changes"]
+    assert bed.state("docker_volume.present", name="v", driver="local")["changes"] == {}
+    assert bed.state("docker_volume.present", name="v", driver="other")["result"] is False
+    assert set(bed.state("docker_volume.present", name="v", driver="other", force=True)["changes"]) == {
+        "removed", "created"
+    }  # fmt: skip
+    assert bed.state("docker_volume.absent", name="v")["changes"] == {"removed": True}
+    assert bed.state("docker_volume.absent", name="v")["changes"] == {}
+    assert bed.state("docker_image.present", name="tiny:1")["changes"] == {}
+    assert bed.state("docker_image.present", name="other", test=True)["comment"] == "Image other will be pulled"
+    assert "connection refused" in bed.state("docker_image.present", name="other")["comment"]
+    assert "'tag' argument is required" in bed.state("docker_image.present", name="x", build="/x")["comment"]
+    assert bed.state("docker_image.absent", name="tiny:1", test=True)["result"] is None
+    assert bed.state("docker_image.absent", name="tiny:1")["changes"] == {"Layers": ["a" * 64], "Tags": ["tiny:1"]}
+    assert bed.state("docker_image.absent", name="tiny:1")["comment"] == "Image tiny:1 is not present"
+
+
+def test_a_password_goes_to_stdin(bed: Bed) -> None:
+    assert bed.call("login") == {"Results": {"reg.example": True}}
+    assert bed.now()["login"] == [["--username=u", "--password-stdin", "reg.example"], "hush"]
+    assert "hush" not in json.dumps(bed.calls())
