@@ -69,6 +69,8 @@ def load(value):
         with open(value, "rb") as handle:
             return handle.read()
     if isinstance(value, str):
+        if value.startswith("/") and "\n" not in value:  # what is base64 of DER begins with M
+            raise SaltInvocationError("There is no file %s" % value)
         if value.startswith("b64:"):
             return base64.b64decode(value[4:])
         if "-----BEGIN" in value:
