@@ -24,7 +24,7 @@ def fail(text):
 
 
 class Engine:
-    """``run(argv, env, stdin)`` gives what ``cmd.run_all`` would; ``state`` is what there is, ``calls`` what was asked."""
+    """``run`` gives what ``cmd.run_all`` would; ``state`` is what there is, ``calls`` what was asked."""
 
     def __init__(self):
         images = {"tiny:1": {"Id": "a" * 64, "RepoTags": ["tiny:1"]}}
