@@ -86,7 +86,7 @@ def _step(bed: filebed.Bed, step: dict[str, Any]) -> None:
     functions = bed.loaders.modules if "call" in step else bed.loaders.states
     args, kwargs = list(step.get("args", ())), step.get("kwargs", {})
     if "raises" in step:
-        with pytest.raises(Exception) as caught:  # noqa: PT011 (its class and words are compared below)
+        with pytest.raises(Exception) as caught:
             functions[name](*args, **kwargs)
         assert f"{type(caught.value).__name__}: {caught.value}" == step["raises"]
         return

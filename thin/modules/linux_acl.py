@@ -3,12 +3,12 @@
 import re
 
 from thin import process
-from thin.exceptions import CommandExecutionError
+from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "acl"
 
 _FLAGS = (("s", "suid"), ("s", "sgid"), ("t", "sticky"))
-_KINDS = {"user": "u", "u": "u", "group": "g", "g": "g", "mask": "m", "m": "m"}
+_KINDS = {"user": "u", "u": "u", "group": "g", "g": "g", "mask": "m", "m": "m", "other": "o", "o": "o"}
 _BITS = (("r", 4, "read"), ("w", 2, "write"), ("x", 1, "execute"))
 
 
@@ -91,7 +91,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
     Add or change an entry of files
 
     acl_type
-        user, group or mask, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
     acl_name
         The user or group; none for the owner
     perms
@@ -118,7 +118,7 @@ def delfacl(acl_type, acl_name="", *args, **kwargs):
     Take an entry of files away
 
     acl_type
-        user, group or mask, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
+        user, group, mask or other, or the first letter; with ``d:`` or ``default:`` before it, for what is made below
     acl_name
         The user or group
     args
@@ -155,7 +155,9 @@ def _prefix(acl_type):
     default, kind = "", acl_type
     if kind.startswith("d"):
         default, kind = "d:", kind.partition(":")[2]
-    return default + _KINDS.get(kind, "")
+    if kind not in _KINDS:  # setfacl takes no kind for the owner
+        raise SaltInvocationError("There is no kind of entries '%s' in access control lists" % acl_type)
+    return default + _KINDS[kind]
 
 
 def _unescaped(text):

@@ -65,7 +65,7 @@ def rsync(src, dst, delete=False, force=False, update=False, passwordfile=None, 
             folder = osutil.mkdtemp()
             src = _fetched(src, saltenv, folder)
         more = list(additional_opts) if isinstance(additional_opts, list) else []
-        return __salt__["cmd.run_all"](["rsync"] + _words(how) + more + [src, dst], python_shell=False)
+        return __salt__["cmd.run_all"](["rsync"] + _words(how) + more + ["--", src, dst], python_shell=False)
     finally:
         if folder:
             osutil.rmtree(folder, ignore_errors=True)

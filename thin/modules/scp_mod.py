@@ -42,7 +42,7 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
         pushsalt run '*' scp.get /var/tmp/file /tmp/file hostname=10.10.10.1 auto_add_policy=True
     """
     words, host = _words(recursive, preserve_times, kwargs)
-    _run(words + ["%s:%s" % (host, remote_path), local_path or os.curdir])
+    _run(words + ["--", "%s:%s" % (host, remote_path), local_path or os.curdir])
 
 
 def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv="base", **kwargs):
@@ -77,7 +77,7 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
         if not path:
             raise CommandExecutionError("Source file %s is not there" % source)
         paths.append(path)
-    _run(words + paths + ["%s:%s" % (host, remote_path or "")])
+    _run(words + ["--"] + paths + ["%s:%s" % (host, remote_path or "")])
 
 
 def _words(recursive, preserve_times, given):
@@ -89,7 +89,9 @@ def _words(recursive, preserve_times, given):
         raise SaltInvocationError("scp: hostname is needed")
     host = "[%s]" % host if ":" in host else host
     words = ["-B", "-q"] + (["-r"] if recursive else []) + (["-p"] if preserve_times else [])
-    user = given.pop("username", None)
+    user = str(given.pop("username", ""))
+    if user.startswith("-"):
+        raise SaltInvocationError("scp: %s is no user" % user)
     options = {
         "port": ("-P", "%s"), "key_filename": ("-i", "%s"), "timeout": ("-o", "ConnectTimeout=%s"),
     }  # fmt: skip

@@ -245,6 +245,8 @@ def mod_watch(name, user=None, **kwargs):
     if kwargs["sfun"] != "mounted":
         ret["comment"] = "Watch not supported in %s at this time" % kwargs["sfun"]
         return ret
+    if __opts__["test"]:
+        return dict(ret, result=None, comment="%s would be remounted" % name)
     opts = kwargs.get("opts", "defaults")
     out = __salt__["mount.remount"](name, kwargs["device"], False, kwargs["fstype"], opts, user=user)
     if out is True:
