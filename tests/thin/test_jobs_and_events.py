@@ -113,6 +113,9 @@ def test_jobs_are_added_changed_switched_and_removed(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("salt-job*"))
     assert state("present", **args) == (True, {"report": "added"})
     assert state("present", **args) == (True, {})
+    with (tmp_path / "salt-job-report.timer").open("a") as stream:
+        stream.write("# by hand\n")
+    assert state("present", **args) == (True, {"report": "repaired"})
     result, changes = state("present", **dict(args, hours=2))
     assert result is True and (changes["report"]["old"]["hours"], changes["report"]["new"]["hours"]) == (1, 2)
     assert state("disabled") == (True, {"report": "disabled"}) and state("disabled") == (True, {})

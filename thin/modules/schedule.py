@@ -154,10 +154,12 @@ def modify(name, **kwargs):
     job = build_schedule_item(name, **dict({"function": current["function"]}, **kwargs))
     if job.get("result") is False:
         return dict(job, changes={})
-    if job == current:
-        return {"comment": "Job %s in correct state" % name, "result": True, "changes": {}}
     ret = {"comment": "Job: %s would be modified in schedule." % name, "result": True}
     ret["changes"] = {name: {"old": current, "new": job}}
+    if job == current:
+        if _as_written(name, job):
+            return {"comment": "Job %s in correct state" % name, "result": True, "changes": {}}
+        ret["changes"] = {name: "repaired"}
     if not kwargs.get("test"):
         _put(name, job)
         ret["comment"] = "Modified job: %s in schedule." % name
@@ -409,14 +411,26 @@ def _jobs():
     return found
 
 
+def _files(name, job):
+    """{path: text} of a job's units."""
+    place = os.path.join(_FOLDER, timers.unit(name))
+    timer, service = timers.units(name, job, serial.dumps([name, job]))
+    return {place + ".timer": timer, place + ".service": service}
+
+
+def _as_written(name, job):
+    from thin.utils import textfile
+
+    return all(textfile.read(path) == text for path, text in _files(name, job).items())
+
+
 def _put(name, job):
     """Write the units of a job, and put it into or out of force."""
     from thin.utils.files import atomic
 
-    timer, service = timers.units(name, job, serial.dumps([name, job]))
     unit = timers.unit(name)
-    for ending, text in ((".timer", timer), (".service", service)):
-        atomic.write(os.path.join(_FOLDER, unit + ending), text.encode("utf-8"), mode=0o600)
+    for path, text in _files(name, job).items():
+        atomic.write(path, text.encode("utf-8"), mode=0o600)
     _systemctl("daemon-reload")
     if job["enabled"]:
         _systemctl("enable", unit + ".timer")

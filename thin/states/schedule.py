@@ -31,7 +31,7 @@ def present(name, **kwargs):
     maxrunning, jid_include, return_job, metadata, persist, offline, returner, return_config, return_kwargs
         Are taken, and have no effect; ``range``, ``skip_during_range`` and ``run_after_skip_range`` are refused
 
-    changes: ``{name: added}``, or ``{name: {old, new}}``.
+    changes: ``{name: added}``, ``{name: {old, new}}``, or ``{name: repaired}`` where somebody changed the units.
 
     .. code-block:: yaml
 
@@ -53,15 +53,12 @@ def present(name, **kwargs):
         if test:
             return dict(ret, result=None, comment=done["comment"])
         return dict(ret, comment="Adding new job %s to schedule" % name)
-    wanted = __salt__["schedule.build_schedule_item"](name, **kwargs)
-    if wanted.get("result") is False:
-        return dict(ret, result=False, comment=wanted["comment"])
-    if wanted == current[name]:
-        return dict(ret, comment="Job %s in correct state" % name)
     done = __salt__["schedule.modify"](name, **dict(kwargs, **test))
     if not done["result"]:
         return dict(ret, result=False, comment=done["comment"])
     ret["changes"] = done["changes"]
+    if not done["changes"]:
+        return dict(ret, comment=done["comment"])
     if test:
         return dict(ret, result=None, comment=done["comment"])
     return dict(ret, comment="Modifying job %s in schedule" % name)
