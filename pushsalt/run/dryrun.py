@@ -33,6 +33,7 @@ apparmor: complain disable enforce reload
 archive: cmd_unzip cmd_zip gunzip gzip rar tar unrar unzip zip
 at: at atrm
 augeas: execute remove setvalue
+bridge: add addif delete delif stp
 cmd: run_bg
 cp: get_dir get_file get_template get_url push push_dir recv recv_chunked
 cron: raw_cron rm rm_env rm_job rm_special set_env set_job set_special write_cron_file write_cron_file_verbose
@@ -41,11 +42,22 @@ data: cas clear dump pop update
 debconf: set set_file set_template
 devmap: multipath_flush
 disk: format resize2fs tune wipe
+dnsutil: hosts_append hosts_remove
+docker: build commit connect_container_to_network copy_from copy_to create create_network create_volume
+docker: disconnect_all_containers_from_network disconnect_container_from_network export import kill load login logout
+docker: pause prune pull push remove_network remove_volume rename restart rm rmi run_container save signal start stop tag
+docker: unpause
+ethtool: set_coalesce set_feature set_offload set_pause set_ring
 extfs: mkfs tune
 file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
 file: makedirs makedirs_perms manage_file mkdir mknod mknod_blkdev mknod_chrdev mknod_fifo move open_files patch prepend
 file: psed remove remove_backup rename replace restore_backup restorecon rmdir sed seek_write set_mode
 file: set_selinux_context symlink touch truncate uncomment write
+firewalld: add_interface add_masquerade add_port add_port_fwd add_rich_rule add_service add_service_port
+firewalld: add_service_protocol add_source allow_icmp block_icmp delete_service delete_zone make_permanent new_service
+firewalld: new_zone reload_rules remove_interface remove_masquerade remove_port remove_port_fwd remove_rich_rule
+firewalld: remove_service remove_service_port remove_service_protocol remove_source set_default_zone
+gem: install sources_add sources_remove uninstall update update_system
 git: add archive checkout clone commit config_set config_unset discard_local_changes fetch init merge pull push rebase
 git: remote_set reset rm stash submodule symbolic_ref tag worktree_add worktree_prune worktree_rm
 gpg: create_key delete_key import_key receive_keys trust_key
@@ -56,6 +68,7 @@ http: update_ca_bundle
 incron: rm rm_job set_job write_incron_file write_incron_file_verbose
 ini: remove_option remove_section set_option
 ip: apply_network_settings build_bond build_interface build_network_settings build_routes down up
+ipset: add delete delete_set flush new_set rename_set
 iptables: append delete delete_chain flush insert new_chain save set_policy
 keyboard: set_sys set_x
 kmod: load remove
@@ -71,7 +84,8 @@ mount: set_fstab set_vfstab swapoff swapon umount
 mysql: alter_db db_create db_remove db_repair db_optimize file_query free_slave grant_add grant_revoke plugin_add
 mysql: plugin_remove user_chpass user_create user_remove
 network: mod_bufsize mod_hostname
-nftables: append delete delete_chain delete_table flush insert new_chain new_table save
+nftables: append delete delete_chain delete_table flush insert new_chain new_table save set_policy
+npm: cache_clean install uninstall
 partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
 pkg: add_repo_key autoremove backup clean clean_locks clean_metadata collect_garbage del_repo del_repo_key delete
@@ -116,6 +130,7 @@ system: restart set_boot_arch set_disable_keyboard_on_lock set_remote_events set
 system: set_startup_disk set_subnet_name set_system_time shutdown sleep
 timezone: set_date set_hwclock set_time set_time_server set_using_network_time set_zone
 tls: create_ca create_ca_signed_cert create_csr create_empty_crl create_pkcs12 create_self_signed_cert revoke_cert
+ufw: add_rule delete_rule reload set_enabled
 user: add chfullname chgid chgroups chhome chhomephone chloginclass chother chroomnumber chshell chuid chworkphone
 user: delete disable_auto_login enable_auto_login rename
 virtualenv: create
@@ -140,7 +155,10 @@ COMMANDS: Final = frozenset(
         *("run", "run_all", "run_stdout", "run_stderr", "retcode", "shell", "script", "script_retcode"),
         *("exec_code", "exec_code_all", "powershell", "run_chroot"),
     )
-)
+) | frozenset(
+    f"docker.{name}"
+    for name in ("run", "run_all", "run_stdout", "run_stderr", "retcode", "script", "script_retcode", "cli", "everything")
+) | {"ufw.run"}  # fmt: skip
 
 #: Functions that templates reach by another name, most of the time.
 WRITTEN: Final = {meant: written for written, meant in ALIASES.items()}
