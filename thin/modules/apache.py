@@ -3,6 +3,7 @@
 What switches sites, modules and configurations on and off is in apache_a2.py.
 """
 
+import os
 import re
 
 from thin import process
@@ -235,8 +236,10 @@ def config(name, config, edit=True):
         parts.append(_written(entry[key], key))
     text = "\n".join(parts)
     if edit:
-        with open(name, "w", encoding="utf-8") as handle:
-            handle.write("# This file is managed by Salt.\n" + text)
+        from thin.utils.files import atomic, owner
+
+        mode = None if os.path.exists(name) else owner.mode_bits(owner.default_mode())
+        atomic.write(os.path.realpath(name), ("# This file is managed by Salt.\n" + text).encode("utf-8"), mode=mode)
     return text
 
 

@@ -3,6 +3,7 @@
 import os
 
 from thin.exceptions import SaltException
+from thin.utils.files import atomic, owner
 
 
 def __virtual__():
@@ -26,8 +27,8 @@ def configfile(name, config):
         changes = {"old": old, "new": new}
         if __opts__["test"]:
             return dict(ret, result=None, changes=changes, comment="Configuration will update.")
-        with open(name, "w", encoding="utf-8") as handle:
-            handle.write(new + "\n")
+        mode = None if os.path.exists(name) else owner.mode_bits(owner.default_mode())
+        atomic.write(os.path.realpath(name), (new + "\n").encode("utf-8"), mode=mode)
     except (OSError, SaltException) as exc:
         return dict(ret, result=False, comment="Failed to create apache configuration. %s" % exc)
     return dict(ret, changes=changes, comment="Successfully created configuration.")

@@ -8,6 +8,7 @@ without it the comment has it. ``overwrite: false``: nothing is run when the gra
 
 import os
 
+from thin.utils.files import atomic, owner
 from thin.utils.mysqlrun import pop_error
 
 
@@ -125,8 +126,9 @@ def _finish(ret, found, output, grain, key):
         ret["changes"]["query"] = "Executed. Output into grain: " + where
     elif output is not None:
         rows = found["results"] if "results" in found else [found]
-        with open(output, "w", encoding="utf-8") as handle:
-            handle.write("".join("%s:%s\n" % item for row in rows for item in row.items()))
+        text = "".join("%s:%s\n" % item for row in rows for item in row.items())
+        mode = None if os.path.exists(output) else owner.mode_bits(owner.default_mode())
+        atomic.write(os.path.realpath(output), text.encode("utf-8"), mode=mode)
         ret["changes"]["query"] = "Executed. Output into " + output
     else:
         ret["changes"]["query"] = "Executed"

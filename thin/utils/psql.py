@@ -84,7 +84,9 @@ class Server(object):
         sql = "COPY (%s\n) TO STDOUT WITH CSV HEADER;" % query.strip().rstrip(";")
         if write:
             sql = "START TRANSACTION READ WRITE;\n%s\nCOMMIT TRANSACTION;" % sql
-        done = self._psql(_TERSE, "SET datestyle TO 'ISO, MDY';\n" + sql)
+        sql = "SET datestyle TO 'ISO, MDY';\n" + sql
+        # what comes by stdin may have commands of psql's own, which begin with a backslash and can do anything
+        done = self._psql(_TERSE + ["-c", sql]) if "\\" in query else self._psql(_TERSE, sql)
         if done["retcode"] != 0:
             return None
         lines = csv.reader(io.StringIO(done["stdout"]))
