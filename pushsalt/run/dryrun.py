@@ -45,8 +45,8 @@ disk: format resize2fs tune wipe
 dnsutil: hosts_append hosts_remove
 docker: build commit connect_container_to_network copy_from copy_to create create_network create_volume
 docker: disconnect_all_containers_from_network disconnect_container_from_network export import kill load login logout
-docker: pause prune pull push remove_network remove_volume rename restart rm rmi run_container save signal start stop tag
-docker: unpause
+docker: pause prune pull push remove_network remove_volume rename restart rm rmi run_container save signal start stop
+docker: tag unpause
 ethtool: set_coalesce set_feature set_offload set_pause set_ring
 extfs: mkfs tune
 file: append blockreplace chattr check_perms chgrp chown comment comment_line copy delete_backup lchown line link
@@ -157,7 +157,9 @@ COMMANDS: Final = frozenset(
     )
 ) | frozenset(
     f"docker.{name}"
-    for name in ("run", "run_all", "run_stdout", "run_stderr", "retcode", "script", "script_retcode", "cli", "everything")
+    for name in (
+        *("run", "run_all", "run_stdout", "run_stderr", "retcode", "script", "script_retcode", "cli", "everything"),
+    )
 ) | {"ufw.run"}  # fmt: skip
 
 #: Functions that templates reach by another name, most of the time.
