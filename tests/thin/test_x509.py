@@ -9,7 +9,7 @@ import pytest
 from thin import runtime
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.loader import Loaders
-from thin.utils.pki import der, documents, general, given, keys, names, pem
+from thin.utils.pki import der, documents, general, given, keys, libcrypto, names, pem, signing
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("openssl") and shutil.which("ssh-keygen")), reason="openssl or ssh-keygen is not there"
@@ -208,6 +208,24 @@ def test_containers_and_bundles(made):
         assert x509.read_certificate(bundle)["subject_str"] == "CN=CA,O=a\\, b"
     container = x509.encode_certificate(ca, "pkcs12", private_key=key, pkcs12_passphrase="x", pkcs12_friendlyname="me")
     assert x509.get_public_key(container, passphrase="x") == x509.get_public_key(key)
+
+
+@pytest.mark.parametrize("algo", ["ed25519", "ed448"])
+def test_an_openssl_without_words_for_these_keys(tmp_path, monkeypatch, algo):
+    key, data = keys.generate(algo), b"data"
+    named = der.read(signing.algorithm(key, "sha256"))
+    signature = signing.sign(key, data, "sha256")
+    old = tmp_path / "openssl"
+    old.write_text('#!/bin/sh\ncase "$*" in *-rawin*) echo "pkeyutl: Option unknown option -rawin" >&2; exit 1; esac\n')
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(libcrypto, "_NAMES", ("libcrypto.so.3", "libcrypto.so.1.1"))
+    assert signing.sign(key, data, "sha256") == signature
+    assert signing.verify(key.public, named, signature, data)
+    assert not signing.verify(key.public, named, signature, b"other")
+    monkeypatch.setattr(libcrypto, "_NAMES", ())
+    with pytest.raises(CommandExecutionError, match=r"OpenSSL 3\.0"):
+        signing.sign(key, data, "sha256")
 
 
 @pytest.mark.parametrize("mangle", [lambda text: text.replace("\n", ""), lambda text: text.replace("\n", "\\n"), str])

@@ -414,7 +414,7 @@ def _jobs():
 def _files(name, job):
     """{path: text} of a job's units."""
     place = os.path.join(_FOLDER, timers.unit(name))
-    timer, service = timers.units(name, job, serial.dumps([name, job]))
+    timer, service = timers.units(name, job, serial.dumps([name, job], sort_keys=True))
     return {place + ".timer": timer, place + ".service": service}
 
 

@@ -1,7 +1,7 @@
 """Signatures over certificates, requests and revocation lists, made and checked by openssl."""
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.pki import der, oids, openssl, pem
+from thin.utils.pki import der, libcrypto, oids, openssl, pem
 
 DIGESTS = ("sha1", "sha224", "sha256", "sha384", "sha512", "sha512_224", "sha512_256", "sha3_224", "sha3_256",
            "sha3_384", "sha3_512")  # fmt: skip
@@ -9,7 +9,6 @@ _HASHES = {
     "1.3.14.3.2.26": "sha1", "2.16.840.1.101.3.4.2.4": "sha224", "2.16.840.1.101.3.4.2.1": "sha256",
     "2.16.840.1.101.3.4.2.2": "sha384", "2.16.840.1.101.3.4.2.3": "sha512",
 }  # fmt: skip
-_TOO_OLD = "the openssl here signs and verifies with no %s keys: that takes OpenSSL 3.0 or newer"
 
 
 def check_digest(digest):
@@ -37,7 +36,7 @@ def sign(key, data, digest):
             argv = ["pkeyutl", "-sign", "-rawin", "-inkey", "/dev/stdin", "-in", path]
             done = openssl.run(argv, secret)
             if done.retcode and b"-rawin" in done.stderr:
-                raise CommandExecutionError(_TOO_OLD % key.type)
+                return libcrypto.sign(key.pkcs8, data)
         else:
             argv = ["dgst", "-" + digest.lower().replace("_", "-"), "-sign", "/dev/stdin", path]
             done = openssl.run(argv, secret)
@@ -83,7 +82,7 @@ def verify(public, item, signature, data):
             argv = ["pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", key, "-in", path, "-sigfile", given]
             done = openssl.run(argv)
             if done.retcode and b"-rawin" in done.stderr:
-                raise CommandExecutionError(_TOO_OLD % kind)
+                return libcrypto.verify(public.spki, signature, data)
         else:
             argv = ["dgst", "-" + digest_of(item)[1], "-verify", key, "-signature", given]
             if number == oids.RSA_PSS:
