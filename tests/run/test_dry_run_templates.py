@@ -48,7 +48,8 @@ READ_ALL_THE_SAME = {
     *("apache.check_conf_enabled", "apache.check_mod_enabled", "apache.check_site_enabled", "mysql.db_check"),
     *("postgres.create_metadata", "rabbitmq.check_password"),
     *("dnsutil.check_ip", "ipset.check", "ipset.check_set", "ipset.list_sets", "iptables.check"),
-    *("iptables.check_chain", "nftables.check", "nftables.check_chain", "nftables.check_table", "ip.get_network_settings"),
+    *("iptables.check_chain", "nftables.check", "nftables.check_chain", "nftables.check_table"),
+    "ip.get_network_settings",
     *("ufw.would_add", "ufw.would_delete", "ip.check"),  # the last is imported, not offered
 }
 
