@@ -1,5 +1,7 @@
 """Groups. Salt: states/group.py"""
 
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+
 
 def present(name, gid=None, system=False, addusers=None, delusers=None, members=None, non_unique=False, local=False):
     """
@@ -40,9 +42,17 @@ def present(name, gid=None, system=False, addusers=None, delusers=None, members=
     except (TypeError, ValueError):
         return _with(ret, False, "Invalid gid")
 
-    changes = _changes(name, gid, addusers, delusers, members, local)
-    if changes is None:
-        return _create(ret, gid, system, addusers, delusers, members, non_unique, local)
+    try:
+        changes = _changes(name, gid, addusers, delusers, members, local)
+        if changes is None:
+            return _create(ret, gid, system, addusers, delusers, members, non_unique, local)
+        return _update(ret, changes, gid, addusers, delusers, members, non_unique, local)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _with(ret, False, str(exc))
+
+
+def _update(ret, changes, gid, addusers, delusers, members, non_unique, local):
+    name = ret["name"]
     if not changes:
         return ret
     ret["comment"] = "The following group attributes are set to be changed:\n"
@@ -85,7 +95,11 @@ def absent(name, local=False):
         return ret
     if __opts__["test"]:
         return _with(ret, None, "Group %s is set for removal" % name)
-    if not __salt__["group.delete"](name, local=local):
+    try:
+        removed = __salt__["group.delete"](name, local=local)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _with(ret, False, "Failed to remove group %s: %s" % (name, exc))
+    if not removed:
         return _with(ret, False, "Failed to remove group %s%s" % (name, _complaint()))
     ret["changes"] = {name: ""}
     return _with(ret, True, "Removed group %s" % name)

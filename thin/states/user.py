@@ -6,7 +6,7 @@ differs, and compares again. Passwords are hashes (or, with ``hash_password``, a
 
 import os
 
-from thin.exceptions import CommandExecutionError
+from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import accounts
 
 REDACTED = "XXX-REDACTED-XXX"
@@ -149,18 +149,23 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
     if usergroup and _gid_of(name) is not None:
         wanted["gid"] = name
 
+    adding = {
+        "unique": unique, "system": system, "nologinit": nologinit, "loginclass": loginclass, "local": local,
+        "usergroup": usergroup, "gid": _number(gid),
+    }  # fmt: skip
     try:
         changes = _changes(name, wanted, local, allow_uid_change, allow_gid_change)
-    except CommandExecutionError as exc:
+        return _reached(ret, wanted, changes, missing, adding, persist_home)
+    except (CommandExecutionError, SaltInvocationError) as exc:
         return _with(ret, False, str(exc))
+
+
+def _reached(ret, wanted, changes, missing, adding, persist_home):
+    """The account made or changed, or (in a dry run) what would be."""
     if changes is None:
         if __opts__["test"]:
             pending = " (pending groups: %s)" % ",".join(missing) if missing else ""
-            return _with(ret, None, "User %s set to be added%s" % (name, pending))
-        adding = {
-            "unique": unique, "system": system, "nologinit": nologinit, "loginclass": loginclass, "local": local,
-            "usergroup": usergroup, "gid": _number(gid),
-        }
+            return _with(ret, None, "User %s set to be added%s" % (ret["name"], pending))
         return _create(ret, wanted, adding)
     if not changes:
         return ret
@@ -170,7 +175,7 @@ def present(name, uid=None, gid=None, usergroup=None, groups=None, optional_grou
         if missing:
             words += "groups (pending creation): %s\n" % ",".join(missing)
         return _with(ret, None, words)
-    return _update(ret, wanted, changes, persist_home, local)
+    return _update(ret, wanted, changes, persist_home, adding["local"])
 
 
 def absent(name, purge=False, force=False, local=False):
@@ -198,7 +203,11 @@ def absent(name, purge=False, force=False, local=False):
         return ret
     if __opts__["test"]:
         return _with(ret, None, "User %s set for removal" % name)
-    if not __salt__["user.delete"](name, purge, force, local=local):
+    try:
+        removed = __salt__["user.delete"](name, purge, force, local=local)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        return _with(ret, False, "Failed to remove user %s: %s" % (name, exc))
+    if not removed:
         return _with(ret, False, "Failed to remove user %s%s" % (name, _complaint()))
     ret["changes"] = {"%s group" % group: "removed" for group in before["groups"] if _gid_of(group) is None}
     ret["changes"][name] = "removed"
