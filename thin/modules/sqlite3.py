@@ -55,6 +55,8 @@ def modify(db=None, sql=None):
 
     db
         the file, which is made if it is missing
+    sql
+        the statement
 
     CLI Example:
 
@@ -68,6 +70,9 @@ def modify(db=None, sql=None):
 def fetch(db=None, sql=None):
     """
     Return all rows of a query
+
+    db, sql
+        the file, and the query
 
     CLI Example:
 
