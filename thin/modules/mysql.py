@@ -31,6 +31,8 @@ def quote_identifier(identifier, for_grants=False):
     """
     Return a name of a database, table or column as SQL wants it, with ``%`` doubled, as ``mysql.query`` undoes it
 
+    identifier
+        the name
     for_grants
         escape ``_``, too, as GRANT on a whole database needs it
 

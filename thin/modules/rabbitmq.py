@@ -204,7 +204,10 @@ def delete_vhost(vhost, runas=None):
 
 def set_permissions(vhost, user, conf=".*", write=".*", read=".*", runas=None):
     """
-    Set what a user may configure, write and read in a virtual host, as regular expressions of names
+    Set what a user may configure, write and read in a virtual host
+
+    conf, write, read
+        regular expressions of the names of queues and exchanges
 
     CLI Example:
 

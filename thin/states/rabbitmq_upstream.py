@@ -27,8 +27,10 @@ def present(
 ):
     """There is such an upstream, with these parameters and no others. changes: ``{old, new}``, of what differs.
 
-    ``uri``: its address, or several with spaces between them; passwords in it are not shown. The others are the
-    parameters of these names; what is not given is the broker's default. ``runas``: the account to run rabbitmqctl as.
+    ``uri``: its address, or several with spaces between them; passwords in it are not shown. ``prefetch_count``,
+    ``reconnect_delay``, ``ack_mode``, ``trust_user_id``, ``exchange``, ``max_hops``, ``expires``, ``message_ttl``,
+    ``ha_policy`` and ``queue`` are the parameters of these names; what is not given is the broker's default. ``runas``:
+    the account to run rabbitmqctl as.
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     wanted = {"prefetch_count": prefetch_count, "reconnect_delay": reconnect_delay, "ack_mode": ack_mode,
