@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import fcntl
+import json
 import os
 import sys
 import tempfile
@@ -23,6 +25,16 @@ def outcome(case: Case, lines: list[str]) -> tuple[bool, str]:
     if case.differs:
         return (True, f"differs by design: {case.differs}") if lines else (False, "should differ, and does not")
     return (not lines, "different" if lines else "equal")
+
+
+def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
+    """Write down what came of a case, for the record."""
+    about: dict[str, object] = {"file": file.name, "title": case.title, "digest": case.digest}
+    about["date"] = datetime.date.today().isoformat()
+    about["outcome"] = "equal" if not lines else "differs" if case.differs else "different"
+    if case.differs and not lines:
+        about["outcome"] = "different"
+    (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
 
 @contextlib.contextmanager
@@ -94,6 +106,7 @@ def main() -> int:
     parser.add_argument("-k", metavar="WORDS", default="", help="only cases whose title or functions have these words")
     parser.add_argument("--keep", action="store_true", help="keep the machines for the next time (an hour or two)")
     parser.add_argument("--again", action="store_true", help="with --keep: begin with new machines")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="write down there what came of each case")
     parser.add_argument("--stop", action="store_true", help="take kept machines of these files down (default: of all)")
     asked = parser.parse_args()
     if asked.stop:
@@ -115,6 +128,9 @@ def main() -> int:
                 begun = time.monotonic()
                 lines = bench.run(case)
                 good, words = outcome(case, lines)
+                if asked.record:
+                    asked.record.mkdir(parents=True, exist_ok=True)
+                    note(asked.record, file, case, lines)
                 wrong += not good
                 took = f"{time.monotonic() - begun:.1f} s"
                 print(f"{'ok ' if good else 'NOT'} {file.name}: {case.title}: {words} ({took})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -44,6 +46,8 @@ class Case:
     differs: str = ""
     refused: bool = False
     ci: bool = False
+    #: what the case is, in short: another text is another case
+    digest: str = ""
 
     def blank(self, text: str) -> str:
         """The text without what the case calls volatile."""
@@ -84,7 +88,10 @@ class CaseFile:
 
 def load(path: Path) -> CaseFile:
     """The case file. Raises ValueError that names what is wrong in it."""
-    data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as exc:
+        raise ValueError(f"{path}: {exc}") from None
     _known(data, CaseFile, path.name)
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
     cases = [
@@ -107,7 +114,7 @@ def load_all() -> list[CaseFile]:
 
 
 def _known(data: Any, kind: type, where: str) -> None:
-    known = {one.name for one in fields(kind)} - {"path"}
+    known = {one.name for one in fields(kind)} - {"path", "digest"}
     if not isinstance(data, dict):
         raise ValueError(f"{where}: a mapping is wanted here, not {data!r}")
     unknown = sorted(set(data) - known)
@@ -136,4 +143,5 @@ def _case(data: Any, shared: dict[str, list[Any]], where: str) -> Case:
     for name, values in shared.items():
         given[name] = [*values, *(given.get(name) or [])]
     given["title"] = str(given["title"])
-    return Case(**given)
+    text = json.dumps({key: data[key] for key in sorted(data) if key not in ("covers", "ci", "differs")}, default=str)
+    return Case(**given, digest=hashlib.sha256(text.encode()).hexdigest()[:12])

@@ -7,7 +7,6 @@ only those marked ``ci: true`` run.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import missing
-from tests.differential.beside import outcome, thrown_away
+from tests.differential.beside import note, outcome, thrown_away
 from tests.differential.casefiles import Case, CaseFile, load_all
 from tests.differential.sidebyside import Bench
 
@@ -69,7 +68,6 @@ def test_states(file: CaseFile, case: Case, benches: Benches) -> None:
     lines = benches.of(file).run(case)
     good, words = outcome(case, lines)
     if RECORD:
-        about = {"file": file.name, "title": case.title, "covers": case.covers, "different": lines}
-        (Path(RECORD) / f"{file.name}-{file.cases.index(case)}.json").write_text(json.dumps(about), encoding="utf-8")
+        note(Path(RECORD), file, case, lines)
     if not good:
         pytest.fail(f"{file.name}: {case.title}: {words}\n" + "\n".join(lines), pytrace=False)
