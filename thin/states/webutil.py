@@ -39,6 +39,8 @@ def user_exists(name, password=None, htpasswd_file=None, options="", force=False
         wrong = not __salt__["webutil.verify"](htpasswd_file, name, password, opts=options, runas=runas)
     if exists and not force and not wrong:
         return dict(ret, result=True, comment="User already known")
+    if password is None:
+        return dict(ret, result=False, comment="The user '%s' needs a password" % name)
     ret["changes"] = {name: True}
     if __opts__["test"]:
         return dict(ret, comment="User '%s' is set to be added to htpasswd file" % name)
