@@ -131,7 +131,7 @@ def expand_repo_def(repo, file=None, **kwargs):
         if isinstance(kwargs.get(key), list):
             setattr(stanza, key, kwargs[key])
     kind, uri, suite = next(_each(stanza), (line.type, line.uri, line.dist))
-    return dict(_data(stanza), line=_as_line(stanza, kind, uri, suite))
+    return dict(_data(stanza), line=_as_line(stanza, kind, uri, suite), signedby=stanza.signedby or "")
 
 
 def split_repo_str(repo):
@@ -212,14 +212,14 @@ def _new(repo, wanted, path):
 def _stanza(line, path):
     stanza = aptsources.Stanza("", path)
     stanza.types, stanza.uris, stanza.suites, stanza.comps = line.types, line.uris, line.suites, line.comps
-    if line.disabled:
-        stanza.disabled = True
-    if line.trusted:
-        stanza.trusted = True
-    if line.architectures:
-        stanza.architectures = line.architectures
     if line.signedby:
         stanza.signedby = line.signedby
+    if line.architectures:
+        stanza.architectures = line.architectures
+    if line.trusted:
+        stanza.trusted = True
+    if line.disabled:
+        stanza.disabled = True
     return stanza
 
 

@@ -163,7 +163,12 @@ def list_downloaded(**kwargs):
     """
     from thin.utils import pkgfiles
 
-    return pkgfiles.downloaded(os.path.join(CACHE, yumrun.program()), __salt__["lowpkg.bin_pkg_info"])
+    folders = ("dnf5", "libdnf5") if yumrun.program() == "dnf5" else (yumrun.program(),)
+    found = {}
+    for folder in folders:
+        for name, versions in pkgfiles.downloaded(os.path.join(CACHE, folder), __salt__["lowpkg.bin_pkg_info"]).items():
+            found.setdefault(name, {}).update(versions)
+    return found
 
 
 def download(*packages, **kwargs):
@@ -288,7 +293,8 @@ def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None
     else:
         items = _from_files(params) if kind == "file" else _from_repositories(params, ignore_epoch, kwargs, errors)
         groups = _grouped(items, installed, data.is_true(reinstall), ignore_epoch, __salt__["pkg.list_pkgs"])
-    common = options + (["--nogpgcheck"] if skip_verify else []) + (["--downloadonly"] if downloadonly else [])
+    common = options + (["--nogpgcheck"] if skip_verify else [])
+    only = ["--downloadonly"] if downloadonly else []  # behind the command, which is where dnf5 takes it
     held = _held()
     prevented = []
     for action in ("install", "update", "downgrade", "reinstall"):
@@ -300,7 +306,7 @@ def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None
         if wanted:
             best = ["--best", "--allowerasing"] if yumrun.is_dnf() and action in ("install", "update") else []
             with _unheld(locked if update_holds else [], errors):
-                done = _run(["-y"] + common + [action] + best + [word for _, word in wanted])
+                done = _run(["-y"] + common + [action] + only + best + [word for _, word in wanted])
                 if done["retcode"] != 0:
                     errors.append(pkgrun.words(done))
     after = look()
