@@ -36,6 +36,13 @@ def chunk(fun, **args):
     return {**low, "order": 1, **args}
 
 
+@pytest.fixture
+def make(make_loaders):
+    """Loaders of a container: something that is no init runs first there."""
+    grains = {"kernel": "Linux", "os": "Debian", "init": "unknown"}
+    return lambda *args, **kwargs: make_loaders(*args, **{"grains": dict(grains), **kwargs})
+
+
 def run(loaders, fun, **args):
     (ret,) = Engine(loaders).run([chunk(fun, **args)]).values()
     return ret["result"], ret["changes"], ret["comment"]
@@ -50,22 +57,36 @@ WHY = "The named service web is not available: this system has no service manage
 
 
 @pytest.mark.parametrize("fun, result", [("running", False), ("dead", True), ("enabled", False), ("disabled", True)])
-def test_without_a_manager_every_service_is_dead(make_loaders, bare, fun, result):
-    assert run(make_loaders(), fun)[0] is result
-    assert run(make_loaders(), fun)[2].startswith(WHY)
-    assert run(make_loaders(opts={"test": True}), "running")[0] is None
+def test_without_a_manager_every_service_is_dead(make, bare, fun, result):
+    assert run(make(), fun)[0] is result
+    assert run(make(), fun)[2].startswith(WHY)
+    assert run(make(opts={"test": True}), "running")[0] is None
 
 
-def test_without_a_manager_nothing_can_be_done(make_loaders, bare):
-    modules = make_loaders().modules
+def test_without_a_manager_nothing_can_be_done(make, bare):
+    modules = make().modules
     assert modules["service.get_all"]() == modules["service.get_enabled"]() == []
     with pytest.raises(Exception, match="Cannot start the service web: this system has no service manager"):
         modules["service.start"]("web")
 
 
-def test_upstart_is_said_to_be_unsupported(make_loaders, monkeypatch):
+def test_upstart_is_said_to_be_unsupported(make, monkeypatch):
     monkeypatch.setattr(initsystem, "manager", lambda grains: "upstart")
-    assert "services under upstart are not supported" in run(make_loaders(), "running")[2]
+    grains = {"kernel": "Linux", "os": "Ubuntu", "init": "upstart"}
+    assert "services under upstart are not supported" in run(make(grains=grains), "running")[2]
+
+
+def test_runit_as_init(make, monkeypatch, tmp_path):
+    monkeypatch.setattr(initsystem, "manager", lambda grains: "runit")
+    monkeypatch.setattr(initsystem, "FOLDERS", (str(tmp_path),))
+    (tmp_path / "sv").touch()
+    modules = make(grains={"kernel": "Linux", "os": "Void", "init": "runit"}).modules
+    modules.module("runit.get_all")["SERVICE_DIRS"] = (str(tmp_path),)
+    modules.module("runit.get_all")["AVAILABLE_DIRS"] = []
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "run").touch(mode=0o755)
+    assert modules["service.get_all"]() == modules["runit.get_all"]() == ["web"]
+    assert modules["service.reload"].__doc__ and modules["service.available"]("web")
 
 
 OWN = (
@@ -78,21 +99,21 @@ OWN = (
 )
 
 
-def test_a_state_names_its_provider(make_loaders, bare):
-    loaders = make_loaders({"thin.modules.own_service": OWN})
+def test_a_state_names_its_provider(make, bare):
+    loaders = make({"thin.modules.own_service": OWN})
     assert run(loaders, "running", provider="own_service") == (True, {"web": True}, "Started service web")
     assert run(loaders, "running")[2].startswith(WHY)  # the next state has its own again
     assert run(loaders, "running", provider=[{"service": "own_service"}])[0] is True
     assert run(loaders, "running", provider="no such file")[2].startswith(WHY)
 
 
-def test_the_options_name_a_provider(make_loaders, bare):
-    loaders = make_loaders({"thin.modules.own_service": OWN}, opts={"providers": {"service": "own_service"}})
+def test_the_options_name_a_provider(make, bare):
+    loaders = make({"thin.modules.own_service": OWN}, opts={"providers": {"service": "own_service"}})
     assert run(loaders, "running") == (True, {"web": True}, "Started service web")
     assert loaders.modules["service.get_all"]() == []  # what the provider lacks
 
 
-def test_beacons_are_not_watched(make_loaders, bare):
-    beacon = make_loaders().states["service.mod_beacon"]
+def test_beacons_are_not_watched(make, bare):
+    beacon = make().states["service.mod_beacon"]
     assert beacon("web", sfun="running")["result"] is True
     assert beacon("web", sfun="running", beacon=True)["result"] is beacon("web", sfun="enabled")["result"] is False

@@ -8,6 +8,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import shacrypt, textfile
 
 __virtualname__ = "shadow"
+__fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
 
 
 def __virtual__():

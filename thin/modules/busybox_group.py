@@ -7,6 +7,7 @@ stand beside these. Functions return whether that worked; ``__context__["group.c
 from thin.utils import accountfiles, accounts
 
 __virtualname__ = "group"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 GID = 2
 

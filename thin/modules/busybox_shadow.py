@@ -6,6 +6,7 @@ All else of ``shadow`` is linux_shadow's, which uses busybox's chpasswd and pass
 from thin.utils import accountfiles, accounts
 
 __virtualname__ = "shadow"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 LAST_CHANGE, MIN, MAX, WARN, INACTIVE, EXPIRE = range(2, 8)
 

@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import accountfiles, accounts
 
 __virtualname__ = "user"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 UID, GID, GECOS, HOME, SHELL = 2, 3, 4, 5, 6
 

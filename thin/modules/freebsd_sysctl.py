@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
+__fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 
 LOADER = "/boot/loader.conf"
 ROOTS = (

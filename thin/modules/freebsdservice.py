@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import initsystem, textfile
 
 __virtualname__ = "service"
+__fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 
 __func_alias__ = {"reload_": "reload"}
 

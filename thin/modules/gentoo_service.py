@@ -6,6 +6,7 @@ A service is enabled when it is in some runlevel. What a failing command said is
 from thin.utils import initsystem
 
 __virtualname__ = "service"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 __func_alias__ = {"reload_": "reload"}
 

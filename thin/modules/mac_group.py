@@ -9,6 +9,7 @@ import grp
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "group"
+__fits__ = {"kernel": ("Darwin",)}
 
 
 def __virtual__():

@@ -12,6 +12,7 @@ from thin.log import getLogger
 from thin.utils import initsystem
 
 __virtualname__ = "service"
+__fits__ = {"kernel": ("Darwin",)}
 
 __func_alias__ = {"list_": "list"}
 

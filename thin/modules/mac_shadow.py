@@ -9,6 +9,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import macos
 
 __virtualname__ = "shadow"
+__fits__ = {"kernel": ("Darwin",)}
 
 UNSET = "Value not set"
 _KEYS = (

@@ -6,6 +6,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
+__fits__ = {"kernel": ("Darwin",)}
 
 HEADER = "#\n# Kernel sysctl configuration\n#\n"
 ROOTS = (

@@ -7,6 +7,7 @@ from thin.exceptions import SaltInvocationError
 from thin.utils import macos
 
 __virtualname__ = "system"
+__fits__ = {"kernel": ("Darwin",)}
 
 ARCHITECTURES = ("i386", "x86_64", "default")
 

@@ -4,6 +4,7 @@ from thin.exceptions import SaltInvocationError
 from thin.utils import macos
 
 __virtualname__ = "timezone"
+__fits__ = {"kernel": ("Darwin",)}
 
 TIMES = ("%H:%M", "%H:%M:%S")
 DATES = ("%m:%d:%y", "%m:%d:%Y", "%m/%d/%y", "%m/%d/%Y")

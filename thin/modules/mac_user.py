@@ -10,6 +10,7 @@ import pwd
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "user"
+__fits__ = {"kernel": ("Darwin",)}
 
 NODE = "/Local/Default"
 FIRST_UID = 501

@@ -7,6 +7,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import initsystem
 
 __virtualname__ = "service"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 __func_alias__ = {"reload_": "reload"}
 

@@ -7,6 +7,7 @@ words when it did not. ``root`` and ``local`` are accepted, since the states giv
 import grp
 
 __virtualname__ = "group"
+__fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 
 
 def __virtual__():

@@ -12,6 +12,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import accounts
 
 __virtualname__ = "user"
+__fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 
 GECOS = ("fullname", "roomnumber", "workphone", "homephone")
 

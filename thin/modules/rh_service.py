@@ -8,6 +8,7 @@ import os
 from thin.utils import initsystem
 
 __virtualname__ = "service"
+__fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 __func_alias__ = {"reload_": "reload"}
 

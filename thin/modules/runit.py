@@ -1,9 +1,9 @@
 """Services under runit, by sv(8) and links. Salt: modules/runit.py
 
-The module is ``service`` where runit is the machine's init, and ``runit`` wherever sv is there, for ``provider: runit``
-in a state. A service is *enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it,
-*available* when that one or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down``
-in it keeps runit from starting it by itself.
+For ``provider: runit`` in a state; where runit is the machine's init, runit_service makes it ``service``. A service is
+*enabled* when the folder that runit watches (/etc/service, /var/service or /service) has it, *available* when that one
+or a folder of services (/etc/sv, and those of ``add_svc_avail_path``) does. A file ``down`` in it keeps runit from
+starting it by itself.
 """
 
 import os
@@ -12,8 +12,7 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import initsystem
 
-__virtualname__ = "service"
-__virtual_aliases__ = ("runit",)
+__virtualname__ = "runit"
 
 __func_alias__ = {"reload_": "reload"}
 
@@ -28,10 +27,8 @@ PATIENCE = 10
 
 
 def __virtual__():
-    if initsystem.manager(__grains__) == "runit":
-        return "service"
     if any(os.path.exists(os.path.join(folder, "sv")) for folder in initsystem.FOLDERS):
-        return "runit"
+        return __virtualname__
     return False, "Runit not available.  Please install sv"
 
 

@@ -6,6 +6,7 @@ The module only says so. Salt: modules/upstart_service.py
 from thin.utils import initsystem
 
 __virtualname__ = "service"
+__fits__ = {"init": ("upstart",)}
 
 
 def __virtual__():

@@ -1,0 +1,32 @@
+"""The module ``service`` of a machine whose init is runit: each function is that of the module ``runit``."""
+
+from thin.utils import initsystem
+
+__virtualname__ = "service"
+__fits__ = {"init": ("runit",)}
+
+__func_alias__ = {"reload_": "reload"}
+
+FUNCTIONS = (
+    "available", "disable", "disabled", "enable", "enabled", "full_restart", "get_all", "get_disabled", "get_enabled",
+    "missing", "offline", "reload", "remove", "restart", "show", "start", "status", "status_autostart", "stop",
+    "add_svc_avail_path", "get_svc_alias", "get_svc_avail_path", "get_svc_broken_path",
+)  # fmt: skip
+
+
+def __virtual__():
+    if initsystem.manager(__grains__) == "runit":
+        return __virtualname__
+    return False, "The init of this machine is not runit"
+
+
+def _asking(name):
+    def function(*args, **kwargs):
+        return __salt__["runit." + name](*args, **kwargs)
+
+    function.__name__ = name
+    function.__doc__ = "Return what ``runit.%s`` returns, which has the same arguments" % name
+    return function
+
+
+globals().update((name + "_" if name == "reload" else name, _asking(name)) for name in FUNCTIONS)
