@@ -4,6 +4,7 @@
 too, where there is one that can be set.
 """
 
+import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
@@ -26,27 +27,76 @@ def __virtual__():
 
 
 def halt():
-    """Halt the machine."""
+    """
+    Halt the machine.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.halt
+    """
     return _say("halt")
 
 
 def init(runlevel):
-    """Go to another runlevel."""
+    """
+    Go to another runlevel.
+
+    runlevel
+        the runlevel
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.init 3
+    """
     return _say("init", runlevel)
 
 
 def poweroff():
-    """Switch the machine off."""
+    """
+    Switch the machine off.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.poweroff
+    """
     return _say("poweroff")
 
 
 def reboot(at_time=None):
-    """Restart the machine, now or in ``at_time`` minutes."""
+    """
+    Restart the machine, now or in ``at_time`` minutes.
+
+    at_time
+        minutes from now, or a time; now unless given
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.reboot 5
+    """
     return _say("shutdown", "-r", at_time or "now")
 
 
 def shutdown(at_time=None):
-    """Shut the machine down, now or in ``at_time`` minutes."""
+    """
+    Shut the machine down, now or in ``at_time`` minutes.
+
+    at_time
+        minutes from now, or a time; now unless given
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.shutdown 5
+    """
     powers_off = __grains__.get("kernel") in ("FreeBSD", "NetBSD", "OpenBSD")
     return _say("shutdown", "-p" if powers_off else "-h", at_time or "now")
 
@@ -55,22 +105,68 @@ def shutdown(at_time=None):
 
 
 def get_system_time(utc_offset=None):
-    """The time as ``HH:MM:SS AM``."""
+    """
+    The time as ``HH:MM:SS AM``.
+
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.get_system_time utc_offset=+0500
+    """
     return _now(utc_offset).strftime("%I:%M:%S %p")
 
 
 def get_system_date(utc_offset=None):
-    """The date as ``Sat 11/21/2026``."""
+    """
+    The date as ``Sat 11/21/2026``.
+
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.get_system_date
+    """
     return _now(utc_offset).strftime("%a %m/%d/%Y")
 
 
 def get_system_date_time(utc_offset=None):
-    """Date and time as ``2026-11-21 17:05:09``."""
+    """
+    Date and time as ``2026-11-21 17:05:09``.
+
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.get_system_date_time
+    """
     return _now(utc_offset).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def set_system_time(newtime, utc_offset=None):
-    """Set the time: ``11:20``, ``11:20:05``, either with ``AM`` or ``PM``. False for anything else."""
+    """
+    Set the time: ``11:20``, ``11:20:05``, either with ``AM`` or ``PM``. False for anything else.
+
+    newtime
+        ``11:20``, ``11:20:05``, either with ``AM`` or ``PM``
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.set_system_time '11:20 AM'
+    """
     found = _parsed(newtime, _TIMES)
     if found is None:
         return False
@@ -78,7 +174,20 @@ def set_system_time(newtime, utc_offset=None):
 
 
 def set_system_date(newdate, utc_offset=None):
-    """Set the date: ``YYYY-MM-DD``, ``YYYY/MM/DD``, or month, day and year with ``-`` or ``/`` between them."""
+    """
+    Set the date: ``YYYY-MM-DD``, ``YYYY/MM/DD``, or month, day and year with ``-`` or ``/`` between them.
+
+    newdate
+        ``YYYY-MM-DD``, ``YYYY/MM/DD``, or month, day and year with ``-`` or ``/`` between them
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.set_system_date 2030-01-31
+    """
     found = _parsed(newdate, _DATES)
     if found is None:
         raise SaltInvocationError("Invalid date format")
@@ -88,7 +197,30 @@ def set_system_date(newdate, utc_offset=None):
 def set_system_date_time(
     years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None
 ):
-    """Set the clock; what is not given stays as it is. True, or CommandExecutionError in the words of ``date``."""
+    """
+    Set the clock; what is not given stays as it is. True, or CommandExecutionError in the words of ``date``.
+
+    years
+        the year
+    months
+        the month
+    days
+        the day
+    hours
+        the hour
+    minutes
+        the minute
+    seconds
+        the second
+    utc_offset
+        the offset of the time zone meant: ``+0500``; else the machine's own zone
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.set_system_date_time years=2030 months=1 days=31
+    """
     new = _now(utc_offset)
     given = {"year": years, "month": months, "day": days, "hour": hours, "minute": minutes, "second": seconds}
     try:
@@ -114,7 +246,15 @@ def set_system_date_time(
 
 
 def has_settable_hwclock():
-    """Whether there is a hardware clock that can be set."""
+    """
+    Whether there is a hardware clock that can be set.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.has_settable_hwclock
+    """
     if not __salt__["cmd.which"]("hwclock"):
         return False
     command = ["hwclock", "--test", "--systohc"]
@@ -125,8 +265,16 @@ def has_settable_hwclock():
 
 
 def get_computer_desc():
-    """The description (``PRETTY_HOSTNAME`` of /etc/machine-info); False when there is none."""
-    if __salt__["cmd.which"]("hostnamectl"):
+    """
+    The description (``PRETTY_HOSTNAME`` of /etc/machine-info); False when there is none.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.get_computer_desc
+    """
+    if _by_systemd():
         text = __salt__["cmd.run"](["hostnamectl", "status", "--pretty"], python_shell=False)
     else:
         lines = [line for line in _machine_info() if _is_description(line)]
@@ -141,10 +289,21 @@ def get_computer_desc():
 
 
 def set_computer_desc(desc):
-    """Set the description; whether that worked."""
+    """
+    Set the description; whether that worked.
+
+    desc
+        the description
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.set_computer_desc 'The web server'
+    """
     for short, long in _ESCAPES:
         desc = str(desc).replace(short, long)
-    if __salt__["cmd.which"]("hostnamectl"):
+    if _by_systemd():
         command = ["hostnamectl", "set-hostname", "--pretty", desc]
         return __salt__["cmd.retcode"](command, python_shell=False) == 0
     lines = [line for line in _machine_info() if not _is_description(line)]
@@ -156,16 +315,40 @@ def set_computer_desc(desc):
 
 
 def get_computer_name():
-    """The host name."""
+    """
+    The host name.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.get_computer_name
+    """
     return __salt__["network.get_hostname"]()
 
 
 def set_computer_name(hostname):
-    """Set the host name."""
+    """
+    Set the host name.
+
+    hostname
+        the name
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' system.set_computer_name web1
+    """
     return __salt__["network.mod_hostname"](hostname)
 
 
 # Inside
+
+
+def _by_systemd():
+    """Whether hostnamectl can do anything: in a container without systemd it only fails."""
+    return os.path.isdir("/run/systemd/system") and bool(__salt__["cmd.which"]("hostnamectl"))
 
 
 def _say(*words):
