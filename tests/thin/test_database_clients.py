@@ -152,3 +152,17 @@ def test_what_psql_says_is_kept_without_the_statement(client):
     assert functions["postgres.user_create"]("x", rolepassword="geheim") is False
     context = functions.module("postgres.user_create")["__context__"]
     assert context["postgres.error"] == 'ERROR:  role "x" does not exist HINT:  none'
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_passwords_of_rabbitmq(client, old):
+    answers = [["geheim", "Error: wrong arguments\nUsage:\nadd_user <username> <password>\n"]] if old else []
+    functions, called = client("rabbitmqctl", PSQL, answers)
+    if old:
+        functions["rabbitmq.check_password"]("anna", "geheim")
+    else:
+        assert functions["rabbitmq.add_user"]("anna", "geheim") == {"Added": ""}
+    argv, _, stdin = called()[0]
+    assert argv == ["authenticate_user" if old else "add_user", "anna"]
+    assert stdin == "geheim\n"
+    assert [words for words, _, _ in called()[1:]] == ([["authenticate_user", "anna", "geheim"]] if old else [])

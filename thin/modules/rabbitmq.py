@@ -1,7 +1,7 @@
 """RabbitMQ through rabbitmqctl and rabbitmq-plugins. Salt: modules/rabbitmq.py
 
 ``runas`` is the account to run them as: that of the broker where we are root, since the wrappers of packages take it
-from there, and let a shell read the arguments otherwise. Passwords go in by stdin.
+from there, and let a shell read the arguments otherwise. Passwords go in by stdin, where RabbitMQ is 3.8 or newer.
 """
 
 import os
@@ -593,6 +593,8 @@ def _plugins(argv, runas):
 
 def _with_password(argv, password, runas):
     done = _ctl(argv, runas, stdin="%s\n" % password)
+    if done["retcode"] != 0 and "usage" in (done["stdout"] + done["stderr"]).lower():
+        done = _ctl(argv + [password], runas, quiet=True)  # before 3.8 there is no other way
     done["stdout"] = "\n".join(line for line in done["stdout"].splitlines() if line.strip() != "Password:")
     return done
 
