@@ -8,7 +8,10 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
 from thin.utils import serial, timers
+
+log = getLogger(__name__)
 
 __func_alias__ = {"list_": "list", "reload_": "reload"}
 
@@ -405,9 +408,13 @@ def _jobs():
         if entry.startswith("salt-job-") and entry.endswith(".timer"):
             with open(os.path.join(_FOLDER, entry), encoding="utf-8") as handle:
                 record = [line for line in handle if line.startswith(timers.KEY + "=")]
-            if record:
+            try:
                 name, job = serial.loads(record[-1].partition("=")[2])
-                found[name] = job
+                job["enabled"] = bool(job["enabled"])
+            except (IndexError, KeyError, TypeError, ValueError):
+                log.warning("%s does not say which job it is of, and is left alone", entry)
+                continue
+            found[name] = job
     return found
 
 

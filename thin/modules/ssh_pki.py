@@ -70,11 +70,7 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
 
 
 def _certificate(copypath=None, **kwargs):
-    kwargs.pop("minions", None)
-    try:
-        certificate = ssh.draft(**kwargs).sign()
-    except TypeError as exc:
-        raise SaltInvocationError("%s" % exc)
+    certificate = ssh.draft(**kwargs).sign()
     if copypath:
         path = os.path.join(copypath, "%x.crt" % certificate.serial)
         _write(path, certificate.text.encode("ascii"), 0o644)

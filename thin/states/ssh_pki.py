@@ -72,7 +72,6 @@ def _examined(path, policy, wanted, ttl_remaining, backend):
     if current.valid_before < time.time() + ssh.duration(ttl_remaining):
         changes["expiration"] = True
     final = ssh.with_policy(policy, wanted)
-    final.pop("minions", None)
     if backend == "ssh_pki":
         if not final.get("signing_private_key"):
             raise SaltInvocationError("signing_private_key is required - this is most likely a bug")

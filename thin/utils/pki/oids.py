@@ -123,7 +123,7 @@ SIGNATURES = {
 SIGNING = {(key, digest): number for number, (_, key, digest) in SIGNATURES.items() if number != RSA_PSS}
 
 
-def short(kwargs, policy=None):
+def short(kwargs):
     """Rename the long names of attributes and extensions among arguments to those that are used, in place."""
     for names in (NAME_LONG, EXTENSION_LONG):
         for name, others in names.items():

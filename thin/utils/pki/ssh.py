@@ -403,11 +403,14 @@ def draft(
     signing_private_key=None, cert_type=None, valid_principals=None, all_principals=False,
     signing_private_key_passphrase=None, public_key=None, private_key=None, private_key_passphrase=None,
     serial_number=None, key_id=None, not_before=None, not_after=None, ttl=None, critical_options=None,
-    extensions=None, signed_elsewhere=False,
+    extensions=None, signed_elsewhere=False, **unknown
 ):
     """The Draft of ``ssh_pki.create_certificate``'s arguments. Raises SaltInvocationError."""
     import time
 
+    unknown = sorted(set(unknown) - {"minions", "copypath"})
+    if unknown:
+        raise SaltInvocationError("These are no arguments of a certificate: %s" % ", ".join(unknown))
     if cert_type not in ("user", "host"):
         raise SaltInvocationError("Cert type needs to be either `user` or `host`, got '%s'" % cert_type)
     ttl = {"user": 86400, "host": 2592000}[cert_type] if ttl is None else ttl
