@@ -74,6 +74,24 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
     return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
 
 
+def with_columns(found: Iterable[Finding]) -> list[Finding]:
+    """With a column for each that has a line: that of the first thing that stands in it, where none is known."""
+    texts: dict[str, list[str]] = {}
+    placed = []
+    for each in found:
+        if each.line and not each.column:
+            if each.path not in texts:
+                try:
+                    texts[each.path] = Path(each.path).read_text("utf-8", "replace").splitlines()
+                except OSError:
+                    texts[each.path] = []
+            lines = texts[each.path]
+            line = lines[each.line - 1] if each.line <= len(lines) else ""
+            each = replace(each, column=len(line) - len(line.lstrip()) + 1 if line.strip() else 1)
+        placed.append(each)
+    return placed
+
+
 class Ignores:
     """The ``# pushsalt: ignore[...]`` of source files: for their line, the line below a comment, or the file."""
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from pushsalt import __version__
 from pushsalt.cache.store import Bank
-from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled
+from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled, with_columns
 from pushsalt.check.subjects import Subject, subjects
 from pushsalt.check.systems import systems
 from pushsalt.config import Config
@@ -87,7 +87,7 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     if not isinstance(levels, dict):
         raise CommandError("check: levels: must be a mapping of rules and levels", "for example {PS310: off}")
     ignores = Ignores()
-    kept = [each for each in levelled(joined(results), levels) if not ignores.has(each)]
+    kept = [each for each in levelled(joined(with_columns(results)), levels) if not ignores.has(each)]
     return Report(kept, len(found), sum(len(each.sls) for each in found), list(chosen))
 
 

@@ -200,7 +200,7 @@ def test_json(report: Report, tmp_path: Path) -> None:
     data = json.loads(load("json").render(report, str(tmp_path), False))
     assert data["summary"]["error"] == 2
     (failed,) = [each for each in data["findings"] if each["name"] == "jinja-failed"]
-    assert (failed["path"], failed["line"], failed["systems"]) == ("s/x.sls", 4, names())
+    assert (failed["path"], failed["line"], failed["column"], failed["systems"]) == ("s/x.sls", 4, 5, names())
 
 
 def test_sarif(report: Report, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_junit(report: Report, tmp_path: Path) -> None:
 
 def test_github(report: Report, tmp_path: Path) -> None:
     lines = load("github").render(report, str(tmp_path), False).splitlines()
-    assert any(line.startswith("::error file=s/x.sls,line=4,title=PS102 jinja-failed::") for line in lines)
+    assert any(line.startswith("::error file=s/x.sls,line=4,col=5,title=PS102 jinja-failed::") for line in lines)
     assert any(line.startswith("::warning file=s/x.sls,line=1,") for line in lines)
 
 
