@@ -203,7 +203,7 @@ def pem_managed(name, text, **kwargs):
     file, more = split(kwargs, _FOR_ENGINE)
     _no_more(more)
     try:
-        file["contents"] = __salt__["x509.get_pem_entry"](text=text).decode("ascii")
+        file["contents"] = str(__salt__["x509.get_pem_entry"](text=text), "ascii")
     except (CommandExecutionError, SaltInvocationError) as exc:
         return {"name": name, "result": False, "comment": str(exc), "changes": {}}
     return __states__["file.managed"](name, **file)
