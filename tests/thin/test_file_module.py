@@ -68,7 +68,7 @@ def placed(value, bed):
     ("file.find", ["@/dir", {"mindepth": 2}], ["@/dir/sub/y"]),
     ("file.find", ["@/dir", {"mtime": "+1d"}], []),
     ("file.find", ["@/dir", {"grep": "34"}], ["@/dir/sub/y"]),
-    ("file.find", ["@/dir", {"odd": 1}], 'error: invalid criterion specified: "odd"'),
+    ("file.find", ["@/dir", {"odd": 1}], 'error: invalid option "odd"'),
     ("file.contains", ["@/f", " b "], True),
     ("file.contains_regex", ["@/f", "^b$"], True),
     ("file.contains_glob", ["@/f", "*z*"], False),

@@ -97,10 +97,10 @@ def hash_(value, algorithm="sha512"):
     """
     import hashlib
 
-    from thin.exceptions import SaltInvocationError
+    from thin.exceptions import SaltException
 
     if algorithm not in hashlib.algorithms_available:
-        raise SaltInvocationError("You must specify a valid algorithm.")
+        raise SaltException("You must specify a valid algorithm.")
     return hashlib.new(algorithm, _bytes(value)).hexdigest()
 
 

@@ -79,10 +79,13 @@ class Finder(object):
                         yield item
 
     def _match(self, path):
-        try:
-            st = os.lstat(path)
+        try:  # of what a link leads to
+            st = os.stat(path)
         except OSError:
-            return
+            try:
+                st = os.lstat(path)
+            except OSError:
+                return
         if not all(test(path, st) for test in self.tests):
             return
         if self.delete is not None:
@@ -115,7 +118,7 @@ def _kinds(letters):
 
 
 def _test(word, value):
-    """A predicate over (path, lstat)."""
+    """A predicate over (path, stat)."""
     if word in ("name", "iname"):
         import fnmatch
 
@@ -129,7 +132,8 @@ def _test(word, value):
         return lambda path, st: pattern.search(path) is not None
     if word == "type":
         kinds = _kinds(value)
-        return lambda path, st: stat.S_IFMT(st.st_mode) in kinds
+        links = stat.S_IFLNK in kinds
+        return lambda path, st: stat.S_IFMT(st.st_mode) in kinds or (links and os.path.islink(path))
     if word in ("owner", "group"):
         wanted = set()
         for name in str(value).split(","):
@@ -147,7 +151,7 @@ def _test(word, value):
     if word == "grep":
         pattern = re.compile(str(value).encode("utf-8"))
         return lambda path, st: stat.S_ISREG(st.st_mode) and _grep(pattern, path)
-    raise ValueError('invalid criterion specified: "%s"' % word)
+    raise ValueError('invalid option "%s"' % word)
 
 
 def _grep(pattern, path):
