@@ -2,8 +2,9 @@
 """Makes docs/states-compared.md of the record of what the differential cases showed.
 
     states_compared.py                  the page from the record
-    states_compared.py --record DIR     first take up the outcomes in DIR (`tests/differential/test_states.py` and
-                                        `beside.py` write them there), and what is shipped now
+    states_compared.py --record DIR     first take up the outcomes in DIR, and what is shipped now: with RECORD=DIR
+                                        tests/differential/test_states.py writes them there; scripts/beside.sh writes
+                                        those of single files to ~/.cache/pushsalt-tests/outcomes
 
 The record (tests/differential/record.json) has each case with its outcome, the Salt it was compared with, when, what
 pushsalt shipped then, and what no case can compare.

@@ -14,10 +14,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.beds.machines import cache_dir
 from tests.differential import pair as pairs
 from tests.differential.casefiles import CASES, Case, CaseFile, load
 from tests.differential.pair import Pair
 from tests.differential.sidebyside import Bench
+
+#: what came of each case that was run by hand, for `scripts/states_compared.py --record`
+OUTCOMES = cache_dir() / "outcomes"
 
 
 def outcome(case: Case, lines: list[str]) -> tuple[bool, str]:
@@ -34,6 +38,7 @@ def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
     about["outcome"] = "equal" if not lines else "differs" if case.differs else "different"
     if case.differs and not lines:
         about["outcome"] = "different"
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
 
@@ -106,7 +111,8 @@ def main() -> int:
     parser.add_argument("-k", metavar="WORDS", default="", help="only cases whose title or functions have these words")
     parser.add_argument("--keep", action="store_true", help="keep the machines for the next time (an hour or two)")
     parser.add_argument("--again", action="store_true", help="with --keep: begin with new machines")
-    parser.add_argument("--record", type=Path, metavar="DIR", help="write down there what came of each case")
+    told = "where to write down what came of each case"
+    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help=told)
     parser.add_argument("--stop", action="store_true", help="take kept machines of these files down (default: of all)")
     asked = parser.parse_args()
     if asked.stop:
@@ -128,8 +134,7 @@ def main() -> int:
                 begun = time.monotonic()
                 lines = bench.run(case)
                 good, words = outcome(case, lines)
-                if asked.record:
-                    asked.record.mkdir(parents=True, exist_ok=True)
+                if path.parent == CASES:
                     note(asked.record, file, case, lines)
                 wrong += not good
                 took = f"{time.monotonic() - begun:.1f} s"

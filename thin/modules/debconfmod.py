@@ -56,7 +56,11 @@ def set_file(path, saltenv="base", **kwargs):
 def set_template(path, template, context, defaults, saltenv="base", **kwargs):
     """Answer questions by a file that a template makes: whether there is one."""
     found = __salt__["cp.get_template"](path, None, template, saltenv, context=context, defaults=defaults)
-    return bool(found) and set_file(found, saltenv)
+    try:
+        return bool(found) and set_file(found, saltenv)
+    finally:
+        if found:
+            os.unlink(found)  # a private copy, with the answers in it
 
 
 def _load(lines):

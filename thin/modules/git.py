@@ -498,7 +498,7 @@ def _config(question, words, cwd, user, ignore_retcode, output_encoding, kwargs)
     (everywhere,) = _taken(kwargs, "global")
     if cwd is None and not everywhere:
         raise SaltInvocationError("'cwd' argument required unless global=True")
-    words = ["config"] + (["--global"] if everywhere else []) + [question] + words
+    words = ["config", "--global" if everywhere else "--local", question] + words
     return _git(words, cwd, user, ignore_retcode, output_encoding, failhard=False)
 
 
@@ -513,7 +513,7 @@ def config_set(
     if value is not None and multivar is not None:
         raise SaltInvocationError("Only one of 'value' and 'multivar' is permitted")
     for one in [str(value)] if value is not None else _several(multivar):
-        words = ["config"] + (["--global"] if everywhere else []) + ["--add" if add else "--replace-all", key, one]
+        words = ["config", "--global" if everywhere else "--local"] + ["--add" if add else "--replace-all", key, one]
         _git(words, cwd, user, ignore_retcode, output_encoding)
         add = add or multivar is not None
     more = {"all": True, "global": everywhere}

@@ -11,7 +11,7 @@ def __virtual__():
 
 
 def latest(
-    name, target, rev="HEAD", branch=None, user=None, password=None, update_head=True, force_checkout=False,
+    name, target=None, rev="HEAD", branch=None, user=None, password=None, update_head=True, force_checkout=False,
     force_clone=False, force_fetch=False, force_reset=False, submodules=False, bare=False, mirror=False,
     remote="origin", fetch_tags=True, sync_tags=True, depth=None, identity=None, https_user=None, https_pass=None,
     refspec_branch="*", refspec_tag="*", output_encoding=None, **kwargs

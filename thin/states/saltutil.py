@@ -4,7 +4,10 @@ Salt: ``salt/states/saltutil.py``.
 """
 
 
-def _in_force(name):
+def _in_force(name, kind):
+    if __opts__["test"]:
+        words = "saltutil.sync_%s would have been run" % kind
+        return {"name": name, "changes": {}, "result": None, "comment": words}
     return {"name": name, "changes": {}, "result": True, "comment": "No updates to sync"}
 
 
@@ -18,7 +21,7 @@ def sync_all(name, **kwargs):
           saltutil.sync_all:
             - refresh: True
     """
-    return _in_force(name)
+    return _in_force(name, "all")
 
 
 def sync_beacons(name, **kwargs):
@@ -30,7 +33,7 @@ def sync_beacons(name, **kwargs):
         sync:
           saltutil.sync_beacons: []
     """
-    return _in_force(name)
+    return _in_force(name, "beacons")
 
 
 def sync_clouds(name, **kwargs):
@@ -42,7 +45,7 @@ def sync_clouds(name, **kwargs):
         sync:
           saltutil.sync_clouds: []
     """
-    return _in_force(name)
+    return _in_force(name, "clouds")
 
 
 def sync_engines(name, **kwargs):
@@ -54,7 +57,7 @@ def sync_engines(name, **kwargs):
         sync:
           saltutil.sync_engines: []
     """
-    return _in_force(name)
+    return _in_force(name, "engines")
 
 
 def sync_executors(name, **kwargs):
@@ -66,7 +69,7 @@ def sync_executors(name, **kwargs):
         sync:
           saltutil.sync_executors: []
     """
-    return _in_force(name)
+    return _in_force(name, "executors")
 
 
 def sync_grains(name, **kwargs):
@@ -78,7 +81,7 @@ def sync_grains(name, **kwargs):
         sync:
           saltutil.sync_grains: []
     """
-    return _in_force(name)
+    return _in_force(name, "grains")
 
 
 def sync_log_handlers(name, **kwargs):
@@ -90,7 +93,7 @@ def sync_log_handlers(name, **kwargs):
         sync:
           saltutil.sync_log_handlers: []
     """
-    return _in_force(name)
+    return _in_force(name, "log_handlers")
 
 
 def sync_matchers(name, **kwargs):
@@ -102,7 +105,7 @@ def sync_matchers(name, **kwargs):
         sync:
           saltutil.sync_matchers: []
     """
-    return _in_force(name)
+    return _in_force(name, "matchers")
 
 
 def sync_modules(name, **kwargs):
@@ -114,7 +117,7 @@ def sync_modules(name, **kwargs):
         sync:
           saltutil.sync_modules: []
     """
-    return _in_force(name)
+    return _in_force(name, "modules")
 
 
 def sync_output(name, **kwargs):
@@ -126,7 +129,7 @@ def sync_output(name, **kwargs):
         sync:
           saltutil.sync_output: []
     """
-    return _in_force(name)
+    return _in_force(name, "output")
 
 
 def sync_outputters(name, **kwargs):
@@ -138,7 +141,7 @@ def sync_outputters(name, **kwargs):
         sync:
           saltutil.sync_outputters: []
     """
-    return _in_force(name)
+    return _in_force(name, "outputters")
 
 
 def sync_pillar(name, **kwargs):
@@ -150,7 +153,7 @@ def sync_pillar(name, **kwargs):
         sync:
           saltutil.sync_pillar: []
     """
-    return _in_force(name)
+    return _in_force(name, "pillar")
 
 
 def sync_proxymodules(name, **kwargs):
@@ -162,7 +165,7 @@ def sync_proxymodules(name, **kwargs):
         sync:
           saltutil.sync_proxymodules: []
     """
-    return _in_force(name)
+    return _in_force(name, "proxymodules")
 
 
 def sync_renderers(name, **kwargs):
@@ -174,7 +177,7 @@ def sync_renderers(name, **kwargs):
         sync:
           saltutil.sync_renderers: []
     """
-    return _in_force(name)
+    return _in_force(name, "renderers")
 
 
 def sync_resources(name, **kwargs):
@@ -186,7 +189,7 @@ def sync_resources(name, **kwargs):
         sync:
           saltutil.sync_resources: []
     """
-    return _in_force(name)
+    return _in_force(name, "resources")
 
 
 def sync_returners(name, **kwargs):
@@ -198,7 +201,7 @@ def sync_returners(name, **kwargs):
         sync:
           saltutil.sync_returners: []
     """
-    return _in_force(name)
+    return _in_force(name, "returners")
 
 
 def sync_sdb(name, **kwargs):
@@ -210,7 +213,7 @@ def sync_sdb(name, **kwargs):
         sync:
           saltutil.sync_sdb: []
     """
-    return _in_force(name)
+    return _in_force(name, "sdb")
 
 
 def sync_serializers(name, **kwargs):
@@ -222,7 +225,7 @@ def sync_serializers(name, **kwargs):
         sync:
           saltutil.sync_serializers: []
     """
-    return _in_force(name)
+    return _in_force(name, "serializers")
 
 
 def sync_states(name, **kwargs):
@@ -234,7 +237,7 @@ def sync_states(name, **kwargs):
         sync:
           saltutil.sync_states: []
     """
-    return _in_force(name)
+    return _in_force(name, "states")
 
 
 def sync_thorium(name, **kwargs):
@@ -246,7 +249,7 @@ def sync_thorium(name, **kwargs):
         sync:
           saltutil.sync_thorium: []
     """
-    return _in_force(name)
+    return _in_force(name, "thorium")
 
 
 def sync_tops(name, **kwargs):
@@ -258,7 +261,7 @@ def sync_tops(name, **kwargs):
         sync:
           saltutil.sync_tops: []
     """
-    return _in_force(name)
+    return _in_force(name, "tops")
 
 
 def sync_utils(name, **kwargs):
@@ -270,7 +273,7 @@ def sync_utils(name, **kwargs):
         sync:
           saltutil.sync_utils: []
     """
-    return _in_force(name)
+    return _in_force(name, "utils")
 
 
 def sync_wrapper(name, **kwargs):
@@ -282,4 +285,4 @@ def sync_wrapper(name, **kwargs):
         sync:
           saltutil.sync_wrapper: []
     """
-    return _in_force(name)
+    return _in_force(name, "wrapper")
