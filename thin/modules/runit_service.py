@@ -29,4 +29,5 @@ def _asking(name):
     return function
 
 
-globals().update((name + "_" if name == "reload" else name, _asking(name)) for name in FUNCTIONS)
+for _name in FUNCTIONS:
+    globals()["reload_" if _name == "reload" else _name] = _asking(_name)
