@@ -21,7 +21,10 @@ def test_the_literals_are_found_in_the_text():
         ({"os": "Alpine", "os_family": "Alpine"}, {"apkpkg"}),
         ({"os": "FreeBSD", "os_family": "FreeBSD"}, {"pkgng", "pkgng_tools"}),
         ({"os": "Rocky", "os_family": "RedHat"}, {"rpm_packages", "yum_groups", "yum_repos", "yumpkg"}),
-        ({"os": "SUSE", "os_family": "Suse"}, {"rpm_packages", "zypper_repos", "zypper_search", "zypperpkg"}),
+        (
+            {"os": "SUSE", "os_family": "Suse"},
+            {"rpm_packages", "zypper_locks", "zypper_repos", "zypper_search", "zypperpkg"},
+        ),
         ({"os": "Windows", "os_family": "Windows"}, set()),
     ],
 )

@@ -1,22 +1,20 @@
-"""Packages by zypper: what can be had, installing, upgrading, removing, holding. Salt: modules/zypperpkg.py
+"""Packages by zypper: what can be had, installing, upgrading, removing. Salt: modules/zypperpkg.py
 
 What is installed is told by rpm_packages.py; searching, patterns, products and patches are in zypper_search.py,
-repositories in zypper_repos.py. Nothing here ever asks, and locks are waited for (thin/utils/zypprun.py).
+locks in zypper_locks.py, repositories in zypper_repos.py. Nothing here ever asks, and other processes' locks are waited
+for (thin/utils/zypprun.py).
 
 Every function takes ``root``: another system's root directory.
 """
 
-import os
-
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data, pkgholds, pkgrun, pkgspec, rpmversion, zypprun
+from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
 
 CACHE = "/var/cache/zypp/packages"
-LOCKS = "/etc/zypp/locks"
 
 #: the words of one command: beyond that many it is run again with the rest
 MOST = 500
@@ -397,120 +395,6 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
     return remove(name=name, pkgs=pkgs, root=root)
 
 
-# Held packages
-
-
-def hold(name=None, pkgs=None, root=None, **kwargs):
-    """
-    Keep packages at their version, or at that of ``{name: version}``: ``{name: {name, changes, result, comment}}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.hold pkgs='["foo", {"bar": "1.2.3-4"}]'
-    """
-    locks, wanted = list_locks(root), _held_targets(name, pkgs)
-    added = [_lock_word(pkg, version) for pkg, version in wanted.items() if pkg not in locks]
-    found = {pkg: pkgholds.hold(pkg, pkg in locks, lambda _: True, __opts__["test"]) for pkg in wanted}
-    if added and not __opts__["test"]:
-        _run(["addlock"] + added, root, read=False)
-    return found
-
-
-def unhold(name=None, pkgs=None, root=None, **kwargs):
-    """
-    Let packages be changed again: ``{name: {name, changes, result, comment}}``
-
-    One that is held at another version than that of ``{name: version}`` stays so.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.unhold foo
-    """
-    locks, removed, found = list_locks(root), [], {}
-    for pkg, version in _held_targets(name, pkgs).items():
-        at = locks.get(pkg, {}).get("version", "").lstrip("= ")
-        found[pkg] = pkgholds.unhold(pkg, pkg in locks, lambda _: True, __opts__["test"])
-        if pkg not in locks:
-            found[pkg]["comment"] = "Package %s was already unheld." % pkg
-        elif version and at != version:
-            words = "Unable to unhold package %s as it is held with the other version." % pkg
-            found[pkg].update(result=False, changes={}, comment=words)
-        else:
-            removed.append(_lock_word(pkg, at))
-    if removed and not __opts__["test"]:
-        _run(["removelock"] + removed, root, read=False)
-    return found
-
-
-def list_locks(root=None):
-    """
-    Return ``{name: {type, match_type, case_sensitive, version}}`` of the locks as they are written
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.list_locks
-    """
-    try:
-        with open((root or "") + LOCKS, encoding="utf-8") as stream:
-            return zypprun.locks(stream.read())
-    except OSError:
-        return {}
-
-
-def list_holds(pattern=None, full=True, root=None, **kwargs):
-    """
-    Return the installed packages that are locked, as ``name-epoch:version-release.*``, or without ``full`` their names
-
-    pattern
-        A regular expression for names.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.list_holds full=False
-    """
-    import fnmatch
-    import re
-
-    installed = __salt__["pkg.list_pkgs"](versions_as_list=True, root=root)
-    names = []
-    for glob, lock in list_locks(root).items():
-        if lock.get("type", "package") == "package":
-            names += [pkg for pkg in fnmatch.filter(sorted(installed), glob) if pkg not in names]
-    found = []
-    for pkg in names:
-        if pattern and not re.match(pattern, pkg):
-            continue
-        for version in installed[pkg] if full else [None]:
-            found.append("%s-%s%s.*" % (pkg, "" if ":" in version else "0:", version) if full else pkg)
-    return found
-
-
-def clean_locks(root=None):
-    """
-    Take away the locks that no package fits: ``{removed: how many}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' pkg.clean_locks
-    """
-    found = {"removed": 0}
-    if os.path.exists((root or "") + LOCKS):
-        for _, text in zypprun.messages(_run(["cleanlocks"], root, xml=True, read=False)["stdout"]):
-            if text.lower().startswith("removed"):
-                found["removed"] = text.split(" ")[1]
-    return found
-
-
 # Inside
 
 
@@ -548,16 +432,6 @@ def _temporary_fixes(names, root):
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
     rows = [line.partition("\t") for line in done["stdout"].splitlines()]
     return [name for name, _, provides in rows if "ptf()" in provides.split()]
-
-
-def _held_targets(name, pkgs):
-    if not name and not pkgs:
-        raise CommandExecutionError("Name or packages must be specified.")
-    return pkgspec.names_and_versions(pkgs or [name])
-
-
-def _lock_word(pkg, version):
-    return "%s=%s" % (pkg, version) if version else pkg
 
 
 def _run(args, root, xml=False, refresh=False, read=True, check=True):

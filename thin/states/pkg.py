@@ -1,4 +1,5 @@
-"""Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_holds.py, pkg_sets.py
+"""Packages by the system's own package manager. Salt: states/pkg.py; its other states: pkg_removed.py, pkg_holds.py,
+pkg_sets.py
 
 Each state looks at what is installed, works out what is missing, changes that in one transaction, and looks again. All
 that depends on the package manager is behind ``pkg.*`` of ``__salt__``.
@@ -202,46 +203,6 @@ def latest(name, refresh=None, fromrepo=None, skip_verify=False, pkgs=None, watc
     return pkgplan.ret(name, not failed, " ".join(comments), changes)
 
 
-def removed(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
-    """
-    The packages are not installed; their configuration may be left
-
-    name
-        A package, if there is no ``pkgs``.
-    version
-        Only at this version, or where it meets these conditions: ``"<2"``.
-    pkgs
-        Names, or ``{name: version}``.
-    normalize
-        Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
-    ignore_epoch
-        Compare versions without their epochs.
-
-    changes: ``{package: {old, new: ""}}``.
-    """
-    return _uninstall("remove", name, version, pkgs, normalize, ignore_epoch, kwargs)
-
-
-def purged(name, version=None, pkgs=None, normalize=True, ignore_epoch=None, **kwargs):
-    """
-    The packages and their configuration are gone
-
-    name
-        A package, if there is no ``pkgs``.
-    version
-        Only at this version, or where it meets these conditions: ``"<2"``.
-    pkgs
-        Names, or ``{name: version}``.
-    normalize
-        Take ``name.arch`` (``name:arch``) of the system's own architecture for ``name``.
-    ignore_epoch
-        Compare versions without their epochs.
-
-    changes: those of the provider's ``pkg.purge``; for apt ``{installed: {…}, removed: {…}}``.
-    """
-    return _uninstall("purge", name, version, pkgs, normalize, ignore_epoch, kwargs)
-
-
 def uptodate(name, refresh=False, pkgs=None, **kwargs):
     """
     All packages are at the newest version
@@ -332,9 +293,8 @@ def mod_beacon(name, **kwargs):
 def mod_watch(name, **kwargs):
     """A change in what is watched: the state itself once more."""
     sfun = kwargs.pop("sfun", None)
-    functions = {"purged": purged, "latest": latest, "removed": removed, "installed": installed}
-    if sfun in functions:
-        return functions[sfun](name, **kwargs)
+    if sfun in ("purged", "latest", "removed", "installed"):
+        return __states__["pkg." + sfun](name, **kwargs)
     return pkgplan.ret(name, False, "pkg.%s does not work with the watch requisite" % sfun)
 
 
@@ -480,66 +440,6 @@ def _verified(pkg, pkg_verify, kwargs):
     for item in pkg_verify if isinstance(pkg_verify, list) else ():
         words.update((key, item[key]) for key in ("ignore_types", "verify_options") if key in item)
     return __salt__["pkg.verify"](pkg, **dict(kwargs, **words))
-
-
-def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
-    kwargs["saltenv"] = __env__
-    purge = action == "purge"
-    try:
-        wanted = pkgspec.names_and_versions(pkgs or [{name: version}], _normalizer(normalize))
-    except ValueError as exc:
-        return pkgplan.ret(name, False, str(exc))
-    if not wanted:
-        return pkgplan.ret(name, False, "Invalidly formatted pkgs parameter. See minion log.")
-    compare = __salt__["pkg.version_cmp"]
-
-    def unwanted():
-        """The packages that are there (at the unwanted version); for purge also those that left configuration."""
-        current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
-        found = {
-            pkg for pkg, spec in wanted.items()
-            if current.get(pkg) and (not spec or pkgspec.fulfills(current[pkg], spec, compare, ignore_epoch))
-        }
-        if purge:
-            found.update(set(wanted) & set(__salt__["pkg.list_pkgs"](versions_as_list=True, removed=True, **kwargs)))
-        return sorted(found)
-
-    def with_versions(targets):
-        """Of several installed versions of a package (kernels, say) only the unwanted one, where rpm can do that."""
-        if __grains__.get("os_family") not in ("RedHat", "Suse"):
-            return targets
-        current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
-        found = []
-        for pkg in targets:
-            have = current.get(pkg, [])
-            bad = [one for one in have if pkgspec.fulfills([one], wanted[pkg] or "*", compare, ignore_epoch)]
-            found.append({pkg: bad[0]} if len(have) > 1 and len(bad) == 1 else pkg)
-        return found
-
-    try:
-        targets = unwanted()
-        if not targets:
-            if purge:
-                return pkgplan.ret(name, True, "None of the targeted packages are installed or partially installed")
-            of_version = " (matching specified versions)" if any(wanted.values()) else ""
-            return pkgplan.ret(name, True, "All specified packages%s are already absent" % of_version)
-        if __opts__["test"]:
-            changes = {pkg: {"new": action + "d", "old": ""} for pkg in targets}
-            words = "The following packages will be %sd: %s." % (action, ", ".join(targets))
-            return pkgplan.ret(name, None, words, changes)
-        changes = __salt__["pkg." + action](name, pkgs=with_versions(targets), split_arch=False, **kwargs)
-        left = unwanted()
-    except CommandExecutionError as exc:
-        doing = "purging" if purge else "removing"
-        return pkgplan.failed(name, exc, "An error was encountered while %s package(s): " % doing)
-    if left:
-        words = "The following packages failed to %s: %s." % (action, ", ".join(left))
-        return pkgplan.ret(name, False, words, changes)
-    absent = sorted(set(wanted) - set(targets))
-    if not absent:
-        return pkgplan.ret(name, True, "All targeted packages were %sd." % action, changes)
-    words = "The following packages were not installed: %s The following packages were %sd: %s."
-    return pkgplan.ret(name, True, words % (", ".join(absent), action, ", ".join(targets)), changes)
 
 
 # Holds

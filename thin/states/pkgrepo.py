@@ -14,6 +14,10 @@ INTERNAL = (
 )
 
 
+#: arguments that a .repo file has no key for
+NOT_KEYS = ("basedir", "strict_config")
+
+
 def __virtual__():
     if "pkg.mod_repo" in __salt__:
         return "pkgrepo"
@@ -178,6 +182,8 @@ def _equal(key, wanted, before, kwargs):
     if key not in before:
         if key == "enabled":
             return family == "RedHat" and _true(value)  # which is how it is when nobody says so
+        if family == "RedHat" and key not in NOT_KEYS:  # every other argument is one of the file's keys
+            return value in (None, "", [])
         return key not in ("comps", "key_url")
     if key in ("comps", "key_url"):
         return sorted(value) == sorted(before[key])
