@@ -7,7 +7,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils.pki import shown, ssh
+from thin.utils.pki import shown, ssh, sshdraft
 
 log = getLogger(__name__)
 
@@ -59,7 +59,7 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
         raise CommandExecutionError(_OCCUPIED % path)
     if ca_server:
         raise SaltInvocationError(_REMOTE)
-    kwargs = ssh.with_policy(_policy(signing_policy), kwargs)
+    kwargs = sshdraft.with_policy(_policy(signing_policy), kwargs)
     if not kwargs.get("signing_private_key"):
         raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
     out = _certificate(**kwargs).text.encode("ascii")
@@ -70,7 +70,7 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
 
 
 def _certificate(copypath=None, **kwargs):
-    certificate = ssh.draft(**kwargs).sign()
+    certificate = sshdraft.draft(**kwargs).sign()
     if copypath:
         path = os.path.join(copypath, "%x.crt" % certificate.serial)
         _write(path, certificate.text.encode("ascii"), 0o644)
@@ -154,7 +154,7 @@ def expires(certificate, ttl=0):
     """
     import time
 
-    return ssh.load_certificate(certificate).valid_before <= time.time() + ssh.duration(ttl)
+    return ssh.load_certificate(certificate).valid_before <= time.time() + sshdraft.duration(ttl)
 
 
 def get_private_key_size(private_key, passphrase=None):
@@ -229,7 +229,7 @@ def read_certificate(certificate):
         "extensions": {name: value or True for name, value in found.extensions.items()},
     }
     for name, moment in (("not_before", found.valid_after), ("not_after", found.valid_before)):
-        ret[name] = time.strftime(ssh.TIME, time.gmtime(min(moment, 253402300799)))
+        ret[name] = time.strftime(sshdraft.TIME, time.gmtime(min(moment, 253402300799)))
     for name, key in (("issuer_public_key", found.signing_key), ("public_key", found.public)):
         ret[name] = key.text()
         ret[name + "_fingerprints"] = _fingerprints(key.blob)
@@ -290,7 +290,7 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
                 policy["signing_public_key"] = public.text().encode("ascii")
             ret["data"] = policy
             return ret
-        wanted = ssh.with_policy(policy, kwargs)
+        wanted = sshdraft.with_policy(policy, kwargs)
         wanted.pop("ca_server", None)
         ret["data"] = _certificate(**wanted).text.encode("ascii")
     except Exception as exc:

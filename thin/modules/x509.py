@@ -8,14 +8,13 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils.pki import build, given, keys, load, oids, pem, shown, signing
+from thin.utils.pki import build, given, keys, load, oids, pem, signing
 
 log = getLogger(__name__)
 
 _CERTIFICATES = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
 _KEYS = ("der", "pem", "pkcs12")
 _PLAIN = ("der", "pem")
-_TIME = "%Y-%m-%d %H:%M:%S"
 _REMOTE = (
     "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
     "agents. Create it there and pass it on, or keep the signing key where the state runs."
@@ -361,47 +360,6 @@ def encode_private_key(
     return _returned(keys.encode_private(key, encoding, passphrase, pkcs12_encryption_compat), encoding, raw)
 
 
-def expires(certificate, days=0):
-    """
-    Whether a certificate expires within so many days
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.expires /etc/pki/my.crt days=7
-    """
-    import datetime
-
-    return load.certificate(certificate).not_after <= build.utc_now() + datetime.timedelta(days=days)
-
-
-def expired(certificate):
-    """
-    Return whether a certificate has expired: ``{path, cn, expired}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.expired /etc/pki/my.crt
-    """
-    return dict(_about(certificate), expired=expires(certificate))
-
-
-def will_expire(certificate, days):
-    """
-    Return whether a certificate will have expired in so many days: ``{check_days, path, cn, will_expire}``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.will_expire /etc/pki/my.crt days=30
-    """
-    return dict(_about(certificate), check_days=days, will_expire=expires(certificate, days))
-
-
 def get_pem_entries(glob_path):
     """
     Return ``{path: its first PEM block}`` of the files that match a pattern
@@ -412,7 +370,7 @@ def get_pem_entries(glob_path):
 
         pushsalt run '*' x509.get_pem_entries '/etc/pki/*.crt'
     """
-    return _each(glob_path, get_pem_entry)
+    return given.each(glob_path, get_pem_entry)
 
 
 def get_pem_entry(text, pem_type=None):
@@ -431,37 +389,6 @@ def get_pem_entry(text, pem_type=None):
     return pem.tidy(given.load(text).decode("utf-8", "replace"), pem_type)
 
 
-def get_private_key_size(private_key, passphrase=None):
-    """
-    Return the size of a private key in bits; None for ed25519 and ed448
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.get_private_key_size /etc/pki/my.key
-    """
-    return keys.load_private(private_key, passphrase).size
-
-
-def get_public_key(key, passphrase=None, asObj=None):
-    """
-    Return the public key (PEM) of a key, certificate or request
-
-    passphrase
-        That of an encrypted private key
-    asObj
-        Has no effect
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.get_public_key /etc/pki/my.crt
-    """
-    return load.public_key(key, passphrase).pem().decode("ascii")
-
-
 def get_signing_policy(signing_policy, ca_server=None):
     """
     Return a signing policy, from ``x509_signing_policies`` of pillar or configuration; {} without it
@@ -478,103 +405,6 @@ def get_signing_policy(signing_policy, ca_server=None):
     if ca_server is not None:
         raise SaltInvocationError(_REMOTE)
     return oids.short(dict(_policy(signing_policy)))
-
-
-def read_certificate(certificate):
-    """
-    Return what a certificate says: ``version``, ``key_type``, ``key_size``, ``serial_number``, ``fingerprints``,
-    ``subject``, ``issuer``, ``not_before``, ``not_after``, ``public_key``, ``extensions``, ``signature_algorithm`` …
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.read_certificate /etc/pki/my.crt
-    """
-    found = load.certificate(certificate)
-    ret = {
-        "version": found.version,
-        "key_size": found.public.size,
-        "key_type": found.public.type,
-        "serial_number": shown.number(found.serial_number),
-        "fingerprints": {digest: shown.hexed(found.fingerprint(digest)) for digest in ("sha1", "sha256")},
-        "subject": found.subject.parts(),
-        "subject_hash": shown.hexed(found.subject.hash()),
-        "subject_str": found.subject.text(),
-        "issuer": found.issuer.parts(),
-        "issuer_hash": shown.hexed(found.issuer.hash()),
-        "issuer_str": found.issuer.text(),
-        "not_before": found.not_before.strftime(_TIME),
-        "not_after": found.not_after.strftime(_TIME),
-        "public_key": found.public.pem().decode("ascii"),
-        "extensions": shown.all_of(found.extensions),
-        "signature_algorithm": found.signature_name,
-    }
-    if not __opts__.get("fips_mode"):
-        ret["fingerprints"]["md5"] = shown.hexed(found.fingerprint("md5"))
-    return ret
-
-
-def read_certificates(glob_path):
-    """
-    Return ``{path: what the certificate says}`` of the files that match a pattern
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.read_certificates '/etc/pki/*.crt'
-    """
-    return _each(glob_path, read_certificate)
-
-
-def read_crl(crl):
-    """
-    Return what a revocation list says: ``issuer``, ``last_update``, ``next_update``, ``revoked_certificates``,
-    ``extensions``, ``signature_algorithm``
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.read_crl /etc/pki/my.crl
-    """
-    found = load.revocation_list(crl)
-    return {
-        "issuer": found.issuer.parts(),
-        "last_update": found.last_update.strftime(_TIME),
-        "next_update": found.next_update.strftime(_TIME) if found.next_update else None,
-        "revoked_certificates": {
-            shown.number(number).replace(":", ""): {
-                "revocation_date": date.strftime(_TIME), "extensions": shown.all_of(more, oids.CRL_ENTRY)
-            }
-            for number, (date, more) in found.revoked.items()
-        },
-        "extensions": shown.all_of(found.extensions),
-        "signature_algorithm": found.signature_name,
-    }
-
-
-def read_csr(csr):
-    """
-    Return what a request says: ``key_type``, ``key_size``, ``subject``, ``public_key_hash``, ``extensions`` …
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.read_csr /etc/pki/my.csr
-    """
-    found = load.request(csr)
-    return {
-        "key_size": found.public.size,
-        "key_type": found.public.type,
-        "subject": found.subject.parts(),
-        "subject_hash": shown.hexed(found.subject.hash()),
-        "subject_str": found.subject.text(),
-        "public_key_hash": shown.hexed(found.public.digest()),
-        "extensions": shown.all_of(found.extensions),
-    }
 
 
 def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
@@ -624,52 +454,6 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
     except Exception as exc:
         ret["errors"].append(str(exc))
     return ret
-
-
-def verify_crl(crl, cert):
-    """
-    Whether a revocation list was signed by the owner of a certificate (or key)
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.verify_crl /etc/pki/my.crl /etc/pki/ca.crt
-    """
-    return load.revocation_list(crl).verify(load.public_key(cert))
-
-
-def verify_private_key(private_key, public_key, passphrase=None):
-    """
-    Whether a private key belongs to a public key, or to the one in a certificate
-
-    passphrase
-        The private key's
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.verify_private_key /etc/pki/my.key /etc/pki/my.crt
-    """
-    return keys.load_private(private_key, passphrase).public == load.public_key(public_key)
-
-
-def verify_signature(certificate, signing_pub_key=None, signing_pub_key_passphrase=None):
-    """
-    Whether a certificate was signed by the owner of a key, by default that of the certificate itself
-
-    signing_pub_key
-        Public or private key, certificate or request; ``signing_pub_key_passphrase`` for an encrypted one
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' x509.verify_signature /etc/pki/my.crt /etc/pki/ca.crt
-    """
-    public = load.public_key(signing_pub_key or certificate, signing_pub_key_passphrase)
-    return load.certificate(certificate).verify(public)
 
 
 def write_pem(text, path, overwrite=True, pem_type=None):
@@ -729,27 +513,6 @@ def _returned(out, encoding, raw):
     if raw:
         return out
     return (out if encoding.endswith("pem") else base64.b64encode(out)).decode("ascii")
-
-
-def _about(certificate):
-    """{path, cn} where there are."""
-    ret = {"path": certificate} if given.is_file(certificate) else {}
-    name = load.certificate(certificate).subject.first(oids.NAME_ATTRS["CN"])
-    return dict(ret, cn=name) if name is not None else ret
-
-
-def _each(pattern, read):
-    """{path: what was read} of the files that match and that can be read as such."""
-    import glob
-
-    found = {}
-    for path in glob.glob(pattern):
-        if os.path.isfile(path):
-            try:
-                found[path] = read(path)
-            except (SaltInvocationError, ValueError) as exc:
-                log.debug("%s: %s", path, exc)
-    return found
 
 
 def _policy(name):

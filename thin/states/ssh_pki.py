@@ -8,7 +8,7 @@ import os
 
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils.pki import given, ssh
+from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 
 _FOR_ENGINE = INTERNAL - {"check_cmd"}
@@ -69,20 +69,20 @@ def _examined(path, policy, wanted, ttl_remaining, backend):
     if ttl_remaining is None:
         ttl_remaining = {"user": 3600, "host": 604800}.get(current.type, 0)
     changes = {}
-    if current.valid_before < time.time() + ssh.duration(ttl_remaining):
+    if current.valid_before < time.time() + sshdraft.duration(ttl_remaining):
         changes["expiration"] = True
-    final = ssh.with_policy(policy, wanted)
+    final = sshdraft.with_policy(policy, wanted)
     if backend == "ssh_pki":
         if not final.get("signing_private_key"):
             raise SaltInvocationError("signing_private_key is required - this is most likely a bug")
         final.pop("signing_public_key", None)
-        draft = ssh.draft(**final)
+        draft = sshdraft.draft(**final)
         signing_key = draft.signing_key.public
     else:
         if "signing_public_key" not in final:
             raise SaltInvocationError("The remote CA server or backend module did not deliver the CA pubkey")
         signing_key = ssh.load_public(final.pop("signing_public_key"))
-        draft = ssh.draft(signed_elsewhere=True, **final)
+        draft = sshdraft.draft(signed_elsewhere=True, **final)
     changes.update(draft.changes(current, wanted["serial_number"], signing_key))
     return Found(current, changes)
 

@@ -6,7 +6,10 @@ The classes of errors are Salt's: what cannot be read is a SaltInvocationError, 
 import os
 
 from thin.exceptions import SaltInvocationError
+from thin.log import getLogger
 from thin.utils.pki import pem
+
+log = getLogger(__name__)
 
 
 class DeserializationError(SaltInvocationError):
@@ -100,3 +103,17 @@ def one(value, kinds, problem):
     except ValueError:
         pass
     raise problem
+
+
+def each(pattern, read):
+    """{path: what ``read`` makes of it} of the files that match and that can be read so."""
+    import glob
+
+    found = {}
+    for path in glob.glob(pattern):
+        if os.path.isfile(path):
+            try:
+                found[path] = read(path)
+            except (SaltInvocationError, ValueError) as exc:
+                log.debug("%s: %s", path, exc)
+    return found

@@ -1,0 +1,236 @@
+"""What certificates, requests, revocation lists and keys say: the reading half of the module x509.
+
+Salt: ``salt/modules/x509_v2.py``.
+"""
+
+from thin.utils.pki import build, given, keys, load, oids, shown
+
+__virtualname__ = "x509"
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+def __virtual__():
+    return __virtualname__
+
+
+def expires(certificate, days=0):
+    """
+    Whether a certificate expires within so many days
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.expires /etc/pki/my.crt days=7
+    """
+    import datetime
+
+    return load.certificate(certificate).not_after <= build.utc_now() + datetime.timedelta(days=days)
+
+
+def expired(certificate):
+    """
+    Return whether a certificate has expired: ``{path, cn, expired}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.expired /etc/pki/my.crt
+    """
+    return dict(_about(certificate), expired=expires(certificate))
+
+
+def will_expire(certificate, days):
+    """
+    Return whether a certificate will have expired in so many days: ``{check_days, path, cn, will_expire}``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.will_expire /etc/pki/my.crt days=30
+    """
+    return dict(_about(certificate), check_days=days, will_expire=expires(certificate, days))
+
+
+def get_private_key_size(private_key, passphrase=None):
+    """
+    Return the size of a private key in bits; None for ed25519 and ed448
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_private_key_size /etc/pki/my.key
+    """
+    return keys.load_private(private_key, passphrase).size
+
+
+def get_public_key(key, passphrase=None, asObj=None):
+    """
+    Return the public key (PEM) of a key, certificate or request
+
+    passphrase
+        That of an encrypted private key
+    asObj
+        Has no effect
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.get_public_key /etc/pki/my.crt
+    """
+    return load.public_key(key, passphrase).pem().decode("ascii")
+
+
+def read_certificate(certificate):
+    """
+    Return what a certificate says: ``version``, ``key_type``, ``key_size``, ``serial_number``, ``fingerprints``,
+    ``subject``, ``issuer``, ``not_before``, ``not_after``, ``public_key``, ``extensions``, ``signature_algorithm`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_certificate /etc/pki/my.crt
+    """
+    found = load.certificate(certificate)
+    ret = {
+        "version": found.version,
+        "key_size": found.public.size,
+        "key_type": found.public.type,
+        "serial_number": shown.number(found.serial_number),
+        "fingerprints": {digest: shown.hexed(found.fingerprint(digest)) for digest in ("sha1", "sha256")},
+        "subject": found.subject.parts(),
+        "subject_hash": shown.hexed(found.subject.hash()),
+        "subject_str": found.subject.text(),
+        "issuer": found.issuer.parts(),
+        "issuer_hash": shown.hexed(found.issuer.hash()),
+        "issuer_str": found.issuer.text(),
+        "not_before": found.not_before.strftime(_TIME),
+        "not_after": found.not_after.strftime(_TIME),
+        "public_key": found.public.pem().decode("ascii"),
+        "extensions": shown.all_of(found.extensions),
+        "signature_algorithm": found.signature_name,
+    }
+    if not __opts__.get("fips_mode"):
+        ret["fingerprints"]["md5"] = shown.hexed(found.fingerprint("md5"))
+    return ret
+
+
+def read_certificates(glob_path):
+    """
+    Return ``{path: what the certificate says}`` of the files that match a pattern
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_certificates '/etc/pki/*.crt'
+    """
+    return given.each(glob_path, read_certificate)
+
+
+def read_crl(crl):
+    """
+    Return what a revocation list says: ``issuer``, ``last_update``, ``next_update``, ``revoked_certificates``,
+    ``extensions``, ``signature_algorithm``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_crl /etc/pki/my.crl
+    """
+    found = load.revocation_list(crl)
+    return {
+        "issuer": found.issuer.parts(),
+        "last_update": found.last_update.strftime(_TIME),
+        "next_update": found.next_update.strftime(_TIME) if found.next_update else None,
+        "revoked_certificates": {
+            shown.number(number).replace(":", ""): {
+                "revocation_date": date.strftime(_TIME), "extensions": shown.all_of(more, oids.CRL_ENTRY)
+            }
+            for number, (date, more) in found.revoked.items()
+        },
+        "extensions": shown.all_of(found.extensions),
+        "signature_algorithm": found.signature_name,
+    }
+
+
+def read_csr(csr):
+    """
+    Return what a request says: ``key_type``, ``key_size``, ``subject``, ``public_key_hash``, ``extensions`` …
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.read_csr /etc/pki/my.csr
+    """
+    found = load.request(csr)
+    return {
+        "key_size": found.public.size,
+        "key_type": found.public.type,
+        "subject": found.subject.parts(),
+        "subject_hash": shown.hexed(found.subject.hash()),
+        "subject_str": found.subject.text(),
+        "public_key_hash": shown.hexed(found.public.digest()),
+        "extensions": shown.all_of(found.extensions),
+    }
+
+
+def verify_crl(crl, cert):
+    """
+    Whether a revocation list was signed by the owner of a certificate (or key)
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_crl /etc/pki/my.crl /etc/pki/ca.crt
+    """
+    return load.revocation_list(crl).verify(load.public_key(cert))
+
+
+def verify_private_key(private_key, public_key, passphrase=None):
+    """
+    Whether a private key belongs to a public key, or to the one in a certificate
+
+    passphrase
+        The private key's
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_private_key /etc/pki/my.key /etc/pki/my.crt
+    """
+    return keys.load_private(private_key, passphrase).public == load.public_key(public_key)
+
+
+def verify_signature(certificate, signing_pub_key=None, signing_pub_key_passphrase=None):
+    """
+    Whether a certificate was signed by the owner of a key, by default that of the certificate itself
+
+    signing_pub_key
+        Public or private key, certificate or request; ``signing_pub_key_passphrase`` for an encrypted one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' x509.verify_signature /etc/pki/my.crt /etc/pki/ca.crt
+    """
+    public = load.public_key(signing_pub_key or certificate, signing_pub_key_passphrase)
+    return load.certificate(certificate).verify(public)
+
+
+def _about(certificate):
+    """{path, cn} where there are."""
+    ret = {"path": certificate} if given.is_file(certificate) else {}
+    name = load.certificate(certificate).subject.first(oids.NAME_ATTRS["CN"])
+    return dict(ret, cn=name) if name is not None else ret
