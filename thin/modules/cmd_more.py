@@ -61,7 +61,8 @@ def run_chroot(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell="/
 
         pushsalt run '*' cmd.run_chroot /var/lib/lxc/container_name/rootfs 'sh /tmp/bootstrap.sh'
     """
-    mounts = [("dev", "devtmpfs", "devtmpfs", ""), ("proc", "proc", "proc", ""), ("sys", "sysfs", "sysfs", "")]
+    kinds = (("dev", "devtmpfs"), ("proc", "proc"), ("sys", "sysfs"))
+    mounts = [(name, kind, kind, "defaults") for name, kind in kinds]
     mounts += [(bind.lstrip("/"), bind, "", "bind") for bind in binds or ()]
     inner = "/bin/bash" if os.path.isfile(os.path.join(root, "bin/bash")) else "/bin/sh"
     command = ["chroot"] + (["--userspec", "%s:%s" % (runas, group or "")] if runas else []) + [root, inner, "-c"]
