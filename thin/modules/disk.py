@@ -23,21 +23,54 @@ def __virtual__():
 
 
 def usage(args=None):
-    """``{mount point: {"filesystem", "1K-blocks", "used", "available", "capacity"}}``; ``args``: letters for df."""
+    """
+    Return ``{mount point: {"filesystem", "1K-blocks", "used", "available", "capacity"}}`` of what is mounted
+
+    args
+        Letters for df, such as h
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.usage
+    """
     rows = _df("disk.usage", ["-P"], args)
     names = ("filesystem", "1K-blocks", "used", "available", "capacity")
     return {row[5]: dict(zip(names, row)) for row in rows}
 
 
 def inodeusage(args=None):
-    """``{mount point: {"inodes", "used", "free", "use", "filesystem"}}``; ``args``: letters for df."""
+    """
+    Return ``{mount point: {"inodes", "used", "free", "use", "filesystem"}}`` of what is mounted
+
+    args
+        Letters for df
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.inodeusage
+    """
     rows = _df("disk.inodeusage", ["-iP"], args)
     return {row[5]: {"inodes": row[1], "used": row[2], "free": row[3], "use": row[4], "filesystem": row[0]}
             for row in rows}  # fmt: skip
 
 
 def percent(args=None):
-    """``{mount point: "42%"}``, or that of one mount point."""
+    """
+    Return ``{mount point: "42%"}``, or that of one mount point
+
+    args
+        The mount point
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.percent /var
+    """
     found = {row[5]: row[4] for row in _df("disk.percent", ["-P"], None)}
     if args and args not in found:
         log.error("Partition '%s' does not exist!", args)
@@ -46,7 +79,20 @@ def percent(args=None):
 
 
 def blkid(device=None, token=None):
-    """``{device: {"UUID": ..., "TYPE": ...}}`` of all devices, of one, or of those with a token (``LABEL=x``)."""
+    """
+    Return ``{device: {"UUID": ..., "TYPE": ...}}`` of all devices, of one, or of those with a token
+
+    device
+        The device
+    token
+        Such as ``LABEL=data``
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.blkid /dev/sda
+    """
     command = ["blkid"] + ([device] if device else ["-t", token] if token else [])
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
     found = {}
@@ -57,7 +103,20 @@ def blkid(device=None, token=None):
 
 
 def dump(device, args=None):
-    """What blockdev(8) knows of a device: ``{"getro": "0", "getra": "256", ...}``, or False."""
+    """
+    Return what blockdev(8) knows of a device: ``{"getro": "0", "getra": "256", ...}``; False when it is none
+
+    device
+        The device
+    args
+        Only these facts, a list
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.dump /dev/sda1
+    """
     command = ["blockdev"] + ["--" + fact for fact in _FACTS] + [device]
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
     if done["retcode"] != 0:
@@ -67,7 +126,20 @@ def dump(device, args=None):
 
 
 def tune(device, **kwargs):
-    """Set ``read-ahead``, ``filesystem-read-ahead``, ``read-only`` or ``read-write``; what ``dump`` then says of it."""
+    """
+    Return what ``disk.dump`` says of settings, after they were set
+
+    device
+        The device
+    kwargs
+        ``read-ahead``, ``filesystem-read-ahead``; ``read-only`` or ``read-write``, which are true
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.tune /dev/sda1 read-ahead=1024 read-write=True
+    """
     options, facts, wrong = [], [], []
     for key, value in kwargs.items():
         if key.startswith("__"):
@@ -87,7 +159,18 @@ def tune(device, **kwargs):
 
 
 def wipe(device):
-    """Remove what tells a file system from the device; whether that worked."""
+    """
+    Return whether what tells a file system could be removed from the device
+
+    device
+        The device
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.wipe /dev/sda1
+    """
     done = __salt__["cmd.run_all"](["wipefs", "-a", device], python_shell=False)
     if done["retcode"] != 0:
         log.error("Error wiping device %s: %s", device, done["stderr"])
@@ -95,12 +178,44 @@ def wipe(device):
 
 
 def resize2fs(device):
-    """Make an ext file system as large as its device; whether that worked."""
+    """
+    Return whether an ext file system could be made as large as its device
+
+    device
+        The device
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.resize2fs /dev/sda1
+    """
     return __salt__["cmd.retcode"](["resize2fs", device], python_shell=False) == 0
 
 
 def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=None, force=False):
-    """Make a file system; whether that worked. ``inode_size``: bytes for each inode (ext), its size (xfs)."""
+    """
+    Return whether a file system could be made
+
+    device
+        The device
+    fs_type
+        Its type
+    inode_size
+        Bytes for each inode (ext), or its size (xfs)
+    lazy_itable_init
+        Whether inode tables are written later (ext)
+    fat
+        12, 16 or 32
+    force
+        Also over what is there
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.format /dev/sdX1
+    """
     command = ["mkfs", "-t", str(fs_type)]
     ext, xfs = fs_type.startswith("ext"), fs_type == "xfs"
     if inode_size is not None and (ext or xfs):
@@ -116,7 +231,18 @@ def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=
 
 
 def fstype(device):
-    """The file system's type of a device, or of what is mounted at a path; "" when there is none."""
+    """
+    Return the type of a device's file system, or of what is mounted at a path; "" when there is none
+
+    device
+        The device or path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.fstype /dev/sdX1
+    """
     for command in (["lsblk", "-n", "-o", "fstype", device], ["df", "-T", device]):
         if __salt__["cmd.which"](command[0]):
             done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
@@ -130,13 +256,39 @@ def fstype(device):
 
 
 def get_fstype_from_path(path):
-    """The type of the file system that a path lies on."""
+    """
+    Return the type of the file system that a path lies on
+
+    path
+        The path
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.get_fstype_from_path /root
+    """
     rows = __salt__["cmd.run_all"](["df", "-T", path], python_shell=False, ignore_retcode=True)["stdout"].splitlines()
     return rows[-1].split()[1] if len(rows) > 1 else ""
 
 
 def smart_attributes(dev, attributes=None, values=None):
-    """``{number: {"attribute_name", "value", "raw_value", ...}}`` of a disk, by smartctl."""
+    """
+    Return ``{number: {"attribute_name", "value", "raw_value", ...}}`` of a disk, by smartctl
+
+    dev
+        The disk
+    attributes
+        Only these numbers, a list
+    values
+        Only these fields, a list
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' disk.smart_attributes /dev/sda
+    """
     device = dev if dev.startswith("/dev/") else "/dev/" + dev
     done = __salt__["cmd.run_all"](["smartctl", "--attributes", device], python_shell=False, output_loglevel="quiet")
     if done["retcode"] != 0:
