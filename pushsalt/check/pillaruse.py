@@ -68,7 +68,7 @@ def _unread(
     for key, value in data.items():
         name, place = str(key), (*above, key)
         if name in words:
-            if isinstance(value, dict) and len(place) < _DEPTH:
+            if isinstance(value, dict) and len(place) < _DEPTH and name not in _CONVENTIONS:
                 yield from _unread(value, place, lines, words, path)
             continue
         if above and not _alike(name, words):
@@ -83,5 +83,5 @@ def _alike(name: str, words: set[str]) -> str:
     """A word that the name is probably a slip of the pen of."""
     if len(name) < 4:
         return ""
-    found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.85)
+    found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.88)
     return found[0] if found else ""
