@@ -16,7 +16,8 @@ def present(name, password=None, force=False, tags=None, perms=(), runas=None):
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
-        there = __salt__["rabbitmq.user_exists"](name, runas=runas)
+        users = __salt__["rabbitmq.list_users"](runas=runas)  # each question takes rabbitmqctl a second
+        there = name in users
         if there:
             wrong = password is not None and not __salt__["rabbitmq.check_password"](name, password, runas=runas)
             if not any((force, perms, tags, wrong)):
@@ -29,9 +30,10 @@ def present(name, password=None, force=False, tags=None, perms=(), runas=None):
                 return dict(ret, result=None, comment="User '%s' is set to be created." % name)
             __salt__["rabbitmq.add_user"](name, password, runas=runas)
         if tags is not None:
-            _tags(ret["changes"], name, tags, runas)
+            _tags(ret["changes"], name, users.get(name, [""]), tags, runas)
         if perms:
-            _permissions(ret["changes"], name, perms, runas)
+            now = __salt__["rabbitmq.list_user_permissions"](name, runas=runas) if there else {}
+            _permissions(ret["changes"], name, now, perms, runas)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)
     if not ret["changes"]:
@@ -51,8 +53,7 @@ def _password(changes, name, password, runas):
                            else {"old": "Removed password.", "new": ""})
 
 
-def _tags(changes, name, tags, runas):
-    now = __salt__["rabbitmq.list_users"](runas=runas)[name]
+def _tags(changes, name, now, tags, runas):
     tags = tags.split() if isinstance(tags, str) else tags
     if {tag for tag in now if tag} == set(tags):
         return
@@ -61,8 +62,7 @@ def _tags(changes, name, tags, runas):
     changes["tags"] = {"old": now, "new": tags}
 
 
-def _permissions(changes, name, perms, runas):
-    now = __salt__["rabbitmq.list_user_permissions"](name, runas=runas)
+def _permissions(changes, name, now, perms, runas):
     for entry in perms:
         for vhost, words in entry.items():
             new = dict(zip(("configure", "write", "read"), words))
