@@ -104,8 +104,8 @@ class Server(object):
                                          output_loglevel="quiet", rstrip=False)
         if done["retcode"] != 0:
             words, connected = _brief(done["stderr"])
-            for secret in hide:
-                words = words.replace(str(secret), "…") if secret else words
+            for secret in filter(None, hide):
+                words = words.replace(text(secret)[1:-1], "…").replace(str(secret), "…")
             self._context[ERROR] = words
             log.error("%s", words)
             raise Failure(words, connected)
