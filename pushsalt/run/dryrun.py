@@ -88,7 +88,7 @@ nftables: append delete delete_chain delete_table flush insert new_chain new_tab
 npm: cache_clean install uninstall
 partition: cp disk_set disk_toggle mkfs mklabel mkpart mkpartfs move name rescue resize rm set set_id toggle
 pip: install uninstall upgrade
-pkg: add_repo_key autoremove backup clean clean_locks clean_metadata collect_garbage del_repo del_repo_key delete
+pkg: add_repo_key autoremove backup check clean clean_locks clean_metadata collect_garbage del_repo del_repo_key delete
 pkg: download fetch group_install groupinstall hold install lock mod_repo pin purge refresh_db remove restore
 pkg: set_selections unhold uninstall unlock unpin update update_package_site upgrade
 postgres: cluster_create cluster_remove

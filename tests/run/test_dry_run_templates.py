@@ -49,6 +49,7 @@ READ_ALL_THE_SAME = {
     *("postgres.create_metadata", "rabbitmq.check_password"),
     *("dnsutil.check_ip", "ipset.check", "ipset.check_set", "ipset.list_sets", "iptables.check"),
     *("iptables.check_chain", "nftables.check", "nftables.check_chain", "nftables.check_table"),
+    *("lowpkg.checksum", "pkg.services_need_restart", "pkg_resource.format_pkg_list", "pkg_resource.format_version"),
     "ip.get_network_settings",
     *("ufw.would_add", "ufw.would_delete", "ip.check"),  # the last is imported, not offered
 }

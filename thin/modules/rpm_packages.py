@@ -112,7 +112,7 @@ def _read(root):
         raise CommandExecutionError("Cannot list the packages: %s" % pkgrun.words(done))
     found = rpmout.packages(done["stdout"], __grains__.get("osarch"))
     if __grains__.get("os_family") == "Suse":
-        found.pop("gpg-pubkey", None)
+        return {name: several for name, several in found.items() if not name.startswith("gpg-pubkey")}
     return found
 
 

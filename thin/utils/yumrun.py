@@ -10,7 +10,7 @@ OTHERS = (
 
 _LOCKED = (
     "holding the yum lock", "Another app is currently holding", "already locked by", "Failed to obtain",
-    "Waiting for process with pid", "can't create transaction lock", "transaction lock on", "Could not run transaction",
+    "Waiting for process with pid", "can't create transaction lock", "transaction lock on",
 )
 _EXIT_ON_LOCK = ["--setopt=exit_on_lock=1"]
 
