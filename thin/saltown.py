@@ -77,8 +77,9 @@ class Fallback(object):
             return False
         space = self._spaces.setdefault((kind, virtual), {"__name__": answer["module"], "__functions__": set()})
         space["__file__"] = answer["module"].replace(".", "/") + ".py"
-        if space not in target._modules.setdefault(virtual, []):
-            target._modules[virtual].append(space)
+        there = target._modules.setdefault(virtual, [])
+        if not any(one is space for one in there):
+            there.append(space)
         space["__functions__"].add(name)
         target._functions[name] = self._proxy(kind, name, answer, space)
         return True
