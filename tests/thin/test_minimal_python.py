@@ -46,7 +46,6 @@ ALLOWED = {
     ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
     ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
     ("thin/modules/mac_service.py", "plistlib"): "macOS only, whose Python is whole",
-    ("thin/modules/mac_brew_pkg.py", "json"): "macOS only, whose Python is whole",
     ("thin/modules/macdefaults.py", "plistlib"): "macOS only, whose Python is whole",
     ("thin/modules/xml.py", "xml"): "an error that names the package otherwise",
     ("thin/utils/pki/libcrypto.py", "ctypes"): "an error that says what is needed otherwise",

@@ -358,10 +358,10 @@ def _brew():
 
 
 def _json(args):
-    import json
+    from thin.utils import serial
 
     try:
-        return json.loads(_checked(args)["stdout"])
+        return serial.loads(_checked(args)["stdout"])
     except ValueError as exc:
         raise CommandExecutionError("unable to interpret output from \"brew %s\": %s" % (args[0], exc))
 
