@@ -103,3 +103,17 @@ def test_other_kernels_are_collected_by_these(monkeypatch, tmp_path):
 def test_names_in_storage_networks():
     text = "## comment\nInitiatorName=iqn.1993-08.org.debian:01:abc\nInitiatorName=\n"
     assert storage.iscsi(text) == ["iqn.1993-08.org.debian:01:abc"]
+
+
+def test_volume_groups_and_pools(monkeypatch, tmp_path):
+    """The programs are stand-ins that print what lvm(8) and zpool(8) do with these options."""
+    for name, text in (
+        ("lvm", 'case "$1" in vgs) echo "  vg0";; lvs) echo "  root"; echo "  swap";; esac'),
+        ("zpool", "printf 'tank\\t9.50G\\n'"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert storage.grains({}, storage.start())["lvm"] == {"vg0": ["root", "swap"]}
+    assert storage.pools() == {"zfs_support": True, "zfs_feature_flags": True, "zpool": {"tank": "9.50G"}}
+    assert "lvm" not in storage.grains({})

@@ -48,11 +48,11 @@ def _merge(ret, part, *args):
 def _linux(opts, so_far):
     from thin.grains import hardware, linux, os_release, storage, virtual
 
-    systemctl, detect = linux.start(), virtual.start()
+    systemctl, detect, volumes = linux.start(), virtual.start(), storage.start()
     ret = os_release.grains()
     _merge(ret, hardware.grains, opts)
-    _merge(ret, storage.grains, opts)
     _merge(ret, linux.grains, systemctl, ret["os_family"])
+    _merge(ret, storage.grains, opts, volumes)
     _merge(ret, virtual.grains, detect, {name: ret[name] for name, _ in hardware.FIRMWARE if name in ret})
     return ret
 

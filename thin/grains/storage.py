@@ -9,11 +9,17 @@ import os
 from thin.grains.probe import Command, listing, read, which
 
 
-def grains(opts):
-    ret = {}
+def start():
+    """``lvm vgs``, running, where there is lvm; or None."""
     lvm = which("lvm")
-    if lvm:
-        ret["lvm"] = volume_groups(lvm)
+    return (lvm, Command([lvm, "vgs", "-o", "vg_name", "--noheadings"])) if lvm else None
+
+
+def grains(opts, started=None):
+    """``started`` is from ``start``."""
+    ret = {}
+    if started:
+        ret["lvm"] = volume_groups(*started)
     if os.path.isdir("/sys/module/zfs") or os.path.exists("/dev/zfs"):
         ret.update(pools())
     if opts.get("iscsi_grains"):
@@ -28,17 +34,16 @@ def grains(opts):
     return ret
 
 
-def volume_groups(lvm):
+def volume_groups(lvm, groups):
     """``{volume group: [logical volumes]}``"""
-    groups = {}
-    for name in _words(lvm, "vgs", "-o", "vg_name"):
-        groups[name] = _words(lvm, "lvs", "-o", "lv_name", name)
-    return groups
+    found = {}
+    for name in _lines(groups):
+        found[name] = _lines(Command([lvm, "lvs", "-o", "lv_name", "--noheadings", name]))
+    return found
 
 
-def _words(lvm, what, option, columns, *names):
-    command = [lvm, what, option, columns, "--noheadings"] + list(names)
-    return [line.strip() for line in Command(command).output()[1].splitlines() if line.strip()]
+def _lines(command):
+    return [line.strip() for line in command.output()[1].splitlines() if line.strip()]
 
 
 def pools():
