@@ -115,5 +115,5 @@ def test_volume_groups_and_pools(monkeypatch, tmp_path):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert storage.grains({}, storage.start())["lvm"] == {"vg0": ["root", "swap"]}
-    assert storage.pools() == {"zfs_support": True, "zfs_feature_flags": True, "zpool": {"tank": "9.50G"}}
+    assert storage.pools() == {"zfs_support": True, "zfs_feature_flags": True, "zpool": {"tank": 10200547328}}
     assert "lvm" not in storage.grains({})

@@ -8,6 +8,8 @@ import os
 
 from thin.grains.probe import Command, listing, read, which
 
+UNITS = "BKMGTPEZ"
+
 
 def start():
     """``lvm vgs``, running, where there is lvm; or None."""
@@ -47,14 +49,22 @@ def _lines(command):
 
 
 def pools():
-    """``zfs_support``, ``zfs_feature_flags``, and ``zpool``: ``{pool: size}``."""
+    """``zfs_support``, ``zfs_feature_flags``, and ``zpool``: ``{pool: bytes}``, as rounded as zpool says them."""
     zpool = which("zpool")
     ret = {"zfs_support": bool(zpool), "zfs_feature_flags": bool(zpool)}
     if zpool:
         rows = [line.split() for line in Command([zpool, "list", "-H", "-o", "name,size"]).output()[1].splitlines()]
-        found = {row[0]: row[1] for row in rows if len(row) > 1}
+        found = {row[0]: _bytes(row[1]) for row in rows if len(row) > 1}
         ret.update({"zpool": found} if found else {})
     return ret
+
+
+def _bytes(size):
+    """The number that ``9.50G`` means; what is no such size as it is."""
+    try:
+        return int(float(size.rstrip(UNITS)) * 1024 ** (UNITS.index(size[-1]) if size[-1] in UNITS else 0))
+    except ValueError:
+        return size
 
 
 def iscsi(text):
