@@ -91,12 +91,14 @@ def version(*names, **kwargs):
 
 def latest_version(*names, **kwargs):
     """
-    Return the newest version of a package, or ``{name: version}`` of several
+    Return the version that an install or upgrade would bring, "" where it is there; ``{name: version}`` of several
 
     refresh : True
         Update the lists first.
     options
         Further options of ``brew info``.
+    show_installed
+        The newest version also where it is installed already.
 
     CLI Example:
 
@@ -107,7 +109,9 @@ def latest_version(*names, **kwargs):
     if data.is_true(kwargs.pop("refresh", True)):
         refresh_db()
     about = info_installed(*names, options=kwargs.get("options"))
+    installed = {} if data.is_true(kwargs.get("show_installed", False)) else list_pkgs(versions_as_list=True)
     found = {name: brewout.newest(about[name]) if name in about else "" for name in names}
+    found = {name: "" if number in installed.get(name, ()) else number for name, number in found.items()}
     return found[names[0]] if len(found) == 1 else found
 
 

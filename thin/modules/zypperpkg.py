@@ -407,7 +407,8 @@ def _targets(params, kind, root, ignore_epoch):
                 raise CommandExecutionError('Advisory id "%s" not found' % advisory)
         return ["patch:" + advisory for advisory in params], []
     if kind == "file":
-        return list(params), [__salt__["lowpkg.bin_pkg_info"](path)["name"] for path in params]
+        known = [__salt__["lowpkg.bin_pkg_info"](path) for path in params]
+        return list(params), [about["name"] for about in known if about]
     vague = [pkg for pkg, version in params.items() if version and (version[0] in "<>!" or "*" in version)]
     offered = list_repo_pkgs(*vague, root=root) if vague else {}
     words = []

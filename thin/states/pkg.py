@@ -353,7 +353,8 @@ def _provided(names):
 def _source_version(source):
     if "lowpkg.bin_pkg_info" not in __salt__:
         return None
-    return __salt__["lowpkg.bin_pkg_info"](source, saltenv=__env__)["version"]
+    about = __salt__["lowpkg.bin_pkg_info"](source, saltenv=__env__)
+    return about["version"] if about else None  # None: it is no package that could be read
 
 
 def _resolve_latest(wanted, refresh, kwargs):
