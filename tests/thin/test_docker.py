@@ -190,3 +190,20 @@ def test_a_password_goes_to_stdin(bed: Bed) -> None:
     assert bed.call("login") == {"Results": {"reg.example": True}}
     assert bed.now()["login"] == [["--username=u", "--password-stdin", "reg.example"], "hush"]
     assert "hush" not in json.dumps(bed.calls())
+
+
+def test_looking_at_containers(bed: Bed) -> None:
+    bed.state("docker_container.running", **WEB)
+    bed.state("docker_container.running", start=False, **{**WEB, "name": "other", "command": "sleep 10"})
+    (about,) = bed.call("ps").values()
+    assert (about["Command"], about["Names"], about["Status"]) == ("sleep 9", ["web"], "running")
+    assert about["Time_Created_Epoch"] == 1795295372
+    assert sorted(entry["Names"][0] for entry in bed.call("ps", all=True).values()) == ["other", "web"]
+    assert bed.call("list_containers", all=True) == ["other", "web"]
+    assert bed.call("port", "web") == {}
+    assert bed.call("port", "*") == {"other": {}, "web": {}}
+    assert list(bed.call("compare_containers", "web", "other")["Config"]) == ["Cmd"]
+    assert bed.call("compare_containers", "web", "other", ignore="Cmd") == {}
+    assert bed.call("exists", "web")
+    assert bed.call("version")["VersionInfo"] == (4, 3, 1)
+    assert bed.call("pid", "web") == 7

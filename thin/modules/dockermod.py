@@ -16,7 +16,7 @@ __virtualname__ = "docker"
 #: what docker and podman say of what does not exist
 _MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist|image not known", re.I)
 
-__func_alias__ = {"ps_": "ps", "rm_": "rm", "start_": "start", "signal_": "signal"}
+__func_alias__ = {"rm_": "rm", "start_": "start", "signal_": "signal"}
 
 
 def __virtual__():
@@ -151,46 +151,6 @@ def list_containers(**kwargs):
     return sorted({name.strip() for line in text.splitlines() for name in line.split(",") if name.strip()})
 
 
-def ps_(filters=None, **kwargs):
-    """
-    Return ``{id: about}`` of the containers that run: their command, image, names, ports, status, labels and times
-
-    all
-        Of the others, too.
-    host
-        With ``host: {interfaces}``: the machine's interfaces.
-    verbose
-        With all that inspecting gives, as ``Info``.
-    filters
-        ``{what: values}``, as ``{label: role=web}``.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.ps all=True
-    """
-    words = ["--filter=%s" % each for each in _filters(filters)] + (["-a"] if kwargs.get("all") else [])
-    found = {}
-    ids = cli("ps", "-q", "--no-trunc", *words).split()
-    for about in serial.loads(cli("container", "inspect", *ids)) if ids else []:
-        entry = {
-            "Command": " ".join([about.get("Path") or ""] + (about.get("Args") or [])).strip(),
-            "Image": about["Config"].get("Image") or about.get("ImageName"),
-            "ImageID": about.get("Image"),
-            "Labels": about["Config"].get("Labels") or {},
-            "Names": [about["Name"].lstrip("/")],
-            "Ports": (about.get("NetworkSettings") or {}).get("Ports") or {},
-            "Status": about["State"].get("Status"),
-        }
-        entry.update(_times(about.get("Created")))
-        entry.update({"Info": about} if kwargs.get("verbose") else {})
-        found[about["Id"]] = entry
-    if kwargs.get("host"):
-        found.setdefault("host", {})["interfaces"] = __salt__["network.interfaces"]()
-    return found
-
-
 def state(name):
     """
     Return ``running``, ``paused`` or ``stopped``
@@ -218,85 +178,6 @@ def pid(name):
         pushsalt run '*' docker.pid mycontainer
     """
     return inspect_container(name)["State"]["Pid"]
-
-
-def port(name, private_port=None):
-    """
-    Return ``{port of the container: [{HostIp, HostPort}]}``; ``name`` may be a glob: then for each container
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.port mycontainer 80/tcp
-    """
-    def ports(container):
-        found = (inspect_container(container).get("NetworkSettings") or {}).get("Ports") or {}
-        wanted = None if private_port is None else [str(private_port), "%s/tcp" % private_port]
-        return {key: value for key, value in found.items() if wanted is None or key in wanted}
-
-    if not any(char in name for char in "*?["):
-        return ports(name)
-    from fnmatch import fnmatch
-
-    return {each: ports(each) for each in list_containers(all=True) if fnmatch(each, name)}
-
-
-def logs(name, **kwargs):
-    """
-    Return what a container printed
-
-    tail
-        So many lines of the end.
-    since, until
-        From this time, to this time: as docker reads them.
-    timestamps
-        With the time of each line.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.logs mycontainer tail=100
-    """
-    words = ["--%s=%s" % (key, kwargs[key]) for key in ("tail", "since", "until") if kwargs.get(key) is not None]
-    words += ["--timestamps"] if kwargs.get("timestamps") else []
-    done = everything("logs", *(words + [name]))
-    if done["retcode"]:
-        raise CommandExecutionError(done["stderr"] or done["stdout"])
-    return "\n".join(filter(None, (done["stdout"], done["stderr"])))
-
-
-def top(name):
-    """
-    Return ``[{column: value}]`` of a container's processes
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.top mycontainer
-    """
-    lines = cli("top", name).splitlines()
-    titles = lines[0].split()
-    return [dict(zip(titles, line.split(None, len(titles) - 1))) for line in lines[1:]]
-
-
-def diff(name):
-    """
-    Return ``{"Added", "Changed", "Deleted": [paths]}`` of what is unlike the container's image
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.diff mycontainer
-    """
-    found = {}
-    for line in cli("diff", name).splitlines():
-        kind, _, path = line.partition(" ")
-        found.setdefault({"A": "Added", "C": "Changed", "D": "Deleted"}.get(kind, kind), []).append(path)
-    return found
 
 
 def create(image, name=None, start=False, skip_translate=None, ignore_collisions=False, validate_ip_addrs=True,
@@ -376,7 +257,7 @@ def run_container(image, name=None, skip_translate=None, ignore_collisions=False
     start_(found["Id"])
     if not bg:
         found["ExitCode"] = wait(found["Id"], ignore_already_stopped=True)["exit_status"]
-        found["Logs"] = logs(found["Id"])
+        found["Logs"] = __salt__["docker.logs"](found["Id"])
         if remove:
             rm_(found["Id"])
     return found
@@ -571,129 +452,12 @@ def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
     return ret
 
 
-def compare_containers(first, second, ignore=None):
-    """
-    Return ``{Config, HostConfig: {what: {old, new}}}`` of what is unlike in two containers
-
-    ignore
-        What not to look at: a list, or a text with commas.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.compare_containers foo bar ignore=Hostname
-    """
-    ignored = set(dockerwords.listed(ignore or [])) | _OF_ITS_OWN
-    one, other = inspect_container(first), inspect_container(second)
-    found = {}
-    for part in ("Config", "HostConfig"):
-        old, new = one.get(part) or {}, other.get(part) or {}
-        for key in sorted((set(old) | set(new)) - ignored):
-            pair = {"old": _plain(key, old.get(key)), "new": _plain(key, new.get(key))}
-            if pair["old"] != pair["new"]:
-                found.setdefault(part, {})[key] = pair
-    return found
-
-
-def copy_from(name, source, dest, overwrite=False, makedirs=False):
-    """
-    Copy a file or folder out of a container
-
-    overwrite
-        Even if there is one.
-    makedirs
-        Make the folder that it goes to.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.copy_from mycontainer /etc/hosts /tmp/hosts
-    """
-    import os
-
-    folder = dest if os.path.isdir(dest) else os.path.dirname(dest)
-    target = os.path.join(dest, os.path.basename(source)) if os.path.isdir(dest) else dest
-    if os.path.exists(target) and not overwrite:
-        raise CommandExecutionError("%s exists. Use overwrite=True to replace it" % target)
-    if not os.path.isdir(folder):
-        if not makedirs:
-            raise SaltInvocationError("%s does not exist. Use makedirs=True to create it" % folder)
-        os.makedirs(folder)
-    cli("cp", "%s:%s" % (name, source), dest)
-    return True
-
-
-def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=False):
-    """
-    Copy a file (``salt://`` too) or folder into a container
-
-    overwrite
-        Even if there is one.
-    makedirs
-        Make the folder that it goes to.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' docker.copy_to mycontainer /tmp/foo /root/foo
-    """
-    import os
-
-    path = __salt__["cp.cache_file"](source) if "://" in source else source
-    if not path or not os.path.exists(path):
-        raise SaltInvocationError("Source file '%s' does not exist" % source)
-    if not overwrite and everything("exec", name, "test", "-f", dest)["retcode"] == 0:
-        raise CommandExecutionError("Destination path '%s' already exists. Use overwrite=True to overwrite it" % dest)
-    if makedirs:
-        cli("exec", name, "mkdir", "-p", os.path.dirname(dest))
-    cli("cp", path, "%s:%s" % (name, dest))
-    return True
-
-
-#: What each container has of its own, however it was made.
-_OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "LogConfig", "Hostname", "MacAddress", "Annotations", "sdNotifyMode"}
-
-
 def _program():
     return process.which("docker") or process.which("podman")
 
 
 def _inspected(kind, name):
     return serial.loads(cli(kind, "inspect", name))[0]
-
-
-def _plain(key, value):
-    """Lists whose order means nothing are sorted; what is empty is the same, however it is written."""
-    if key in ("Env", "CapAdd", "CapDrop", "Binds", "ExtraHosts", "Dns", "GroupAdd") and isinstance(value, list):
-        # podman names the host in the environment
-        return sorted(str(each) for each in value if not str(each).startswith(("HOSTNAME=", "container="))) or None
-    return value if value not in ([], {}, "") else None
-
-
-def _filters(filters):
-    for key, values in (filters or {}).items():
-        for value in values if isinstance(values, (list, tuple)) else [values]:
-            yield "%s=%s" % (key, value)
-
-
-def _times(created):
-    """When something was made, in docker's text, as seconds, and as text for people here."""
-    import calendar
-    import time
-
-    found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
-    if not found:
-        return {"Created": created}
-    seconds = calendar.timegm(tuple(map(int, found.groups())))
-    zone = re.search(r"([+-])(\d\d):(\d\d)$", str(created))
-    if zone:
-        shift = int(zone.group(2)) * 3600 + int(zone.group(3)) * 60
-        seconds -= shift if zone.group(1) == "+" else -shift
-    local = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
-    return {"Created": created, "Time_Created_Epoch": seconds, "Time_Created_Local": local}
 
 
 def _moved(name, action, expected, words=()):

@@ -1,0 +1,258 @@
+"""Looking at containers, and copying from and to them. Salt (until 3007): ``salt/modules/dockermod.py``."""
+
+import os
+import re
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import dockerwords, serial
+
+__virtualname__ = "docker"
+
+__func_alias__ = {"ps_": "ps"}
+
+
+def __virtual__():
+    if process.which("docker") or process.which("podman"):
+        return __virtualname__
+    return False, "The docker execution module cannot be loaded: neither docker nor podman is installed."
+
+
+def ps_(filters=None, **kwargs):
+    """
+    Return ``{id: about}`` of the containers that run: their command, image, names, ports, status, labels and times
+
+    all
+        Of the others, too.
+    host
+        With ``host: {interfaces}``: the machine's interfaces.
+    verbose
+        With all that inspecting gives, as ``Info``.
+    filters
+        ``{what: values}``, as ``{label: role=web}``.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.ps all=True
+    """
+    words = ["--filter=%s" % each for each in _filters(filters)] + (["-a"] if kwargs.get("all") else [])
+    found = {}
+    ids = _cli("ps", "-q", "--no-trunc", *words).split()
+    for about in serial.loads(_cli("container", "inspect", *ids)) if ids else []:
+        entry = {
+            "Command": " ".join([about.get("Path") or ""] + (about.get("Args") or [])).strip(),
+            "Image": about["Config"].get("Image") or about.get("ImageName"),
+            "ImageID": about.get("Image"),
+            "Labels": about["Config"].get("Labels") or {},
+            "Names": [about["Name"].lstrip("/")],
+            "Ports": (about.get("NetworkSettings") or {}).get("Ports") or {},
+            "Status": about["State"].get("Status"),
+        }
+        entry.update(_times(about.get("Created")))
+        entry.update({"Info": about} if kwargs.get("verbose") else {})
+        found[about["Id"]] = entry
+    if kwargs.get("host"):
+        found.setdefault("host", {})["interfaces"] = __salt__["network.interfaces"]()
+    return found
+
+
+def port(name, private_port=None):
+    """
+    Return ``{port of the container: [{HostIp, HostPort}]}``; ``name`` may be a glob: then for each container
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.port mycontainer 80/tcp
+    """
+    def ports(container):
+        found = (_container(container).get("NetworkSettings") or {}).get("Ports") or {}
+        wanted = None if private_port is None else [str(private_port), "%s/tcp" % private_port]
+        return {key: value for key, value in found.items() if wanted is None or key in wanted}
+
+    if not any(char in name for char in "*?["):
+        return ports(name)
+    from fnmatch import fnmatch
+
+    return {each: ports(each) for each in __salt__["docker.list_containers"](all=True) if fnmatch(each, name)}
+
+
+def logs(name, **kwargs):
+    """
+    Return what a container printed
+
+    tail
+        So many lines of the end.
+    since, until
+        From this time, to this time: as docker reads them.
+    timestamps
+        With the time of each line.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.logs mycontainer tail=100
+    """
+    words = ["--%s=%s" % (key, kwargs[key]) for key in ("tail", "since", "until") if kwargs.get(key) is not None]
+    words += ["--timestamps"] if kwargs.get("timestamps") else []
+    done = __salt__["docker.everything"]("logs", *(words + [name]))
+    if done["retcode"]:
+        raise CommandExecutionError(done["stderr"] or done["stdout"])
+    return "\n".join(filter(None, (done["stdout"], done["stderr"])))
+
+
+def top(name):
+    """
+    Return ``[{column: value}]`` of a container's processes
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.top mycontainer
+    """
+    lines = _cli("top", name).splitlines()
+    titles = lines[0].split()
+    return [dict(zip(titles, line.split(None, len(titles) - 1))) for line in lines[1:]]
+
+
+def diff(name):
+    """
+    Return ``{"Added", "Changed", "Deleted": [paths]}`` of what is unlike the container's image
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.diff mycontainer
+    """
+    found = {}
+    for line in _cli("diff", name).splitlines():
+        kind, _, path = line.partition(" ")
+        found.setdefault({"A": "Added", "C": "Changed", "D": "Deleted"}.get(kind, kind), []).append(path)
+    return found
+
+
+def compare_containers(first, second, ignore=None):
+    """
+    Return ``{Config, HostConfig: {what: {old, new}}}`` of what is unlike in two containers
+
+    ignore
+        What not to look at: a list, or a text with commas.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.compare_containers foo bar ignore=Hostname
+    """
+    ignored = set(dockerwords.listed(ignore or [])) | _OF_ITS_OWN
+    one, other = _container(first), _container(second)
+    found = {}
+    for part in ("Config", "HostConfig"):
+        old, new = one.get(part) or {}, other.get(part) or {}
+        for key in sorted((set(old) | set(new)) - ignored):
+            pair = {"old": _plain(key, old.get(key)), "new": _plain(key, new.get(key))}
+            if pair["old"] != pair["new"]:
+                found.setdefault(part, {})[key] = pair
+    return found
+
+
+def copy_from(name, source, dest, overwrite=False, makedirs=False):
+    """
+    Copy a file or folder out of a container
+
+    overwrite
+        Even if there is one.
+    makedirs
+        Make the folder that it goes to.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.copy_from mycontainer /etc/hosts /tmp/hosts
+    """
+    folder = dest if os.path.isdir(dest) else os.path.dirname(dest)
+    target = os.path.join(dest, os.path.basename(source)) if os.path.isdir(dest) else dest
+    if os.path.exists(target) and not overwrite:
+        raise CommandExecutionError("%s exists. Use overwrite=True to replace it" % target)
+    if not os.path.isdir(folder):
+        if not makedirs:
+            raise SaltInvocationError("%s does not exist. Use makedirs=True to create it" % folder)
+        os.makedirs(folder)
+    _cli("cp", "%s:%s" % (name, source), dest)
+    return True
+
+
+def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=False):
+    """
+    Copy a file (``salt://`` too) or folder into a container
+
+    overwrite
+        Even if there is one.
+    makedirs
+        Make the folder that it goes to.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.copy_to mycontainer /tmp/foo /root/foo
+    """
+    path = __salt__["cp.cache_file"](source) if "://" in source else source
+    if not path or not os.path.exists(path):
+        raise SaltInvocationError("Source file '%s' does not exist" % source)
+    if not overwrite and __salt__["docker.everything"]("exec", name, "test", "-f", dest)["retcode"] == 0:
+        raise CommandExecutionError("Destination path '%s' already exists. Use overwrite=True to overwrite it" % dest)
+    if makedirs:
+        _cli("exec", name, "mkdir", "-p", os.path.dirname(dest))
+    _cli("cp", path, "%s:%s" % (name, dest))
+    return True
+
+
+#: What each container has of its own, however it was made.
+_OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "LogConfig", "Hostname", "MacAddress", "Annotations", "sdNotifyMode"}
+
+
+def _plain(key, value):
+    """Lists whose order means nothing are sorted; what is empty is the same, however it is written."""
+    if key in ("Env", "CapAdd", "CapDrop", "Binds", "ExtraHosts", "Dns", "GroupAdd") and isinstance(value, list):
+        # podman names the host in the environment
+        return sorted(str(each) for each in value if not str(each).startswith(("HOSTNAME=", "container="))) or None
+    return value if value not in ([], {}, "") else None
+
+
+def _filters(filters):
+    for key, values in (filters or {}).items():
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            yield "%s=%s" % (key, value)
+
+
+def _times(created):
+    """When something was made, in docker's text, as seconds, and as text for people here."""
+    import calendar
+    import time
+
+    found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
+    if not found:
+        return {"Created": created}
+    seconds = calendar.timegm(tuple(map(int, found.groups())))
+    zone = re.search(r"([+-])(\d\d):(\d\d)$", str(created))
+    if zone:
+        shift = int(zone.group(2)) * 3600 + int(zone.group(3)) * 60
+        seconds -= shift if zone.group(1) == "+" else -shift
+    local = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
+    return {"Created": created, "Time_Created_Epoch": seconds, "Time_Created_Local": local}
+
+
+def _cli(*words):
+    return __salt__["docker.cli"](*words)
+
+
+def _container(name):
+    return __salt__["docker.inspect_container"](name)
