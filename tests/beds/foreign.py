@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pushsalt.demo.machines import _locked
 from tests.beds.machines import base_root, cache_dir, missing
 
 HERE = Path(__file__).resolve().parent
@@ -177,7 +178,9 @@ def _layer(tools: Sequence[str]) -> Path:
     recipe = "".join(inspect.getsource(part) for part in (_prepare, _rpms, _arch_packages))
     recipe += repr((tools, PACKAGES, COMPS, UPDATEINFO, SPEC, RPM_WRAPPER, base_root().name))
     layer = cache_dir() / f"layer-foreign-{hashlib.sha256(recipe.encode()).hexdigest()[:10]}"
-    if not layer.exists():
+    with _locked(layer.with_suffix(".lock")):
+        if layer.exists():
+            return layer
         aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-foreign-"))
         try:
             for name in ("upper", "work", "merged"):
