@@ -94,3 +94,20 @@ def _step(bed: filebed.Bed, step: dict[str, Any]) -> None:
     if "state" in step:
         got = {key: got[key] for key in ("result", "changes", "comment") if key in got}
     assert got == step["want"], step
+
+
+def test_booleans_that_are_set_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = filebed.Bed(tmp_path / "bed")
+    monkeypatch.setitem(bed.loaders.modules._functions, "selinux.getenforce", lambda: "Enforcing")
+
+    def chunk(name: str, **more: Any) -> dict[str, Any]:
+        return {"state": "selinux", "fun": "boolean", "__id__": name, "name": name, "persist": True, **more}
+
+    low = chunk("a", value=True)
+    chunks = [
+        chunk("b", value=False), chunk("c", booleans=["x", {"y": "off"}], value=True), chunk("d", persist=False),
+        chunk("ran", value=True), {**chunk("e"), "fun": "mode"},
+    ]  # fmt: skip
+    joined = bed.loaders.states["selinux.mod_aggregate"](low, chunks, {"selinux_|-ran_|-ran_|-boolean": {}})
+    assert joined["booleans"] == {"a": True, "b": False, "x": True, "y": "off"}
+    assert ["__agg__" in each for each in chunks] == [True, True, False, False, False]
