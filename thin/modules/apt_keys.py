@@ -103,15 +103,19 @@ def add_repo_key(
         source = __salt__["cp.cache_file"](path, saltenv)
         if not source:
             return _failed(failhard, "Error: file not found: %s" % path)
+        words = "Error: failed to add key from %s" % path
+        if aptkey:
+            return _by_apt_key(source, words, failhard)
         with open(source, "rb") as stream:
             data = stream.read()
-        name = keyfile or os.path.basename(path)
-        return _add(data, aptkey, os.path.join(keydir, name), "Error: failed to add key from %s" % path, failhard)
+        return _add(data, os.path.join(keydir, keyfile or os.path.basename(path)), words, failhard)
     if text:
         if not aptkey and not keyfile:
             return _failed(failhard, "The key has no file to be kept in: name one as signed-by")
-        place = os.path.join(keydir, keyfile or "")
-        return _add(text.encode("utf-8"), aptkey, place, "Error: failed to add key:\n%s" % text, failhard)
+        words = "Error: failed to add key:\n%s" % text
+        if aptkey:
+            return _by_apt_key("-", words, failhard, stdin=text)
+        return _add(text.encode("utf-8"), os.path.join(keydir, keyfile), words, failhard)
     if keyserver:
         if not keyid:
             raise SaltInvocationError("No keyid or keyid too short for keyserver: %s" % keyserver)
@@ -164,15 +168,14 @@ def _apt_key(asked):
     return bool(asked and process.which("apt-key"))
 
 
-def _add(data, aptkey, place, words, failhard):
-    if aptkey:
-        done = __salt__["cmd.run_all"](
-            ["apt-key", "add", "-"], stdin=data.decode("latin-1") if ARMORED in data[:64] else data,
-            python_shell=False, env=aptrun.ENVIRONMENT,
-        )
-        if done["retcode"] != 0 or not done["stdout"].upper().startswith("OK"):
-            return _failed(failhard, words)
-        return True
+def _by_apt_key(source, words, failhard, stdin=None):
+    done = _run(["apt-key", "add", source], stdin=stdin)
+    if done["retcode"] != 0:
+        return _failed(failhard, "%s: %s" % (words, done["stderr"].strip() or done["stdout"].strip()))
+    return True
+
+
+def _add(data, place, words, failhard):
     from thin.utils.files import atomic
 
     if data.strip(b"-").startswith(ARMORED) and not place.endswith(".asc"):
