@@ -67,6 +67,42 @@ def cache_dir() -> Path:
     return path
 
 
+def _control_groups(name: str) -> list[Path]:
+    """The folders of a control group of our own, below ours, in each hierarchy that systemd uses."""
+    ours = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        kind, _, options = after.split(" ", 2)
+        controller = "" if kind == "cgroup2" else "name=systemd" if "name=systemd" in options else None
+        if kind in ("cgroup", "cgroup2") and controller in ours:
+            found.append(Path(before.split(" ")[4]) / ours[controller].lstrip("/") / name)
+    return found
+
+
+def in_control_group(name: str, argv: Sequence[str]) -> list[str]:
+    """The command, to be run in a control group of this name.
+
+    systemd-nspawn puts all machines that one process starts into the same group, where each one's systemd ends the
+    others' services of the same names.
+    """
+    files = []
+    for folder in _control_groups(name):
+        with contextlib.suppress(OSError):  # read-only here: as good as it was
+            folder.mkdir(exist_ok=True)
+            files.append(str(folder / "cgroup.procs"))
+    script = 'while [ "$1" != -- ]; do echo $$ > "$1"; shift; done; shift; exec "$@"'
+    return ["sh", "-c", script, "sh", *files, "--", *argv]
+
+
+def remove_control_group(name: str) -> None:
+    """What is left of it when the machine has ended."""
+    for folder in _control_groups(name):
+        for path, _, _ in os.walk(folder, topdown=False):
+            with contextlib.suppress(OSError):
+                Path(path).rmdir()
+
+
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as stream:
@@ -315,7 +351,7 @@ class MachineBed:
             argv.append(f"--bind-ro={self.repositories[suite].fill()}:/srv/repository")
         with (machine.folder / "console.log").open("wb") as console:
             machine.process = subprocess.Popen(
-                argv,
+                in_control_group(machine.namespace, argv),
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -384,6 +420,7 @@ class MachineBed:
                 except subprocess.TimeoutExpired:
                     os.killpg(machine.process.pid, signal.SIGKILL)
                     machine.process.wait(10)
+            remove_control_group(machine.namespace)
             _run("umount", machine.root, check=False)
             _run("ip", "netns", "delete", machine.namespace, check=False)
         _run("ip", "link", "delete", self.bridge, check=False)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pushsalt.demo.machines import _path, _run
+from pushsalt.demo.machines import _path, _run, in_control_group, remove_control_group
 from tests.beds.machines import NETWORK, cache_dir
 from tests.differential import changed
 from tests.differential.casefiles import CaseFile
@@ -38,6 +38,8 @@ INSIDE = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LIFE = "7200"
 
 STANDING = Path(__file__).with_name("standing.sh").read_text(encoding="utf-8")
+#: raise it when machines that stayed are to be replaced
+MACHINES = 2
 #: how systemd may be called as the first process
 INIT = (b"/usr/lib/systemd/systemd", b"/lib/systemd/systemd", b"/sbin/init")
 
@@ -210,8 +212,9 @@ class Pair:
             argv += [f"--bind-ro={place}" for place in self.places] + [f"--bind-ro={DRIVER}:{REFERENCE}"]
         with (side.folder / "console.log").open("wb") as console:
             environment = {**os.environ, "PATH": _path(), "SYSTEMD_NSPAWN_TMPFS_TMP": "0"}
+            command = in_control_group(side.machine, argv)
             side.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, start_new_session=True,
                 env=environment, cwd="/",
             )  # fmt: skip
         side.nspawn = side.process.pid
@@ -278,6 +281,7 @@ class Pair:
                 _gone(side)
             if side.process:
                 side.process.wait(30)
+            remove_control_group(side.machine)
             for _ in range(50):
                 if not _run("umount", side.root, check=False).returncode or not os.path.ismount(side.root):
                     break
@@ -352,7 +356,7 @@ class Pair:
 
     @property
     def _wanted(self) -> list[Any]:
-        return [VERSION, self.packages, self.repository, [str(place) for place in self.places], self.setup]
+        return [VERSION, MACHINES, self.packages, self.repository, [str(place) for place in self.places], self.setup]
 
     def _load(self) -> dict[str, Any]:
         try:
