@@ -34,7 +34,7 @@ _USUAL = {
         data debconfmod debian_service defaults disk dpkg_lowpkg environ event file file_managed file_write git grains
         grains_write groupadd hashutil hosts http ini_manage kmod linux_shadow linux_sysctl localemod logmod match
         mod_random mount network pillar pip pkg_resource rpm_lowpkg rpm_packages saltutil slsutil ssh ssh_known status
-        sysmod system systemd_service test timezone useradd virtualenv_mod yum_groups yumpkg
+        sysmod system systemd_service test timezone useradd virtualenv_mod yum_groups yum_repos yumpkg
     """,
     "states": """
         alternatives archive cmd cron debconfmod environ event file file_edit file_more git git_settings grains group

@@ -74,3 +74,16 @@ def test_states_and_parallel_ones(tmp_path):
     assert list((tmp_path / "thin").glob("more-*"))
     project.json("clean", "it")
     assert not list((tmp_path / "thin").glob("*"))
+
+
+def test_usual_states_do_without_it(tmp_path):
+    project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
+    project.write("salt/it.sls", f"""
+{tmp_path}/x: {{file.managed: [{{contents: x}}]}}
+echo x: {{cmd.run: []}}
+root: {{user.present: [], group.present: []}}
+m: {{module.run: [{{test.ping: []}}]}}
+""")
+    done = values(project.json("apply", "it", "it", "--test").data["it"])
+    assert [ret["result"] for ret in done] == [None, None, True, True, None], done
+    assert list((tmp_path / "thin").glob("thin-*.tar")) and not list((tmp_path / "thin").glob("more-*"))
