@@ -88,7 +88,12 @@ def take_up(folder: Path) -> None:
             one = known.get((file.name, case.title))
             if one is None or one["digest"] != case.digest:
                 one = {"file": file.name, "title": case.title, "outcome": "not run", "digest": case.digest}
-            kept.append({**one, "covers": case.covers, "differs": case.differs})
+            word = one["outcome"]
+            if word in ("different", "differs"):
+                word = "differs" if case.differs else "different"
+            elif word == "equal" and case.differs:
+                word = "different"  # from what the case says
+            kept.append({**one, "outcome": word, "covers": case.covers, "differs": case.differs})
     record["cases"] = kept
     record["not_comparable"] = [
         {"functions": other.functions, "why": other.why, "shows": other.shows}

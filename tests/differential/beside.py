@@ -35,9 +35,7 @@ def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
     """Write down what came of a case, for the record."""
     about: dict[str, object] = {"file": file.name, "title": case.title, "digest": case.digest}
     about["date"] = datetime.date.today().isoformat()
-    about["outcome"] = "equal" if not lines else "differs" if case.differs else "different"
-    if case.differs and not lines:
-        about["outcome"] = "different"
+    about["outcome"] = "different" if lines else "equal"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
