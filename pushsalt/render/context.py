@@ -8,9 +8,8 @@ from functools import wraps
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
-#: Names of functions that mean another one when a template calls them. Salt 3008 has none: `cmd.run` has no shell there
-#: (`python_shell=True` and `cmd.shell` do).
-ALIASES: dict[str, str] = {}
+#: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
+ALIASES = {"cmd.run": "cmd.shell"}
 
 
 class FoundFile(Protocol):

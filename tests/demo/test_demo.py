@@ -100,7 +100,7 @@ def test_the_stand_in_does_what_sshd_does(tmp_path):
         (site.home / ".ssh/known_hosts").write_bytes(bed.known_hosts.read_bytes())
         site.write("salt/page", "x" * 300_000)
         site.write(
-            "salt/site.sls", "{{ salt['cmd.shell']('echo $HOME') }}/page:\n  file.managed:\n    - source: salt://page\n"
+            "salt/site.sls", "{{ salt['cmd.run']('echo $HOME') }}/page:\n  file.managed:\n    - source: salt://page\n"
         )
         for changed in (True, False):
             done = site.json("apply", "*", "site")

@@ -24,7 +24,7 @@ from tests.beds.project import values
 pytestmark = pytest.mark.sshd
 
 SITE = """
-{% set home = salt['environ.get']('HOME') if 'environ.get' in salt else salt['cmd.shell']('echo $HOME') %}
+{% set home = salt['environ.get']('HOME') if 'environ.get' in salt else salt['cmd.run']('echo $HOME') %}
 folder:
   file.directory:
     - name: {{ home }}/site

@@ -439,7 +439,7 @@ def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
     """Each is asked by itself, at the same time as the others, and they share what is the same."""
     hosts = {f"h{at}": {"transport": "local", "grains": {"half": at % 2}} for at in range(6)}
     (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
-    world.write("salt/b.sls", "b: {test.nop: [{six: {{ salt['cmd.shell']('echo $((2*3))') }}}]}")
+    world.write("salt/b.sls", "b: {test.nop: [{six: {{ salt['cmd.run']('echo $((2*3))') }}}]}")
     world.write("salt/a.sls", "include: [b]\na{{ salt['cmd.run']('echo ' ~ grains.half) }}: test.nop")
     client = Client(Settings([world.folder / "inventory.yaml"], world.folder / "pushsalt.yaml", cache_dir=world.folder))
     returns = client.run(Selection("*"), "state.show_lowstate")
