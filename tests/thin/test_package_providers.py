@@ -1,8 +1,9 @@
 """Package managers that Debian does not have, with recorded outputs in the place of their programs.
 
 ``tests/cases/thin/packages/*.yaml``: ``grains``, ``programs`` that are to be found, ``outputs`` of commands in the
-order in which they are asked for (the last one stays), each with its ``source``, and ``cases``: a call (``fun``, ``args``,
-``kwargs``) or a state, what it must return (``want``, or ``raises``), and the commands that it may run (``runs``).
+order in which they are asked for (the last one stays), each with its ``source``, and ``cases``: a call (``fun``,
+``args``, ``kwargs``) or a state, what it must return (``want``, or ``raises``), and the commands that it may run
+(``runs``).
 """
 
 from __future__ import annotations
