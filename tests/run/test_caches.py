@@ -67,7 +67,7 @@ def test_pruning(client, tmp_path):
     left.write_bytes(b"x")
     os.utime(left, (1, 1))
     project.resources.register("ssh", "gone", "controller")
-    assert caches.prune(project) == {"grains": 1, "pillar": 1, "mine": 0, "resources": 1}
+    assert caches.prune(project) == {"grains": 1, "pillar": 1, "mine": 0, "resources": 1, "git": 0}
     assert not left.exists()
     assert counts(project) == {"grains": 1, "pillar": 1, "mine": 1}
     assert project.grains.view().ids(project.grains.view().everything) == ["web1"]
