@@ -103,7 +103,8 @@ class TargetReturn:
     ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
     of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
     ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
-    event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the version of the real Salt whose module gave the value, if so.
+    event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
+    version of the real Salt whose module gave the value, if so.
     """
 
     id: str

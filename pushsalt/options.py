@@ -44,7 +44,7 @@ _BOTH: Final = _of(
     # files
     ("file_roots", "roots", {"base": ["/srv/salt", "/srv/spm/salt"]}, "Folders of states and files, by saltenv."),
     ("fileserver_backend", "list", ["roots"], "Where files come from, in order: roots, git."),
-    ("fileserver_followsymlinks", "bool", None, "Links in file roots: true follows all, false none; unset, those into a root."),
+    ("fileserver_followsymlinks", "bool", None, "Links in roots: true follows all, false none; unset: into a root."),
     ("fileserver_ignoresymlinks", "bool", False, "Whether links are left out altogether."),
     ("file_ignore_glob", "list", [], "Globs of paths that are not served."),
     ("file_ignore_regex", "list", [], "Regular expressions of paths that are not served."),

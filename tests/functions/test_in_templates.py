@@ -75,7 +75,7 @@ def evaluate(tmp_path_factory):
         ("salt['sdb.get']('plain')", "plain"),
         ("salt['sdb.get']('sdb://nobody/x')", "sdb://nobody/x"),
         ("salt['postgres.user_create'] is callable", True),
-        ("['postgres.user_create' in salt, 'mongodb.user_create' in salt, 'postgres._x' in salt]", [True, False, False]),
+        ("['postgres.user_create' in salt, 'mongodb.user_find' in salt, 'postgres._x' in salt]", [True, False, False]),
         ("salt['mongodb.user_create'] | default('none here')", "none here"),
         ("opts.saltenv ~ salt['config.get']('saltenv') ~ saltenv", "basebasebase"),
     ],
