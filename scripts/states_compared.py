@@ -93,7 +93,9 @@ def take_up(folder: Path) -> None:
                 word = "differs" if case.differs else "different"
             elif word == "equal" and case.differs:
                 word = "different"  # from what the case says
-            kept.append({**one, "outcome": word, "covers": case.covers, "differs": case.differs})
+            kept.append(
+                {**one, "outcome": word, "covers": case.covers, "differs": case.differs, "call": bool(case.call)}
+            )
     record["cases"] = kept
     record["not_comparable"] = [
         {"functions": other.functions, "why": other.why, "shows": other.shows}
@@ -120,9 +122,14 @@ def _read() -> dict[str, Any]:
 # -- the page
 
 
-def standing(function: str, record: dict[str, Any]) -> tuple[str, str]:
+def examined(function: str, record: dict[str, Any], call: bool) -> list[dict[str, Any]]:
+    """The cases of a state function, or (``call``) of an execution function, which may have the same name."""
+    return [one for one in record["cases"] if function in one["covers"] and one["call"] == call]
+
+
+def standing(function: str, record: dict[str, Any], call: bool = False) -> tuple[str, str]:
     """How a function stands, and what is to be said of it."""
-    cases = [one for one in record["cases"] if function in one["covers"]]
+    cases = examined(function, record, call)
     run = [one for one in cases if one["outcome"] != "not run"]
     wrong = [one for one in run if one["outcome"] == "different"]
     apart = [one for one in run if one["outcome"] == "differs"]
@@ -154,9 +161,9 @@ def page(record: dict[str, Any]) -> str:
     lines += ["## The most used", "", *_table(most, stands, record), ""]
     rest = [one for one in shipped_now if one not in most]
     lines += ["## All others", "", *_table(rest, stands, record), ""]
-    functions = sorted({one for case in record["cases"] for one in case["covers"]} - set(shipped_now) - set(most))
-    stands.update({one: standing(one, record) for one in functions})
-    lines += ["## Execution functions", "", *_table(functions, stands, record)]
+    functions = sorted({one for case in record["cases"] if case["call"] for one in case["covers"]})
+    calls = {one: standing(one, record, call=True) for one in functions}
+    lines += ["## Execution functions", "", *_table(functions, calls, record, call=True)]
     return "\n".join(lines) + "\n"
 
 
@@ -179,16 +186,15 @@ def _totals(stands: dict[str, tuple[str, str]], all_of: list[str], most: list[st
     )
 
 
-def _table(names: list[str], stands: dict[str, tuple[str, str]], record: dict[str, Any]) -> Iterator[str]:
-    cases: dict[str, int] = defaultdict(int)
-    for one in record["cases"]:
-        for function in one["covers"]:
-            cases[function] += one["outcome"] != "not run"
+def _table(
+    names: list[str], stands: dict[str, tuple[str, str]], record: dict[str, Any], call: bool = False
+) -> Iterator[str]:
     yield "| function | cases | | |"
     yield "|---|---|---|---|"
     for name in names:
         word, about = stands[name]
-        yield f"| `{name}` | {cases[name]} | {word} | {about.replace('|', chr(92) + '|')} |"
+        cases = sum(one["outcome"] != "not run" for one in examined(name, record, call))
+        yield f"| `{name}` | {cases} | {word} | {about.replace('|', chr(92) + '|')} |"
 
 
 def main() -> int:
