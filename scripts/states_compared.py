@@ -77,25 +77,24 @@ def named(files: list[CaseFile]) -> set[str]:
 def take_up(folder: Path) -> None:
     """Merge outcomes into the record: those of cases that are as they were when they were run."""
     record = _read()
-    known = {(one["file"], one["title"]): one for one in record.get("cases", [])}
+    known = {(one["file"], one["title"], one["digest"]): one for one in record.get("cases", [])}
     for path in sorted(folder.glob("*.json")):
         one = json.loads(path.read_text(encoding="utf-8"))
-        known[one["file"], one["title"]] = one
+        known[one["file"], one["title"], one["digest"]] = one
     files = load_all()
     kept = []
     for file in files:
         for case in file.cases:
-            one = known.get((file.name, case.title))
-            if one is None or one["digest"] != case.digest:
+            one = known.get((file.name, case.title, case.digest))
+            if one is None:
                 one = {"file": file.name, "title": case.title, "outcome": "not run", "digest": case.digest}
             word = one["outcome"]
             if word in ("different", "differs"):
                 word = "differs" if case.differs else "different"
             elif word == "equal" and case.differs:
                 word = "different"  # from what the case says
-            kept.append(
-                {**one, "outcome": word, "covers": case.covers, "differs": case.differs, "call": bool(case.call)}
-            )
+            about = {"covers": case.covers, "differs": case.differs, "call": bool(case.call)}
+            kept.append({**one, **about, "outcome": word})
     record["cases"] = kept
     record["not_comparable"] = [
         {"functions": other.functions, "why": other.why, "shows": other.shows}
