@@ -8,6 +8,7 @@ import datetime
 import fcntl
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -118,6 +119,8 @@ def main() -> int:
             stop(Path(name).stem)
         return 0
     python = Path(os.environ["SALT_PYTHON"])
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # whatever started us: machines are taken down
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     pairs.sweep()
     wrong = 0
     for name in asked.files:
