@@ -175,13 +175,14 @@ def _totals(stands: dict[str, tuple[str, str]], all_of: list[str], most: list[st
             count[stands[one][0]] += 1
         numbers = [count[word] for word in ("equal", "differs", "different", "not comparable", "not run")]
         yield f"| {title} | {len(names)} | " + " | ".join(map(str, numbers)) + " |"
-    ran = sum(stands[one][0] in ("equal", "differs", "different") for one in all_of)
-    same = sum(stands[one][0] == "equal" for one in all_of)
-    exact = sum(stands[one] == ("equal", "") for one in all_of)
+    can = [one for one in all_of if stands[one][0] != "not comparable"]
+    ran = sum(stands[one][0] in ("equal", "differs", "different") for one in can)
+    same = sum(stands[one][0] == "equal" for one in can)
+    exact = sum(stands[one] == ("equal", "") for one in can)
     yield ""
     yield (
-        f"Run side by side: {ran} of {len(all_of)} ({ran * 100 / len(all_of):.1f} %); equal: {same} "
-        f"({same * 100 / len(all_of):.1f} %), without any exception: {exact}."
+        f"Of {len(can)} that can be compared: run side by side {ran} ({ran * 100 / len(can):.1f} %), equal {same} "
+        f"({same * 100 / len(can):.1f} %), without any exception {exact}."
     )
 
 
