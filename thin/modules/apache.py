@@ -157,7 +157,7 @@ def useradd(pwfile, user, password, opts=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.useradd /etc/httpd/htpasswd larry badpassword
+        pushsalt run '*' apache.useradd /etc/apache2/htpasswd larry badpassword
     """
     return __salt__["webutil.useradd"](pwfile, user, password, opts)
 
@@ -170,7 +170,7 @@ def userdel(pwfile, user):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.userdel /etc/httpd/htpasswd larry
+        pushsalt run '*' apache.userdel /etc/apache2/htpasswd larry
     """
     return __salt__["webutil.userdel"](pwfile, user)
 
@@ -228,7 +228,7 @@ def config(name, config, edit=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.config /etc/httpd/conf.d/ports.conf config="[{'Listen': '22'}]"
+        pushsalt run '*' apache.config /etc/apache2/conf.d/ports.conf config="[{'Listen': '22'}]"
     """
     parts = []
     for entry in config:

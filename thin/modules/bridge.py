@@ -117,7 +117,7 @@ def addif(br=None, iface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.addif br0 eth0
+        pushsalt run '*' bridge.addif br0 ens3
     """
     return _member(br, iface, {"Linux": "addif", "NetBSD": "add"}.get(__grains__["kernel"], "addm"))
 
@@ -130,7 +130,7 @@ def delif(br=None, iface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.delif br0 eth0
+        pushsalt run '*' bridge.delif br0 ens3
     """
     return _member(br, iface, {"Linux": "delif", "NetBSD": "delete"}.get(__grains__["kernel"], "deletem"))
 

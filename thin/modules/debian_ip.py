@@ -80,7 +80,7 @@ def get_interface(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_interface eth0
+        pushsalt run '*' ip.get_interface ens3
     """
     adapters = _adapters()
     if iface == "source":
@@ -165,7 +165,7 @@ def get_routes(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_routes eth0
+        pushsalt run '*' ip.get_routes ens3
     """
     return [line for path in _route_files(iface) for line in textfile.lines(path)] or ""
 
@@ -178,7 +178,7 @@ def up(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up eth0 eth
+        pushsalt run '*' ip.up ens3 eth
     """
     return _ifupdown("ifup", iface, iface_type)
 
@@ -191,7 +191,7 @@ def down(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down eth0 eth
+        pushsalt run '*' ip.down ens3 eth
     """
     return _ifupdown("ifdown", iface, iface_type)
 

@@ -91,7 +91,7 @@ def blkid(device=None, token=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.blkid /dev/sda
+        pushsalt run '*' disk.blkid /dev/vdb
     """
     command = ["blkid"] + ([device] if device else ["-t", token] if token else [])
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
@@ -115,7 +115,7 @@ def dump(device, args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.dump /dev/sda1
+        pushsalt run '*' disk.dump /dev/vdb1
     """
     command = ["blockdev"] + ["--" + fact for fact in _FACTS] + [device]
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
@@ -138,7 +138,7 @@ def tune(device, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.tune /dev/sda1 read-ahead=1024 read-write=True
+        pushsalt run '*' disk.tune /dev/vdb1 read-ahead=1024 read-write=True
     """
     options, facts, wrong = [], [], []
     for key, value in kwargs.items():
@@ -169,7 +169,7 @@ def wipe(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.wipe /dev/sda1
+        pushsalt run '*' disk.wipe /dev/vdb1
     """
     done = __salt__["cmd.run_all"](["wipefs", "-a", device], python_shell=False)
     if done["retcode"] != 0:
@@ -188,7 +188,7 @@ def resize2fs(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.resize2fs /dev/sda1
+        pushsalt run '*' disk.resize2fs /dev/vdb1
     """
     return __salt__["cmd.retcode"](["resize2fs", device], python_shell=False) == 0
 
@@ -287,7 +287,7 @@ def smart_attributes(dev, attributes=None, values=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.smart_attributes /dev/sda
+        pushsalt run '*' disk.smart_attributes /dev/vdb
     """
     device = dev if dev.startswith("/dev/") else "/dev/" + dev
     done = __salt__["cmd.run_all"](["smartctl", "--attributes", device], python_shell=False, output_loglevel="quiet")

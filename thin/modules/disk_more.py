@@ -24,7 +24,7 @@ def hdparms(disks, args="aAbBcCdgHiJkMmNnQrRuW"):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.hdparms /dev/sda
+        pushsalt run '*' disk.hdparms /dev/vdb
     """
     letters = "".join(args) if isinstance(args, (list, tuple)) else args
     found = {}
@@ -52,8 +52,8 @@ def hpa(disks, size=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.hpa /dev/sda
-        pushsalt run '*' disk.hpa /dev/sda 5%
+        pushsalt run '*' disk.hpa /dev/vdb
+        pushsalt run '*' disk.hpa /dev/vdb 5%
     """
     found = {}
     for disk, facts in hdparms(disks, "N").items():

@@ -39,7 +39,7 @@ def mkfs(device, fs_type, full_return=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.mkfs /dev/sda1 fs_type=ext4 opts='acl,noexec'
+        pushsalt run '*' extfs.mkfs /dev/vdb1 fs_type=ext4 opts='acl,noexec'
     """
     done = _run(["mke2fs", "-F", "-t", str(fs_type)] + _options(_MKFS, kwargs) + [device])
     lines = [line for line in _said(done) if line and not line.startswith(_PROGRESS)]
@@ -63,7 +63,7 @@ def tune(device, full_return=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.tune /dev/sda1 force=True label=wildstallyns opts='acl,noexec'
+        pushsalt run '*' extfs.tune /dev/vdb1 force=True label=wildstallyns opts='acl,noexec'
     """
     done = _run(["tune2fs"] + _options(_TUNE, kwargs) + [device])
     return dict(done, comment=_said(done)) if full_return else _said(done)
@@ -82,7 +82,7 @@ def attributes(device, args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.attributes /dev/sda1
+        pushsalt run '*' extfs.attributes /dev/vdb1
     """
     return dump(device, args)["attributes"]
 
@@ -100,7 +100,7 @@ def blocks(device, args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.blocks /dev/sda1
+        pushsalt run '*' extfs.blocks /dev/vdb1
     """
     return dump(device, args)["blocks"]
 
@@ -118,7 +118,7 @@ def dump(device, args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.dump /dev/sda1
+        pushsalt run '*' extfs.dump /dev/vdb1
     """
     command = ["dumpe2fs"] + (["-" + args] if args else []) + [device]
     found, group = {"attributes": {}, "blocks": {}}, None

@@ -224,7 +224,7 @@ def add(name, device):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.add /dev/md0 /dev/sda1
+        pushsalt run '*' raid.add /dev/md0 /dev/vdb1
     """
     return __salt__["cmd.retcode"](["mdadm", "--manage", name, "--add", device], python_shell=False) == 0
 

@@ -336,7 +336,7 @@ def db_check(name, table=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_check dbname
+        pushsalt run '*' mysql.db_check shop
     """
     return _maintain("CHECK", name, table, connection_args)
 
@@ -349,7 +349,7 @@ def db_repair(name, table=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_repair dbname
+        pushsalt run '*' mysql.db_repair shop
     """
     return _maintain("REPAIR", name, table, connection_args)
 
@@ -362,7 +362,7 @@ def db_optimize(name, table=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_optimize dbname
+        pushsalt run '*' mysql.db_optimize shop
     """
     return _maintain("OPTIMIZE", name, table, connection_args)
 

@@ -254,7 +254,7 @@ def user_remove(user, host="localhost", **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_remove frank localhost
+        pushsalt run '*' mysql.user_remove alice localhost
     """
     server = mysqlrun.Server(__salt__, __context__, connection_args)
     rows = server.rows("SELECT User FROM mysql.user WHERE " + _is(user, host))

@@ -88,7 +88,7 @@ def get_interface(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_interface eth0
+        pushsalt run '*' ip.get_interface ens3
     """
     return textfile.lines(_file(iface))
 
@@ -125,7 +125,7 @@ def get_routes(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_routes eth0
+        pushsalt run '*' ip.get_routes ens3
     """
     lines = textfile.lines(_routes_file(iface))
     starts = [number for number, line in enumerate(lines) if line.strip() == "routes:"]
@@ -187,7 +187,7 @@ def up(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up eth0
+        pushsalt run '*' ip.up ens3
     """
     return apply_network_settings()
 
@@ -200,7 +200,7 @@ def down(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down eth0
+        pushsalt run '*' ip.down ens3
     """
     return _run(["ip", "link", "set", "dev", iface, "down"])
 

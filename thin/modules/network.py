@@ -33,7 +33,7 @@ def hw_addr(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.hw_addr eth0
+        pushsalt run '*' network.hw_addr ens3
     """
     found = links.table()
     return found[iface].get("hwaddr", "") if iface in found else _no_interface(iface, found)
@@ -50,7 +50,7 @@ def interface(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.interface eth0
+        pushsalt run '*' network.interface ens3
     """
     found = links.table()
     return found[iface].get("inet", "") if iface in found else _no_interface(iface, found)
@@ -64,7 +64,7 @@ def interface_ip(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.interface_ip eth0
+        pushsalt run '*' network.interface_ip ens3
     """
     found = links.table()
     if iface not in found:
@@ -97,7 +97,7 @@ def ip_addrs(interface=None, include_loopback=False, cidr=None, type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ip_addrs cidr=10.0.0.0/8
+        pushsalt run '*' network.ip_addrs cidr=192.0.2.0/24
     """
     found = links.addresses("inet", interface, include_loopback)
     if cidr:

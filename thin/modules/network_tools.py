@@ -124,7 +124,7 @@ def get_bufsize(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.get_bufsize eth0
+        pushsalt run '*' network.get_bufsize ens3
     """
     if __grains__.get("kernel") != "Linux" or not __salt__["cmd.which"]("ethtool"):
         return {}

@@ -103,7 +103,7 @@ def get_interface(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_interface eth0
+        pushsalt run '*' ip.get_interface ens3
     """
     return textfile.lines(_file(iface))
 
@@ -145,7 +145,7 @@ def get_routes(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_routes eth0
+        pushsalt run '*' ip.get_routes ens3
     """
     section, found = None, {"ipv4": [], "ipv6": []}
     for line in get_interface(iface):
@@ -206,7 +206,7 @@ def up(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up eth0
+        pushsalt run '*' ip.up ens3
     """
     if iface_type and iface_type.lower() in ("slave", "teamport"):
         return None
@@ -222,7 +222,7 @@ def down(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down eth0
+        pushsalt run '*' ip.down ens3
     """
     if iface_type and iface_type.lower() in ("slave", "teamport"):
         return None

@@ -429,7 +429,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list httpd postfix
+        pushsalt run '*' pkg.file_list nginx postfix
     """
     found = file_dict(*packages, **kwargs)
     return {"errors": found["errors"], "files": [path for paths in found["packages"].values() for path in paths]}
@@ -443,7 +443,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict httpd
+        pushsalt run '*' pkg.file_dict nginx
     """
     done = _run(["-Ql", "--"] + list(packages), kwargs.get("root"))
     found = {}

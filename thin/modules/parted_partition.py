@@ -40,7 +40,7 @@ def probe(*devices):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.probe /dev/sda
+        pushsalt run '*' partition.probe /dev/vdb
     """
     for device in devices:
         _device(device)
@@ -60,7 +60,7 @@ def list_(device, unit=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.list /dev/sda unit=s
+        pushsalt run '*' partition.list /dev/vdb unit=s
     """
     _device(device)
     if unit and unit not in UNITS:
@@ -104,7 +104,7 @@ def align_check(device, part_type, partition):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.align_check /dev/sda minimal 1
+        pushsalt run '*' partition.align_check /dev/vdb minimal 1
     """
     _device(device)
     _one_of({"minimal", "optimal"}, part_type, "part_type passed to partition.align_check")
@@ -147,7 +147,7 @@ def cp(device, from_minor, to_minor):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.cp /dev/sda 2 3
+        pushsalt run '*' partition.cp /dev/vdb 2 3
     """
     _device(device)
     for minor in (from_minor, to_minor):
@@ -168,7 +168,7 @@ def get_id(device, minor):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.get_id /dev/sda 1
+        pushsalt run '*' partition.get_id /dev/vdb 1
     """
     _device(device)
     _number(minor, "minor number passed to partition.get_id")
@@ -190,7 +190,7 @@ def set_id(device, minor, system_id):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.set_id /dev/sda 1 83
+        pushsalt run '*' partition.set_id /dev/vdb 1 83
     """
     _device(device)
     _number(minor, "minor number passed to partition.set_id")
@@ -315,7 +315,7 @@ def name(device, partition, name):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.name /dev/sda 1 'My Documents'
+        pushsalt run '*' partition.name /dev/vdb 1 'My Documents'
     """
     _device(device)
     _number(partition, "partition passed to partition.name")
@@ -337,7 +337,7 @@ def rescue(device, start, end):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.rescue /dev/sda 0 8056
+        pushsalt run '*' partition.rescue /dev/vdb 0 8056
     """
     _device(device)
     _boundary(start)
@@ -360,7 +360,7 @@ def resize(device, minor, start, end):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.resize /dev/sda 3 200 850
+        pushsalt run '*' partition.resize /dev/vdb 3 200 850
     """
     _device(device)
     _number(minor, "minor number passed to partition.resize")
@@ -382,7 +382,7 @@ def rm(device, minor):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.rm /dev/sda 5
+        pushsalt run '*' partition.rm /dev/vdb 5
     """
     _device(device)
     _number(minor, "minor number passed to partition.rm")
@@ -406,7 +406,7 @@ def set_(device, minor, flag, state):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.set /dev/sda 1 boot '"on"'
+        pushsalt run '*' partition.set /dev/vdb 1 boot '"on"'
     """
     _device(device)
     _number(minor, "minor number passed to partition.set")
@@ -429,7 +429,7 @@ def toggle(device, partition, flag):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.toggle /dev/sda 1 boot
+        pushsalt run '*' partition.toggle /dev/vdb 1 boot
     """
     _device(device)
     _number(partition, "partition number passed to partition.toggle")
@@ -452,7 +452,7 @@ def disk_set(device, flag, state):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.disk_set /dev/sda pmbr_boot '"on"'
+        pushsalt run '*' partition.disk_set /dev/vdb pmbr_boot '"on"'
     """
     _device(device)
     _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_set")
@@ -472,7 +472,7 @@ def disk_toggle(device, flag):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.disk_toggle /dev/sda pmbr_boot
+        pushsalt run '*' partition.disk_toggle /dev/vdb pmbr_boot
     """
     _device(device)
     _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_toggle")

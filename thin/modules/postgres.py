@@ -134,7 +134,7 @@ def db_alter(name, user=None, host=None, port=None, maintenance_db=None, passwor
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.db_alter dbname owner=otheruser
+        pushsalt run '*' postgres.db_alter shop owner=otheruser
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     if owner and owner_recurse:

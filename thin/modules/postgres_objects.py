@@ -308,7 +308,7 @@ def language_list(maintenance_db, user=None, host=None, port=None, password=None
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.language_list dbname
+        pushsalt run '*' postgres.language_list shop
     """
     rows = _server(user, host, port, maintenance_db, password, runas).rows("SELECT lanname FROM pg_language")
     return {row["lanname"]: row["lanname"] for row in rows or ()}
@@ -322,7 +322,7 @@ def language_exists(name, maintenance_db, user=None, host=None, port=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.language_exists plpgsql dbname
+        pushsalt run '*' postgres.language_exists plpgsql shop
     """
     return name in language_list(maintenance_db, user, host, port, password, runas)
 

@@ -130,7 +130,7 @@ def pkill(pattern, user=None, signal=15, full=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.pkill httpd signal=1
+        pushsalt run '*' ps.pkill nginx signal=1
     """
     killed = []
     for process in _matching(lambda text: str(pattern) in text, user, full):
@@ -447,7 +447,7 @@ def network_io_counters(interface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.network_io_counters interface=eth0
+        pushsalt run '*' ps.network_io_counters interface=ens3
     """
     found = procfs.net_counters()
     return found.get(interface, False) if interface else procfs.summed(found.values())

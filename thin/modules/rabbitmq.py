@@ -72,7 +72,7 @@ def user_exists(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.user_exists rabbit_user
+        pushsalt run '*' rabbitmq.user_exists app
     """
     return name in list_users(runas)
 
@@ -85,7 +85,7 @@ def vhost_exists(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.vhost_exists rabbit_host
+        pushsalt run '*' rabbitmq.vhost_exists app_host
     """
     return name in list_vhosts(runas)
 
@@ -98,7 +98,7 @@ def upstream_exists(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.upstream_exists rabbit_upstream
+        pushsalt run '*' rabbitmq.upstream_exists other_site
     """
     return name in list_upstreams(runas)
 
@@ -111,7 +111,7 @@ def add_user(name, password=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.add_user rabbit_user password
+        pushsalt run '*' rabbitmq.add_user app password
     """
     done = _with_password(["add_user", name], os.urandom(24).hex() if password is None else password, runas)
     ret = _answer(done, "Added")
@@ -132,7 +132,7 @@ def delete_user(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.delete_user rabbit_user
+        pushsalt run '*' rabbitmq.delete_user app
     """
     return _answer(_ctl(["delete_user", name], runas), "Deleted")
 
@@ -145,7 +145,7 @@ def change_password(name, password, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.change_password rabbit_user password
+        pushsalt run '*' rabbitmq.change_password app password
     """
     return _answer(_with_password(["change_password", name], password, runas), "Password Changed")
 
@@ -158,7 +158,7 @@ def clear_password(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.clear_password rabbit_user
+        pushsalt run '*' rabbitmq.clear_password app
     """
     return _answer(_ctl(["clear_password", name], runas), "Password Cleared")
 
@@ -171,7 +171,7 @@ def check_password(name, password, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.check_password rabbit_user password
+        pushsalt run '*' rabbitmq.check_password app password
     """
     return _good(_with_password(["authenticate_user", name], password, runas))
 

@@ -83,7 +83,7 @@ def get_interface(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_interface eth0
+        pushsalt run '*' ip.get_interface ens3
     """
     return _read(_script("ifcfg", iface))
 
@@ -119,7 +119,7 @@ def get_routes(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_routes eth0
+        pushsalt run '*' ip.get_routes ens3
     """
     return _read(_script("route", iface)) + _read(_script("route6", iface))
 
@@ -132,7 +132,7 @@ def up(iface, iface_type="eth"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up eth0 eth
+        pushsalt run '*' ip.up ens3 eth
     """
     return _switch("ifup", iface, iface_type)
 
@@ -145,7 +145,7 @@ def down(iface, iface_type="eth"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down eth0 eth
+        pushsalt run '*' ip.down ens3 eth
     """
     return _switch("ifdown", iface, iface_type)
 

@@ -132,7 +132,7 @@ def diff(package_path, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.diff /path/to/apache2.rpm /etc/apache2/httpd.conf
+        pushsalt run '*' lowpkg.diff /path/to/apache2.rpm /etc/apache2/nginx.conf
     """
     for program in ("rpm2cpio", "cpio"):
         if not process.which(program):
@@ -178,7 +178,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.file_list httpd postfix
+        pushsalt run '*' lowpkg.file_list nginx postfix
     """
     query = ["-ql", "--"] + list(packages) if packages else ["-qla"]
     return {"errors": [], "files": _run(_rpm(kwargs) + query)["stdout"].splitlines()}
@@ -192,7 +192,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.file_dict httpd
+        pushsalt run '*' lowpkg.file_dict nginx
     """
     known, errors = _queried(packages, kwargs)
     found = {name: [] for name, _ in known}
@@ -214,7 +214,7 @@ def owner(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.owner /usr/bin/apachectl /etc/httpd/conf/httpd.conf
+        pushsalt run '*' lowpkg.owner /usr/bin/apachectl /etc/nginx/conf/nginx.conf
     """
     if not paths:
         return ""

@@ -191,7 +191,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list httpd postfix
+        pushsalt run '*' pkg.file_list nginx postfix
     """
     return __salt__["lowpkg.file_list"](*packages, **kwargs)
 
@@ -204,7 +204,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict httpd
+        pushsalt run '*' pkg.file_dict nginx
     """
     return __salt__["lowpkg.file_dict"](*packages, **kwargs)
 

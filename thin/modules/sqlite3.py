@@ -62,7 +62,7 @@ def modify(db=None, sql=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.modify /root/test.db 'CREATE TABLE test(id INT, testdata TEXT);'
+        pushsalt run '*' sqlite3.modify /srv/app.db 'CREATE TABLE books(id INT, words TEXT);'
     """
     return _rows(db, sql) is not False
 
@@ -78,7 +78,7 @@ def fetch(db=None, sql=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.fetch /root/test.db 'SELECT * FROM test;'
+        pushsalt run '*' sqlite3.fetch /srv/app.db 'SELECT * FROM books;'
     """
     return _rows(db, sql)
 
@@ -91,7 +91,7 @@ def tables(db=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.tables /root/test.db
+        pushsalt run '*' sqlite3.tables /srv/app.db
     """
     return _rows(db, "SELECT name FROM sqlite_master WHERE type='table' ORDER BY name;")
 
@@ -104,7 +104,7 @@ def indices(db=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.indices /root/test.db
+        pushsalt run '*' sqlite3.indices /srv/app.db
     """
     return _rows(db, "SELECT name FROM sqlite_master WHERE type='index' ORDER BY name;")
 
@@ -117,6 +117,6 @@ def indexes(db=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.indexes /root/test.db
+        pushsalt run '*' sqlite3.indexes /srv/app.db
     """
     return indices(db)

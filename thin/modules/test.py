@@ -31,7 +31,7 @@ def echo(text):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.echo 'foo bar baz quo qux'
+        pushsalt run '*' test.echo 'good morning'
     """
     return text
 

@@ -19,8 +19,8 @@ def info(dev):
 
     .. code-block:: bash
 
-        pushsalt run '*' udev.info /dev/sda
-        pushsalt run '*' udev.info /sys/class/net/eth0
+        pushsalt run '*' udev.info /dev/vdb
+        pushsalt run '*' udev.info /sys/class/net/ens3
     """
     kind = "path" if "sys" in dev else "name"
     return _devices(["--export", "--query=all", "--%s=%s" % (kind, dev)])[0]
@@ -37,7 +37,7 @@ def env(dev):
 
     .. code-block:: bash
 
-        pushsalt run '*' udev.env /dev/sda
+        pushsalt run '*' udev.env /dev/vdb
     """
     return info(dev).get("E")
 
@@ -69,7 +69,7 @@ def path(dev):
 
     .. code-block:: bash
 
-        pushsalt run '*' udev.path /dev/sda
+        pushsalt run '*' udev.path /dev/vdb
     """
     return info(dev).get("P")
 
@@ -85,7 +85,7 @@ def links(dev):
 
     .. code-block:: bash
 
-        pushsalt run '*' udev.links /dev/sda
+        pushsalt run '*' udev.links /dev/vdb
     """
     return info(dev).get("S")
 

@@ -39,7 +39,7 @@ def userdel(pwfile, user, runas=None, all_results=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' webutil.userdel /etc/httpd/htpasswd larry
+        pushsalt run '*' webutil.userdel /etc/nginx/htpasswd larry
     """
     if not os.path.exists(pwfile):
         return "Error: The specified htpasswd file does not exist"
@@ -57,7 +57,7 @@ def verify(pwfile, user, password, opts="", runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' webutil.verify /etc/httpd/htpasswd larry maybepassword
+        pushsalt run '*' webutil.verify /etc/nginx/htpasswd larry maybepassword
     """
     if not os.path.exists(pwfile):
         return False

@@ -29,7 +29,7 @@ def info(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.info /dev/sda1
+        pushsalt run '*' xfs.info /dev/vdb1
     """
     done = __salt__["cmd.run_all"](["xfs_info", device], python_shell=False)
     if done["stderr"]:
@@ -56,7 +56,7 @@ def dump(device, destination, level=0, label=None, noerase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.dump /dev/sda1 /detination/on/the/client
+        pushsalt run '*' xfs.dump /dev/vdb1 /detination/on/the/client
     """
     if not process.which("xfsdump"):
         raise CommandExecutionError('Utility "xfsdump" has to be installed or missing.')
@@ -208,7 +208,7 @@ def modify(device, label=None, lazy_counting=None, uuid=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.modify /dev/sda1 label='My backup' lazy_counting=False
+        pushsalt run '*' xfs.modify /dev/vdb1 label='My backup' lazy_counting=False
     """
     if not label and lazy_counting is None and uuid is None:
         raise CommandExecutionError('Nothing specified for modification for "%s" device' % device)
@@ -230,7 +230,7 @@ def defragment(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.defragment /dev/sda1
+        pushsalt run '*' xfs.defragment /dev/vdb1
     """
     if device == "/":
         raise CommandExecutionError("Root is not a device.")

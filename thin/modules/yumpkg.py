@@ -179,7 +179,7 @@ def download(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.download httpd postfix
+        pushsalt run '*' pkg.download nginx postfix
     """
     if not packages:
         raise SaltInvocationError("No packages were specified")

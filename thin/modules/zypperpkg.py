@@ -160,7 +160,7 @@ def download(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.download httpd
+        pushsalt run '*' pkg.download nginx
     """
     if not packages:
         raise SaltInvocationError("No packages specified")
