@@ -37,7 +37,7 @@ def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=No
 
     .. code-block:: bash
 
-        pushsalt run '*' asymmetric.sign /root/key.pem filename=/root/file
+        pushsalt run '*' asymmetric.sign /srv/key.pem filename=/srv/file
     """
     import base64
 
@@ -80,7 +80,7 @@ def verify(text=None, filename=None, pubkey=None, signature=None, digest=None, s
 
     .. code-block:: bash
 
-        pushsalt run '*' asymmetric.verify filename=/root/file signature=/root/file.sig pubkey=/root/pub.pem
+        pushsalt run '*' asymmetric.verify filename=/srv/file signature=/srv/file.sig pubkey=/srv/pub.pem
     """
     if text and filename:
         raise SaltInvocationError("`text` and `filename` arguments are mutually exclusive")

@@ -202,7 +202,7 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.copy_to mycontainer /tmp/foo /root/foo
+        pushsalt run '*' docker.copy_to mycontainer /tmp/foo /srv/foo
     """
     path = __salt__["cp.cache_file"](source) if "://" in source else source
     if not path or not os.path.exists(path):

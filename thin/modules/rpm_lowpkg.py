@@ -78,7 +78,7 @@ def bin_pkg_info(path, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.bin_pkg_info /root/salt-3008.noarch.rpm
+        pushsalt run '*' lowpkg.bin_pkg_info /srv/tree-2.1.noarch.rpm
     """
     if "://" in path:
         url, path = path, __salt__["cp.cache_file"](path, saltenv)

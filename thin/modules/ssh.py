@@ -228,7 +228,7 @@ def key_is_encrypted(key):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.key_is_encrypted /root/.ssh/id_rsa
+        pushsalt run '*' ssh.key_is_encrypted /etc/ssh/keys/id_rsa
     """
     text = textfile.read(key)
     if text is None:

@@ -104,7 +104,7 @@ def create_private_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.create_private_key algo=ed25519 path=/root/.ssh/id_ed25519
+        pushsalt run '*' ssh_pki.create_private_key algo=ed25519 path=/etc/ssh/keys/id_ed25519
     """
     if algo == "rsa" and keysize is None:
         keysize = 3072
@@ -136,7 +136,7 @@ def encode_private_key(private_key, private_key_passphrase=None, passphrase=None
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.encode_private_key /root/.ssh/id_ed25519
+        pushsalt run '*' ssh_pki.encode_private_key /etc/ssh/keys/id_ed25519
     """
     data = ssh.encrypted(ssh.load_private(private_key, private_key_passphrase), passphrase).data
     return data if raw else data.decode("ascii")
@@ -165,7 +165,7 @@ def get_private_key_size(private_key, passphrase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.get_private_key_size /root/.ssh/id_rsa
+        pushsalt run '*' ssh_pki.get_private_key_size /etc/ssh/keys/id_rsa
     """
     return ssh.load_private(private_key, passphrase).size
 
@@ -181,7 +181,7 @@ def get_public_key(key, passphrase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.get_public_key /root/.ssh/id_rsa
+        pushsalt run '*' ssh_pki.get_public_key /etc/ssh/keys/id_rsa
     """
     return ssh.public_key(key, passphrase).text()
 
@@ -309,7 +309,7 @@ def verify_private_key(private_key, public_key, passphrase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.verify_private_key /root/.ssh/id_rsa /root/.ssh/id_rsa.pub
+        pushsalt run '*' ssh_pki.verify_private_key /etc/ssh/keys/id_rsa /etc/ssh/keys/id_rsa.pub
     """
     return ssh.load_private(private_key, passphrase).public == ssh.public_key(public_key)
 
@@ -325,7 +325,7 @@ def verify_signature(certificate, signing_pub_key, signing_pub_key_passphrase=No
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.verify_signature /root/.ssh/id_rsa-cert.pub /etc/pki/ssh/ca.pub
+        pushsalt run '*' ssh_pki.verify_signature /etc/ssh/keys/id_rsa-cert.pub /etc/pki/ssh/ca.pub
     """
     found = ssh.load_certificate(certificate, verify=False)
     public = ssh.public_key(signing_pub_key, signing_pub_key_passphrase)
