@@ -20,15 +20,15 @@ def attend():
         current.attend()
 
 
-def until_readable(descriptor):
-    """Wait until the descriptor can be read, attending to the others."""
-    while current is not None:
+def readable(descriptor):
+    """Wait until the descriptor can be read, or until the others have been attended to: which of both it was."""
+    if current is not None:
         import select
 
-        ready = select.select([descriptor] + list(descriptors()), [], [])[0]
-        if descriptor in ready:
-            return
-        attend()
+        if descriptor not in select.select([descriptor] + list(descriptors()), [], [])[0]:
+            attend()
+            return False
+    return True
 
 
 def sleep(seconds):

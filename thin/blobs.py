@@ -132,10 +132,6 @@ class Blobs(object):
         with open(path, "rb") as handle:
             return handle.read()
 
-    def take(self, digest):
-        """The bytes of what was kept in memory, which forgets them; None when they are not there."""
-        return self._memory.pop(digest, None)
-
     def path(self, digest):
         """Path of the verified file with these bytes, or None when it is not here."""
         if digest in self._verified and os.path.exists(self._verified[digest]):

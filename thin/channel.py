@@ -19,6 +19,7 @@ class Channel(object):
         self._frames = wire.Frames()
         self._answers = {}
         self._asked = 0
+        self._dealt = 0  # frames that were dealt with
         self.blobs = blobs
         self.serve = serve
 
@@ -45,10 +46,10 @@ class Channel(object):
 
     def step(self):
         """Take what has come, waiting for it; at least one frame is dealt with. Raises Closed at the end."""
-        dealt = False
-        while not dealt:
+        before = self._dealt
+        while self._dealt == before:
             for kind, payload in self._frames:
-                dealt = True
+                self._dealt += 1
                 if kind == b"B":
                     self.blobs.feed(payload)
                     continue
@@ -61,8 +62,8 @@ class Channel(object):
                     raise Closed()
                 else:
                     self.serve(message)
-            if not dealt:
-                beside.until_readable(self._sock.fileno())
+            # Who is attended to beside may ask too, and take in the very frame that is waited for here.
+            if self._dealt == before and beside.readable(self._sock.fileno()):
                 data = self._sock.recv(256 * 1024)
                 if not data:
                     raise Closed()

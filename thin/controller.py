@@ -152,10 +152,13 @@ class Controller(object):
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
     def more(self, digest):
-        self._store.expect(digest, secret=True)
-        self._channel.send({"k": "need", "re": None, "digests": [digest]})
-        self._channel.wait(lambda: not self._store.waiting(digest))
-        data = self._store.take(digest)
+        data = self._store.data(digest)  # kept until the run ends: children of parallel states ask for it again
+        if data is None:
+            if not self._store.waiting(digest):  # else the worker asked, and serves a child while it waits
+                self._store.expect(digest, secret=True)
+                self._channel.send({"k": "need", "re": None, "digests": [digest]})
+            self._channel.wait(lambda: not self._store.waiting(digest))
+            data = self._store.data(digest)
         if data is None:
             raise LinkError("the rest of the runtime did not arrive: %s" % self._store.failure(digest))
         return data

@@ -224,11 +224,11 @@ class Server(object):
                     log.sink(got["level"], got["text"])
                 elif got["k"] == "link":
                     self._sock.sendall(wire.frame(b"M", wire.pack(parallel._answered(got))))
-            beside.until_readable(self._sock.fileno())
-            data = self._sock.recv(256 * 1024)
-            if not data:
-                raise exceptions.CommandExecutionError("the process that ran Salt's own module has died")
-            self._frames.feed(data)
+            if beside.readable(self._sock.fileno()):
+                data = self._sock.recv(256 * 1024)
+                if not data:
+                    raise exceptions.CommandExecutionError("the process that ran Salt's own module has died")
+                self._frames.feed(data)
 
 
 # -- in that process ----------------------------------------------------------------------------------------------

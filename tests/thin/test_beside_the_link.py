@@ -1,0 +1,78 @@
+"""While the worker waits for the controller it serves the children of parallel states, which ask the same controller."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import select
+import socket
+import threading
+
+import pytest
+
+from thin import beside, blobs, channel, controller, wire
+
+DATA = b"the rest of the runtime" * 1000
+DIGEST = hashlib.sha256(DATA).hexdigest()
+
+
+class Child:
+    """Asks once, when its descriptor can be read, in the middle of what the worker waits for."""
+
+    def __init__(self, ask):
+        self.reader, self.writer = os.pipe()
+        os.write(self.writer, b"!")
+        self.answers = []
+        self._ask = ask
+
+    def descriptors(self):
+        return () if self.answers else [self.reader]
+
+    def attend(self):
+        self.answers.append("asking")
+        self.answers.append(self._ask())
+
+
+@pytest.fixture
+def link(tmp_path, monkeypatch):
+    ours, theirs = socket.socketpair()
+    asked = []
+
+    def serve():
+        frames = wire.Frames()
+        while data := ours.recv(65536):
+            frames.feed(data)
+            for _, payload in frames:
+                message = wire.unpack(payload)
+                asked.append(message)
+                select.select([], [], [], 0.1)  # the child comes first
+                if message["k"] == "need":
+                    name = bytes.fromhex(message["digests"][0])
+                    ours.sendall(wire.frame(b"B", name + DATA) + wire.frame(b"B", name))
+                else:
+                    ours.sendall(wire.frame(b"M", wire.pack({"k": "answer", "re": message["n"], "ret": message["fun"]})))
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    store = blobs.Blobs(str(tmp_path))
+    made = controller.Controller(channel.Channel(theirs, store), store)
+    made.asked = asked
+    monkeypatch.setattr(beside, "current", None)
+    yield made
+    theirs.close()
+    serving.join()
+    ours.close()
+
+
+def test_both_want_the_rest_of_the_runtime(link):
+    beside.current = child = Child(lambda: link.more(DIGEST))
+    assert link.more(DIGEST) == DATA
+    assert child.answers == ["asking", DATA]
+    assert link.more(DIGEST) == DATA
+    assert [message["k"] for message in link.asked] == ["need"]
+
+
+def test_the_answer_came_while_the_child_was_served(link):
+    beside.current = child = Child(lambda: link.ask("second"))
+    assert link.ask("first") == "first"
+    assert child.answers == ["asking", "second"]
