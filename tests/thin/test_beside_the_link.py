@@ -1,4 +1,4 @@
-"""While the worker waits for the controller it serves the children of parallel states, which ask the same controller."""
+"""While the worker waits for the controller it serves the children of parallel states, which ask it too."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def link(tmp_path, monkeypatch):
                     name = bytes.fromhex(message["digests"][0])
                     ours.sendall(wire.frame(b"B", name + DATA) + wire.frame(b"B", name))
                 else:
-                    ours.sendall(wire.frame(b"M", wire.pack({"k": "answer", "re": message["n"], "ret": message["fun"]})))
+                    answer = {"k": "answer", "re": message["n"], "ret": message["fun"]}
+                    ours.sendall(wire.frame(b"M", wire.pack(answer)))
 
     serving = threading.Thread(target=serve)
     serving.start()
