@@ -51,6 +51,8 @@ KINDS: dict[str, str] = {
     "timeout": "the job did not end in time and was stopped",
     "locked": "another run is at work on the target",
     "offline": "the call needs the target, and the target is offline",
+    "resource_unknown": "nobody manages the resource any more",
+    "resource_unreachable": "the manager cannot get inside of the resource: it does not run, or there is no way in",
     "interrupted": "stopped by a signal before the target's work ended",
     "unknown_function": "no such execution function",
     "exception": "the function raised an exception",

@@ -32,14 +32,14 @@ class Explained(str):
 
 @dataclass(frozen=True)
 class Target:
-    """One machine of the inventory, all settings merged (defaults < groups in order < host).
+    """One machine of the inventory, all settings merged (defaults < groups in order < host); or a resource behind one.
 
     ``timeout`` (seconds) bounds connecting; the job has its own. ``jump`` names inventory ids, the nearest
     to the controller first. Values that were not given are None, so that ~/.ssh/config can fill them.
     """
 
     id: str
-    transport: Literal["ssh", "local", "offline"] = "ssh"
+    transport: Literal["ssh", "local", "offline", "resource"] = "ssh"
     host: str | None = None
     port: int | None = None
     user: str | None = None
@@ -60,8 +60,28 @@ class Target:
     grains: Mapping[str, Any] = field(default_factory=dict)
     pillar: Mapping[str, Any] = field(default_factory=dict)
     groups: tuple[str, ...] = ()
+    #: Of a resource: its type, and the inventory id of who manages it.
+    resource: str = ""
+    manager: str = ""
+    #: Of a resource that a shell can be run in: the words, on its manager, behind which a command runs inside.
+    enter: tuple[str, ...] = ()
     #: setting -> where it came from ("inventory.yaml:12 (group web)"), for people
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def type(self) -> str:
+        """Its type as a resource; inventory ids have that of their transport."""
+        return self.resource or self.transport
+
+    @property
+    def key(self) -> str:
+        """Its name in the caches: the id, of a resource ``type:id``."""
+        return f"{self.resource}:{self.id}" if self.resource else self.id
+
+    @property
+    def place(self) -> str:
+        """The name of the place where its runtime lies: one that nothing can be run in is served by its manager."""
+        return self.manager if self.resource and not self.enter else self.key
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -49,6 +49,23 @@ class ResourceBank:
     def get(self, type: str, id: str) -> str | None:
         """The manager of a resource, or None."""
         return self._do(lambda index: index.get(type, id), None)
+
+    def put_many(self, entries: Sequence[tuple[str, str, str]]) -> None:
+        """Note several as (type, id, manager), all or none of them."""
+        if entries:
+            self._do(lambda index: index.put_many(entries), None)
+
+    def delete(self, type: str, id: str) -> bool:
+        """Forget one; whether it was there."""
+        return self._do(lambda index: index.delete(type, id), False)
+
+    def types(self) -> list[str]:
+        """All types, sorted."""
+        return self._do(lambda index: index.types(), [])
+
+    def owners(self, type: str) -> dict[str, str]:
+        """id -> manager of all of a type."""
+        return self._do(lambda index: index.owners(type), {})
 
     def by_type(self, type: str) -> list[str]:
         """The ids of a type, sorted."""

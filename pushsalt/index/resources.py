@@ -88,6 +88,10 @@ class ResourceIndex:
         """The ids of a type, sorted."""
         return self._read(lambda: self._by_type(type))
 
+    def owners(self, type: str) -> dict[str, str]:
+        """id -> manager of all resources of a type."""
+        return {id: manager for id in self.by_type(type) for manager in [self.get(type, id)] if manager is not None}
+
     def by_manager(self, manager: str) -> list[Key]:
         """The resources of a manager as (type, id), sorted."""
         return self._read(lambda: self._by_manager(manager))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pushsalt.model import Blob, Target
     from pushsalt.run.custom import CustomModules
     from pushsalt.run.facts import Shared
+    from pushsalt.run.resources import Resources
     from pushsalt.run.saltpython import SaltPython
     from pushsalt.sources import Sources
 
@@ -283,6 +284,17 @@ class Project:
         return GrainBank(self.config.cache_dir)
 
     @cached_property
+    def resource_grains(self) -> GrainBank:
+        """The grains of each resource, by ``type:id``."""
+        from pushsalt.cache.grains import GrainBank
+
+        return GrainBank(self.config.cache_dir, "resource_grains")
+
+    def grains_of(self, target: Target) -> GrainBank:
+        """The bank that has, or may have, the grains of a target by its key."""
+        return self.resource_grains if target.resource else self.grains
+
+    @cached_property
     def pillar_bank(self) -> SealedBank:
         """The pillar of each target as it was last compiled, encrypted."""
         from pushsalt.cache.sealed import SealedBank, key_path
@@ -296,6 +308,13 @@ class Project:
 
         return ResourceBank(self.config.cache_dir)
 
+    @cached_property
+    def behind(self) -> Resources:
+        """What lies behind the targets."""
+        from pushsalt.run.resources import Resources
+
+        return Resources(self)
+
     @property
     def keeps_pillar(self) -> bool:
         """Whether pillar is kept for targeting."""
@@ -305,13 +324,15 @@ class Project:
         """Keep grains that were just collected, and who manages the target."""
         from pushsalt.run.lookup import manager_of
 
-        if self.config.opts["minion_data_cache"] and self.grains.put(target.id, grains):
+        if not self.config.opts["minion_data_cache"] or not self.grains_of(target).put(target.key, grains):
+            return
+        if not target.resource:
             self.resources.register(target.transport, target.id, manager_of(target))
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Keep a pillar that was just compiled, without overrides of a command."""
         if self.keeps_pillar:
-            self.pillar_bank.put(target.id, pillar)
+            self.pillar_bank.put(target.key, pillar)
 
     @property
     def requests(self) -> Bank:

@@ -1,0 +1,194 @@
+"""What lies behind targets and needs no agent: resources, each with a type, an id and the target that manages it.
+
+A target says at discovery what it manages (``thin.resources``). Here that is taken in: who manages what goes into the
+index behind ``T@`` and ``M@``, grains into the bank ``resource_grains`` by ``type:id``, and how one gets inside into
+the bank ``minion_resources`` by manager. A resource counts only while its manager is in the inventory.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.cache.resources import INVENTORY_TYPES
+from pushsalt.cache.store import Bank
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+log = logging.getLogger(__name__)
+
+_TYPE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_ID: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,255}")
+#: A word of a command that every login shell hands on as it is (see ``pushsalt.bundle.shim``).
+_WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
+#: How many resources of one type a target may say that it manages.
+_MOST: Final = 100_000
+
+#: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as a target says it.
+Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def split(key: str) -> tuple[str, str]:
+    """Type and id of a key, ``type:id``."""
+    type, _, id = key.partition(":")
+    return type, id
+
+
+class Resources:
+    """The resources of a project, by key: ``type:id``."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._index = project.resources
+
+    @cached_property
+    def bank(self) -> Bank:
+        """Manager -> type -> id -> ``{"enter": [word, ...]}``."""
+        return Bank(self._project.cache_dir, "minion_resources")
+
+    # asking; ``known`` are the ids of the inventory -------------------------------------------------------------------
+
+    def types(self) -> list[str]:
+        """The types that there are resources of, but those of inventory ids."""
+        return [type for type in self._index.types() if type not in INVENTORY_TYPES]
+
+    def of_type(self, type: str, known: Mapping[str, Any]) -> dict[str, str]:
+        """key -> manager of the resources of a type."""
+        if type in INVENTORY_TYPES:
+            return {}
+        return {f"{type}:{id}": owner for id, owner in self._index.owners(type).items() if owner in known}
+
+    def managed_by(self, manager: str) -> list[str]:
+        """Keys of what one manages, sorted."""
+        return [f"{type}:{id}" for type, id in self._index.by_manager(manager) if type not in INVENTORY_TYPES]
+
+    def all(self, known: Mapping[str, Any]) -> dict[str, str]:
+        """key -> manager of all of them."""
+        return {key: owner for type in self.types() for key, owner in self.of_type(type, known).items()}
+
+    def manager(self, key: str) -> str | None:
+        """Who manages it; None when there is no such resource."""
+        type, id = split(key)
+        return None if type in INVENTORY_TYPES else self._index.get(type, id)
+
+    def called(self, id: str, known: Mapping[str, Any]) -> list[str]:
+        """Keys of the resources that have this bare id."""
+        keys = [f"{type}:{id}" for type in self.types()]
+        return [key for key in keys if self.manager(key) in known]
+
+    def declared(self, manager: str) -> dict[str, dict[str, Any]]:
+        """type -> id -> what is kept of what one manages."""
+        kept = self.bank.get(manager)
+        return kept if isinstance(kept, dict) else {}
+
+    def target(self, key: str) -> Target:
+        """The resource as a target. Raises TargetError when it, or its manager, is not known any more."""
+        type, id = split(key)
+        manager = self.manager(key)
+        through = self._project.inventory.targets.get(manager or "")
+        if through is None:
+            raise TargetError(
+                "resource_unknown", f"{key}: nobody manages it", "pushsalt resource refresh TARGET looks what there is"
+            )
+        enter = tuple(self.declared(through.id).get(type, {}).get(id, {}).get("enter") or ())
+        return Target(
+            id,
+            transport="resource",
+            resource=type,
+            manager=through.id,
+            enter=enter,
+            user=through.user,
+            sudo=through.sudo,
+            sudo_user=through.sudo_user,
+            sudo_password=through.sudo_password,
+            tty=through.tty,
+            timeout=through.timeout,
+            python=None if enter else through.python,
+            thin_dir=None if enter else through.thin_dir,
+        )
+
+    # taking in --------------------------------------------------------------------------------------------------------
+
+    def register(self, manager: str, found: Found, failed: Iterable[str] = ()) -> dict[str, list[str]]:
+        """Take in all that a target manages now; what it had besides goes, but for types whose discovery failed.
+
+        A resource that another target of the inventory manages stays with it: nobody can take over what it is not
+        asked for, nor get to see the pillar of it. Returns type -> ids that are registered.
+        """
+        sound = self._sound(manager, found)
+        keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
+        sound = {**keep, **sound}
+        before = dict.fromkeys(self.managed_by(manager))
+        taken: dict[str, dict[str, Any]] = {}
+        grains: dict[str, dict[str, Any]] = {}
+        for type, ids in sound.items():
+            for id, said in ids.items():
+                key = f"{type}:{id}"
+                owner = self.manager(key) if key not in before else manager
+                if owner not in (None, manager) and self._still(str(owner), type, id):
+                    log.warning(
+                        "%s: %s is managed by %s already and stays with it: resources of a type need different ids",
+                        manager, key, owner,
+                    )  # fmt: skip
+                    continue
+                taken.setdefault(type, {})[id] = {"enter": list(said.get("enter") or ())}
+                given = said.get("grains")
+                if isinstance(given, dict):
+                    kept = self._project.resource_grains.get(key) if said.get("enter") else None
+                    grains[key] = {**(kept if isinstance(kept, dict) else {}), **given}
+        self.bank.put(manager, taken)
+        here = [(type, id, manager) for type, ids in taken.items() for id in ids]
+        self._index.put_many([entry for entry in here if f"{entry[0]}:{entry[1]}" not in before])
+        if grains and self._project.config.opts["minion_data_cache"]:
+            self._project.resource_grains.put_many(grains)
+        for key in before.keys() - {f"{type}:{id}" for type, id, _ in here}:
+            self._forget(key, manager)
+        return {type: sorted(ids) for type, ids in taken.items()}
+
+    def _still(self, owner: str, type: str, id: str) -> bool:
+        return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
+
+    def _forget(self, key: str, manager: str) -> None:
+        """One manages it no longer: what is known of it goes, unless it is another's by now."""
+        type, id = split(key)
+        if self._index.get(type, id) != manager:
+            return
+        self._index.delete(type, id)
+        for bank in (self._project.resource_grains, self._project.pillar_bank, self._project.mine):
+            bank.delete(key)
+
+    def prune(self, known: Mapping[str, Any]) -> int:
+        """Forget what ids manage that are not in the inventory; how many resources there were."""
+        gone = [manager for manager in self.bank.keys() if manager not in known]  # noqa: SIM118
+        count = 0
+        for manager in gone:
+            keys = self.managed_by(manager)
+            count += len(keys)
+            for key in keys:
+                self._forget(key, manager)
+            self.bank.delete(manager)
+        return count
+
+    def _sound(self, manager: str, found: Found) -> dict[str, dict[str, Mapping[str, Any]]]:
+        """What a target said, without what makes no sense: it may be anything."""
+        sound: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for type, ids in found.items() if isinstance(found, Mapping) else ():
+            if not isinstance(type, str) or not _TYPE.fullmatch(type) or type in INVENTORY_TYPES:
+                log.warning("%s: it names a resource type that cannot be one: %.60r", manager, type)
+                continue
+            sound[type] = {}
+            for id, said in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
+                words = said.get("enter") or [] if isinstance(said, Mapping) else None
+                if not isinstance(id, str) or not _ID.fullmatch(id) or not isinstance(words, list):
+                    log.warning("%s: it names a %s that cannot be one: %.60r", manager, type, id)
+                elif not all(isinstance(word, str) and _WORD.fullmatch(word) for word in words):
+                    log.warning("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
+                else:
+                    sound[type][id] = said
+        return sound
