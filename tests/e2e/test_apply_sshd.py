@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -121,42 +122,54 @@ def test_states_of_somebody_without_rights(project):
 
 
 class Meter:
-    """Listens in front of a server and counts the bytes that go to it."""
+    """Listens in front of a server and counts the bytes that go to it.
+
+    No socket is closed while a thread waits for it: its number may be another's at once, who would be robbed of a
+    connection.
+    """
 
     def __init__(self, port):
         self.sent = 0
         self.server_port = port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.thread = threading.Thread(target=self._accept)
+        self.thread.start()
 
     def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.server_port))
-            for pair in ((client, server, True), (server, client, False)):
-                threading.Thread(target=self._pass, args=pair, daemon=True).start()
+        with self.listener:
+            while True:
+                try:
+                    client, _ = self.listener.accept()
+                except OSError:  # it was shut down
+                    return
+                threading.Thread(target=self._relay, args=(client,), daemon=True).start()
+
+    def _relay(self, client):
+        with client, contextlib.suppress(ConnectionError), self._server() as server:
+            back = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
+            back.start()
+            self._pass(client, server, True)
+            back.join()
+
+    def _server(self):
+        return socket.create_connection(("127.0.0.1", self.server_port))
 
     def _pass(self, source, sink, count):
-        with source, sink:
-            try:
-                while data := source.recv(65536):
-                    self.sent += len(data) if count else 0
-                    sink.sendall(data)
-                sink.shutdown(socket.SHUT_WR)
-                source.recv(1)
-            except OSError:
-                pass
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self.sent += len(data) if count else 0
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
 
     def take(self):
         sent, self.sent = self.sent, 0
         return sent
 
     def close(self):
-        self.listener.close()
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
 
 
 @pytest.fixture
