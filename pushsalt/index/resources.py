@@ -89,8 +89,8 @@ class ResourceIndex:
         return self._read(lambda: self._by_type(type))
 
     def owners(self, type: str) -> dict[str, str]:
-        """id -> manager of all resources of a type."""
-        return {id: manager for id in self.by_type(type) for manager in [self.get(type, id)] if manager is not None}
+        """id -> manager of all resources of a type, in no particular order: one pass, however many there are."""
+        return self._read(lambda: self._owners(type))
 
     def by_manager(self, manager: str) -> list[Key]:
         """The resources of a manager as (type, id), sorted."""
@@ -141,6 +141,16 @@ class ResourceIndex:
             if changes[id] is not None:
                 merged.append(id)
         return merged + ids[at:]
+
+    def _owners(self, type: str) -> dict[str, str]:
+        owners = self._segment.owners(type) if self._segment is not None else {}
+        self._group()
+        for id, manager in self._types.get(type, {}).items():
+            if manager is None:
+                owners.pop(id, None)
+            else:
+                owners[id] = manager
+        return owners
 
     def _by_manager(self, manager: str) -> list[Key]:
         pairs = self._segment.by_manager(manager) if self._segment is not None else []

@@ -196,6 +196,11 @@ class Table:
             raise Damage("the rows of a table are damaged")
         return data
 
+    def owners(self) -> tuple[int, ...]:
+        """The rows of a table of ids: the numbers of their managers."""
+        rows = self.rows()
+        return struct.unpack(f"<{len(rows) // OWNER.size}I", rows)
+
     def check(self) -> None:
         """Look at each block and each checksum."""
         self.text()
@@ -298,6 +303,17 @@ class Segment:
         table = self.table(type)
         return [] if table is None else table.sorted()
 
+    def owners(self, type: str) -> dict[str, str]:
+        """id -> manager of a type, out of the view by type alone and the table of managers."""
+        table = self.table(type)
+        if table is None:
+            return {}
+        managers = self.managers.names()
+        try:
+            return dict(zip(table.names(), map(managers.__getitem__, table.owners()), strict=True))
+        except (IndexError, ValueError):
+            raise Damage("a table has too few rows, or a row leads nowhere") from None
+
     def by_manager(self, manager: str) -> list[tuple[str, str]]:
         posting = self.posting(manager)
         if posting is None:
@@ -340,9 +356,7 @@ class Segment:
         for type in self.types.names():
             table = self.table(type)
             assert table is not None
-            rows = table.rows()
-            owners = struct.unpack(f"<{len(rows) // OWNER.size}I", rows)
-            yield from zip(repeat(type), table.names(), map(managers.__getitem__, owners))
+            yield from zip(repeat(type), table.names(), map(managers.__getitem__, table.owners()))
 
     def by_manager_triples(self) -> Iterator[Triple]:
         """All entries, from the postings alone."""

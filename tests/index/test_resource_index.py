@@ -30,6 +30,7 @@ def agree(index, model):
     assert index.managers() == sorted(set(model.values()))
     for type in TYPES:
         assert index.by_type(type) == sorted(id for of, id in model if of == type)
+        assert index.owners(type) == {id: manager for (of, id), manager in model.items() if of == type}
         for id in IDS:
             assert index.get(type, id) == model.get((type, id))
     for manager in MANAGERS:
