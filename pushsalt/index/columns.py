@@ -15,6 +15,7 @@ text, and where each id has its own, one pass over them.
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,12 +34,18 @@ MANY: Final = 65535
 class Query:
     """What is asked of a value: ``ask(value, same)``; ``same`` compares as ``manner`` says, or notes what is open.
 
-    ``test`` takes the place of Salt's comparison of texts, for questions of another kind (addresses).
+    ``test`` takes the place of Salt's comparison of texts, for questions of another kind (addresses); ``likely``, of
+    the kind of ``terms.scanner``, finds all texts that could pass it, and few others.
     """
 
     def __init__(
-        self, ask: Callable[[Any, Same], bool], manner: Manner, test: Callable[[str], bool] | None = None
+        self,
+        ask: Callable[[Any, Same], bool],
+        manner: Manner,
+        test: Callable[[str], bool] | None = None,
+        likely: re.Pattern[str] | None = None,
     ) -> None:
+        self.likely = likely
         self.ask = ask
         self.manner = manner
         self.test = test
@@ -52,7 +59,7 @@ class Query:
         if self.test:
             return self.test
         compiled = terms.compiled(pattern, self.manner)
-        return lambda text: compiled(text.lower()) is not None
+        return lambda text: compiled(text.lower())
 
 
 class Texts:
@@ -109,8 +116,9 @@ class Texts:
             scanner = None if query.manner.regex or query.manner.exact else terms.scanner(pattern)
             if scanner is not None and "\2" not in self.joined:
                 return _scan(scanner, self.joined.lower())
-            found = map(terms.compiled(pattern, query.manner), self._lower())
-            return compress(count(), (hit is not None for hit in found))
+            return compress(count(), map(terms.compiled(pattern, query.manner), self._lower()))
+        if query.likely is not None and "\2" not in self.joined:
+            return _scan(query.likely, self.joined, query.test)
         return compress(count(), map(query.test, self.all()))
 
     def _lower(self) -> list[str]:
@@ -119,9 +127,11 @@ class Texts:
         return self.joined.lower()[1:-1].split("\0")
 
 
-def _scan(scanner: Any, text: str) -> Iterator[int]:
+def _scan(scanner: re.Pattern[str], text: str, test: Callable[[str], bool] | None = None) -> Iterator[int]:
     number, last = 0, 0
     for match in scanner.finditer(text):
+        if test is not None and not test(match.group()[1:]):
+            continue
         at = match.start()
         number += text.count("\0", last, at)
         last = at

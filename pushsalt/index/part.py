@@ -2,10 +2,12 @@
 
 Layout::
 
-    header      "psgrain1", size of the file u64, place of the directory u64, its length u64, CRC-32 of the directory
+    header      "psgrain2", size of the file u64, place of the directory u64, its length u64, CRC-32 of the directory
                 u32, CRC-32 of the header u32
-    blocks      msgpack: the ids; the times (f64 each); one for each column (``columns``)
-    directory   msgpack: count of ids, [place, length, CRC-32] of ids and times, [[grain, place, length, CRC-32], …]
+    blocks      the ids, NUL between; where each begins in that text, in characters (u32, one more for the end); the
+                times (f64 each); one for each column, as msgpack (``columns``)
+    directory   msgpack: count of ids, [place, length, CRC-32] of ids, places and times,
+                [[grain, place, length, CRC-32], …]
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import os
 import struct
 import sys
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -26,11 +27,12 @@ from zlib import crc32
 import msgpack
 
 from pushsalt.index import shapes
-from pushsalt.index.columns import FEW, Column, Group, Texts, picked
-from pushsalt.index.format import Damage, decode, encode, join, split
+from pushsalt.index.columns import FEW, Column, Group, Texts, numbers_of, picked, to_bytes
+from pushsalt.index.format import Damage, decode, encode
+from pushsalt.index.ids import Ids
 from pushsalt.index.journal import write_segment
 
-MAGIC: Final = b"psgrain1"
+MAGIC: Final = b"psgrain2"
 HEADER: Final = struct.Struct("<8sQQQII")
 _MOST_DEEP: Final = 100
 
@@ -84,7 +86,7 @@ class Part:
     def __init__(self, ids: list[str], seen: Sequence[float], columns: dict[Any, Column]) -> None:
         self.name = ""
         self.rows = len(ids)
-        self._ids: list[str] | None = ids
+        self._ids: Ids | None = Ids(ids)
         self._seen: Sequence[float] | None = seen
         self._columns = columns
         self._file: File | None = None
@@ -102,13 +104,11 @@ class Part:
         return part
 
     @property
-    def ids(self) -> list[str]:
+    def ids(self) -> Ids:
         if self._ids is None:
             assert self._file is not None
-            data = decode(self._file.block(self._file.ids))
-            self._ids = split(data) if self.rows else []
-            if len(self._ids) != self.rows:
-                raise Damage("a segment has too few ids")
+            text = decode(self._file.block(self._file.ids))
+            self._ids = Ids.read(text, numbers_of("I", self._file.block(self._file.places)), self.rows)
         return self._ids
 
     @property
@@ -135,9 +135,7 @@ class Part:
 
     def row(self, id: str) -> int | None:
         """The row of an id."""
-        ids = self.ids
-        row = bisect_left(ids, id)
-        return row if row < len(ids) and ids[row] == id else None
+        return self.ids.row(id)
 
     def write(self, path: Path) -> None:
         """To a new file, synced. Raises OSError."""
@@ -153,7 +151,8 @@ class Part:
         seen = array("d", self.seen)
         if sys.byteorder == "big":
             seen.byteswap()
-        places = [add(encode(join(self.ids))), add(seen.tobytes())]
+        text, starts = self.ids.written()
+        places = [add(encode(text)), add(to_bytes(starts)), add(seen.tobytes())]
         columns = []
         for grain in self.grains:
             column = self.column(grain)
@@ -177,6 +176,7 @@ class Part:
         try:
             if self._file is not None:
                 self._file.block(self._file.ids)
+                self._file.block(self._file.places)
                 self._file.block(self._file.seen)
         except Damage as exc:
             found.append(str(exc))
@@ -199,7 +199,7 @@ class File:
             raise Damage("the header of a segment is damaged")
         if size != self.size:
             raise Damage("a segment is cut off")
-        self.rows, self.ids, self.seen, columns = unpack(self.block([place, length, crc]))
+        self.rows, self.ids, self.places, self.seen, columns = unpack(self.block([place, length, crc]))
         self.columns: dict[Any, list[int]] = {grain: where for grain, *where in columns}
 
     def block(self, where: list[int]) -> bytes:
@@ -298,7 +298,7 @@ class Merged(NamedTuple):
 def merge(parts: Sequence[Part], dead: Sequence[bytes]) -> Merged:
     """One part of several whose living ids differ; ``dead`` has a byte for each row of each, not 0 for the dead."""
     alive = [[row for row in range(part.rows) if not gone[row]] for part, gone in zip(parts, dead, strict=True)]
-    ids = [id for part, rows in zip(parts, alive, strict=True) for id in picked(part.ids, rows)]
+    ids = [id for part, rows in zip(parts, alive, strict=True) for id in picked(part.ids.all(), rows)]
     seen = [at for part, rows in zip(parts, alive, strict=True) for at in picked(part.seen, rows)]
     order = sorted(range(len(ids)), key=ids.__getitem__)
     new = array("i", bytes(4 * len(ids)))

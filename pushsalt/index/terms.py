@@ -76,12 +76,12 @@ def under_any(item: Any, pattern: str, same: Same) -> bool:
 
 def comparison(manner: Manner) -> Same:
     """The comparison of Salt: of texts, without regard to case."""
-    return lambda value, pattern: compiled(pattern, manner)(str(value).lower()) is not None
+    return lambda value, pattern: bool(compiled(pattern, manner)(str(value).lower()))
 
 
 @lru_cache(maxsize=512)
 def compiled(pattern: str, manner: Manner) -> Callable[[str], object]:
-    """What a lower-case text is given to; the answer is None for no."""
+    """What a lower-case text is given to; the answer is falsy for no."""
     pattern = pattern.lower()
     if manner.regex:
         try:
@@ -89,7 +89,7 @@ def compiled(pattern: str, manner: Manner) -> Callable[[str], object]:
         except (re.error, OverflowError, RecursionError):
             return lambda text: None
     if manner.exact:
-        return lambda text: text if text == pattern else None
+        return pattern.__eq__
     return re.compile(fnmatch.translate(pattern)).match
 
 

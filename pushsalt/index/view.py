@@ -10,8 +10,9 @@ Positions hold within one view only. ``&``, ``|`` and ``view.everything & ~found
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import compress
 from typing import Any, TypeVar
 
@@ -69,7 +70,7 @@ class View:
         def ask(value: Any, same: terms.Same) -> bool:
             return any(same(item, "") for item in (value if isinstance(value, list) else [value]))
 
-        query = Query(ask, Manner(), inside)
+        query = Query(ask, Manner(), inside, _likely(network))
         return self._ask(lambda: self._column(f"ipv{network.version}", query))
 
     def where(self, grain: str, test: Callable[[Any], bool]) -> int:
@@ -91,7 +92,7 @@ class View:
 
     def bits(self, ids: Iterable[str]) -> int:
         """The positions of those of the ids that are known."""
-        wanted = set(ids)
+        wanted = ids if isinstance(ids, Set) else set(ids)
         return self._ask(lambda: self._by_id(wanted.__contains__))
 
     def where_id(self, test: Callable[[str], object]) -> int:
@@ -111,7 +112,7 @@ class View:
         for part in self._parts:
             piece = flags[at : at + part.rows]
             if 1 in piece:
-                ids += compress(part.ids, piece)
+                ids += part.ids.pick(piece)
             at += part.rows
         ids += compress([entry.id for entry in self._entries], flags[at:])
         ids.sort()
@@ -226,9 +227,9 @@ class View:
     def _by_id(self, test: Callable[[str], object]) -> int:
         found, at = 0, 0
         for part in self._parts:
-            found |= bits.of_flags(bytes(1 if test(id) else 0 for id in part.ids)) << at
+            found |= bits.of_flags(bytes(map(bool, map(test, part.ids.all())))) << at
             at += part.rows
-        ours = bytes(1 if test(entry.id) else 0 for entry in self._entries)
+        ours = bytes(bool(test(entry.id)) for entry in self._entries)
         return (found | (bits.of_flags(ours) << at)) & self.everything
 
 
@@ -249,3 +250,23 @@ def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[
             return False
 
     return inside
+
+
+def _likely(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> re.Pattern[str] | None:
+    """Finds, as ``terms.scanner`` does, all texts that can be an address of the network; None where that is most."""
+    packed, length = network.network_address.packed, network.prefixlen
+    begin = ""
+    if network.version == 4:
+        whole, rest = divmod(length, 8)
+        begin = "".join(f"{octet}\\." for octet in packed[:whole])[: None if whole < 4 else -2]
+        if rest:
+            some = range(packed[whole], packed[whole] + (1 << (8 - rest)))
+            begin += f"(?:{'|'.join(map(str, some))})" + ("\\." if whole < 3 else "")
+    else:
+        # Zeros may be left out, and the last four bytes be written as those of IPv4: up to the first of that.
+        for at in range(0, min(length // 16 * 2, 12), 2):
+            number = int.from_bytes(packed[at : at + 2], "big")
+            if not number:
+                break
+            begin += f"0{{0,3}}{number:x}:"
+    return re.compile(f"\0{begin}[^\0]*(?=\0)", re.IGNORECASE) if begin else None

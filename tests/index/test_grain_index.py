@@ -19,7 +19,8 @@ values = st.recursive(
     leaves, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(keys, inner, max_size=3)), max_leaves=6
 )
 docs = st.dictionaries(keys, values, max_size=5)
-batches = st.lists(st.tuples(st.integers(0, 30).map("h{}".format), docs), min_size=1, max_size=12)
+ids = st.one_of(st.integers(0, 30).map("h{}".format), st.sampled_from(["", "h\0", "h\2b", "\1", "é", "\udc80"]))
+batches = st.lists(st.tuples(ids, docs), min_size=1, max_size=12)
 globs = ["*", "*o*", "?", "w*", "w1?", "10.*", "[", "[a-w]*", "*:*", "*:foo", "*'a'*", "none", "true"]
 patterns = st.sampled_from([*WORDS, *globs, "(", "a|b", ".*", r"\d+", r"\D"])
 parts = st.one_of(st.sampled_from(["os", "k1", "k2", "*", "0"]), st.sampled_from(WORDS), patterns, own)
@@ -69,6 +70,13 @@ def test_as_salts_matcher(steps, questions):
             assert index.verify() == []
 
 
+def ipv6(n):
+    """Addresses as they may be written."""
+    return [
+        f"2001:db8::{n:x}", f"2001:0DB8:0:1::{n:x}", f"2001:db8:0:1:1:1:1.2.3.{n % 256}", f"fe80::{n:x}%e", f"no{n}",
+    ][n % 5]  # fmt: skip
+
+
 FLEET = {
     f"host-{n:03}": {
         "os": ["Debian", "Ubuntu", "Rocky"][n % 3],
@@ -76,7 +84,7 @@ FLEET = {
         "nodename": f"host-{n:03}",
         "uuid": f"0000-{n * 7919 % 1000:04}",
         "ipv4": [f"10.3.{n % 7}.{n % 250}", "127.0.0.1"],
-        "ipv6": ["::1", f"fe80::{n:x}"],
+        "ipv6": ["::1", f"fe80::{n:x}", ipv6(n)],
         "ip_interfaces": {("ens1", "eth0")[n % 2]: [f"10.3.{n % 7}.{n % 250}", f"fe80::{n:x}"], "lo": ["127.0.0.1"]},
         "kernelparams": [["quiet", None], ["root", f"UUID={n}"]],
         "mem_total": 1024 * n,
@@ -119,8 +127,13 @@ def test_as_our_matchers(fleet, expr, matcher):
 
 
 @pytest.mark.parametrize(
-    "expr", ["10.3.1.0/24", "10.3.1.8", "127.0.0.1", "10.0.0.0/8", "fe80::/64", "fe80::1f", "192.0.2.1"]
-)
+    "expr",
+    [
+        "10.3.1.0/24", "10.3.1.8", "127.0.0.1", "10.0.0.0/8", "10.3.1.64/26", "10.2.0.0/15", "8.0.0.0/6", "0.0.0.0/0",
+        "10.3.1.8/31", "fe80::/64", "fe80::1f", "192.0.2.1", "fe80::/10", "fe80::/16", "::/0", "::1",
+        "2001:db8::/32", "2001:db8:0:1::/64", "2001:db8:0:1:1:1:102:300/120", "2001:db8::/31",
+    ],
+)  # fmt: skip
 def test_addresses(fleet, expr):
     view = fleet.view()
     assert view.ids(view.subnet(expr)) == [id for id, grains in FLEET.items() if ipcidr.match(expr, grains)]
