@@ -52,7 +52,7 @@ KINDS: dict[str, str] = {
     "locked": "another run is at work on the target",
     "offline": "the call needs the target, and the target is offline",
     "resource_unknown": "nobody manages the resource any more, or its manager is not in the inventory",
-    "resource_unreachable": "the manager is reached, but there is no way into the resource: it does not run, or a tool is missing",
+    "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",
     "unknown_function": "no such execution function",
     "exception": "the function raised an exception",

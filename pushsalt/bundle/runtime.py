@@ -108,7 +108,8 @@ class Runtime:
 
 def _place(target: Target, user: str | None) -> str:
     """One place for a runtime: whoever executes it there has a private directory of their own."""
-    parts = (target.id, target.transport, target.host, target.port, target.user, user, target.thin_dir, target.python)
+    where = (target.place, target.transport, target.host, target.port)
+    parts = (*where, target.user, user, target.thin_dir, target.python)
     return f"met {parts!r}"
 
 

@@ -78,11 +78,13 @@ class Sudo:
 def command(target: Target, nonce: str, size: int, *, go: bool = False, sudo: Sudo | None = None) -> list[str]:
     """The words of the command that starts the first stage.
 
-    ``size`` is that of the program in bytes; ``go`` asks for the G frame.
+    ``size`` is that of the program in bytes; ``go`` asks for the G frame. In a resource it runs behind the words that
+    lead inside.
     Raises TargetError when the inventory's ``python`` or ``sudo_user`` cannot be a word of a command.
     """
     candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
     words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
+    words = [*target.enter, *words]
     if sudo is None:
         return words
     asking = ["-n"] if sudo.prompt is None else ["-S", "-p", sudo.prompt]

@@ -44,8 +44,8 @@ class Opening:
 
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
         given = {
-            "nonce": self.nonce.encode(), "sha": runtime.sha, "size": runtime.size, "key": runtime.key(self.target.id),
-            "dir": self.target.thin_dir or "", **parameters,
+            "nonce": self.nonce.encode(), "sha": runtime.sha, "size": runtime.size,
+            "key": runtime.key(self.target.place), "dir": self.target.thin_dir or "", **parameters,
         }  # fmt: skip
         return shim.program(*runtime.programs, given)
 
@@ -107,6 +107,13 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     said = re.sub(r"Traceback \(most recent call last\):.* / ", "", said)
     if refusal is not None:
         return _no_python(target, refusal)
+    if target.enter and ending.exit_status not in (None, 0):
+        return TargetError(
+            "resource_unreachable",
+            f"{id}: {target.manager} cannot run a command in this {target.resource}"
+            + (f": {said}" if said else f" (status {ending.exit_status})"),
+            f"see on {target.manager} whether it runs; `pushsalt resource refresh {target.manager}` looks again",
+        )
     if re.search(r"[Uu]nknown option:? -+I", said):
         return _too_old(target, target.python or "an old one")
     if opening.sudo is not None:

@@ -75,6 +75,8 @@ class Minion:
             target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
         )
         self.facts = TargetFacts(self)
+        #: looks what lies behind the target, and takes that in: type -> ids; None where there is no way to it
+        self.look_behind: Callable[[], dict[str, list[str]]] | None = None
         self._given_grains = grains if isinstance(grains, dict) else dict(grains)
         #: whether a template asks: it sees pillar as it is, a command line sees it masked
         self.rendering = rendering

@@ -113,6 +113,29 @@ class Resources:
             thin_dir=None if enter else through.thin_dir,
         )
 
+    def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
+        """type -> what is declared of it, for one that may manage some: in its pillar, or the option names the type."""
+        opts = self._project.config.opts
+        found: dict[str, Any] = {}
+        for place in (opts, target.minion_opts):
+            types = place.get("resource_types") or {}
+            found.update(types if isinstance(types, Mapping) else dict.fromkeys(map(str, types)))
+        tree = (pillar or {}).get(str(opts["resource_pillar_key"] or "resources"))
+        found.update(tree if isinstance(tree, Mapping) else {})
+        return {str(type): declared if declared is not None else {} for type, declared in found.items()}
+
+    def is_due(self, manager: str, declared: Mapping[str, Any]) -> bool:
+        """Whether other types or ids are declared than were last looked for."""
+        known = self.declared(manager)
+        if known.keys() != declared.keys():
+            return True
+        for type, said in declared.items():
+            ids = said.get("resource_ids") if isinstance(said, Mapping) else said
+            named_anew = isinstance(said, Mapping) and "id_format" in said
+            if isinstance(ids, list) and ids and not named_anew and set(map(str, ids)) != set(known[type]):
+                return True
+        return False
+
     # taking in --------------------------------------------------------------------------------------------------------
 
     def register(self, manager: str, found: Found, failed: Iterable[str] = ()) -> dict[str, list[str]]:
@@ -128,6 +151,7 @@ class Resources:
         taken: dict[str, dict[str, Any]] = {}
         grains: dict[str, dict[str, Any]] = {}
         for type, ids in sound.items():
+            taken[type] = {}
             for id, said in ids.items():
                 key = f"{type}:{id}"
                 owner = self.manager(key) if key not in before else manager
@@ -137,7 +161,7 @@ class Resources:
                         manager, key, owner,
                     )  # fmt: skip
                     continue
-                taken.setdefault(type, {})[id] = {"enter": list(said.get("enter") or ())}
+                taken[type][id] = {"enter": list(said.get("enter") or ())}
                 given = said.get("grains")
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if said.get("enter") else None

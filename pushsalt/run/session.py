@@ -40,10 +40,14 @@ _CUT = 77
 
 @dataclass(frozen=True)
 class LockRequest:
-    """``words`` tell the next one who holds the target; ``wait`` is how many seconds to wait for it ourselves."""
+    """``words`` tell the next one who holds the target; ``wait`` is how many seconds to wait for it ourselves.
+
+    ``name`` is the lock's, when it is not that of the whole target.
+    """
 
     words: str
     wait: float = 0.0
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Start:
 
     ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
     ``custom`` are the users' own modules, if there are any; see thin/custom.py. ``salt``: that Salt's own modules may
-    be asked for; see thin/saltown.py.
+    be asked for; see thin/saltown.py. ``resource``: which resource it is about; see thin/resourcetypes.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -64,14 +68,18 @@ class Start:
     clean: bool = False
     custom: Blob | None = None
     salt: Mapping[str, Any] | None = None
+    resource: Mapping[str, Any] | None = None
 
     def parameters(self) -> dict[str, object]:
         """What the supervisor gets of it; see thin/__main__.py."""
         lock = self.lock
-        return {
+        parameters: dict[str, object] = {
             "lock": lock.words if lock else None, "wait": lock.wait if lock else 0, "deadline": self.deadline,
             "clean": self.clean,
         }  # fmt: skip
+        if lock is not None and lock.name:
+            parameters["lock_name"] = lock.name
+        return parameters
 
 
 async def _serve_nothing(question: Message) -> Message:
@@ -147,6 +155,11 @@ class Session:
         grains: dict[str, Any] = await self._ask({"k": "grains", "refresh": refresh})
         return grains
 
+    async def discover(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+        """What the target manages of these types, as it says it: ``found`` and ``failed`` (thin/wire.py)."""
+        found = await self._ask({"k": "resources", "declared": dict(declared)})
+        return found if isinstance(found, dict) else {}
+
     async def run(self, message: Mapping[str, Any], blobs: Callable[[str], Blob]) -> Any:
         """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` gives what the target lacks.
 
@@ -198,6 +211,8 @@ class Session:
         }  # fmt: skip
         if start.salt is not None:
             init["salt"] = dict(start.salt)
+        if start.resource is not None:
+            init["resource"] = dict(start.resource)
         custom = self._custom = start.custom
         # A target that had no runtime has no modules either: they are sent unasked.
         unasked = custom is not None and self._sent_runtime

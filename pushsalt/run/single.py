@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import hashlib
 import logging
 import os
 import socket
@@ -26,6 +27,7 @@ from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
 from pushsalt.run import mine
+from pushsalt.run.discovery import Discovery, declared_of
 from pushsalt.run.fanout import failure
 from pushsalt.run.job import Job, JobOptions
 from pushsalt.run.salt import callable_from_outside
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pushsalt.run.answers import Answers
     from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
-    from pushsalt.run.session import Session
+    from pushsalt.run.session import LockRequest, Session
 
 log = logging.getLogger(__name__)
 
@@ -86,14 +88,18 @@ class Runner:
         self.jid = jid
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._prepared: asyncio.Task[None] | None = None
+        self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.connecting = _connect_options(project, job)
         if "shared" in project.__dict__:  # there was a job before
             project.shared.look_again()
 
     async def run(self, id: str) -> TargetReturn:
-        """The job on one target. What goes wrong is its return too, with the warnings that came before."""
-        work = _Work(self, self.project.inventory.targets[id])
+        """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
+        try:
+            work = _Work(self, self.project.target(id), id)
+        except TargetError as exc:
+            return failure(id, exc)
         try:
             result = await work.go()
         except Exception as exc:
@@ -115,6 +121,13 @@ class Runner:
             pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix=name)
             self._pools[name] = pool
         return await asyncio.get_running_loop().run_in_executor(pool, function)
+
+    async def declared(self, manager: str) -> dict[str, Any]:
+        """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
+        if manager not in self._declared:
+            work = self.in_thread(partial(declared_of, self.project, self.job.options, manager))
+            self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
+        return await asyncio.shield(self._declared[manager])
 
     def prepare(self) -> asyncio.Task[None]:
         """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
@@ -146,7 +159,9 @@ def _load_compiler() -> None:
 class _Work:
     """The steps of one target, its phases timed."""
 
-    def __init__(self, runner: Runner, target: Target) -> None:
+    def __init__(self, runner: Runner, target: Target, name: str) -> None:
+        """``name`` is what the job calls the target: a resource may share its id with another."""
+        self.name = name
         self.runner = runner
         self.project = runner.project
         self.job = runner.job
@@ -162,13 +177,14 @@ class _Work:
         #: a call that the target works on by itself is on its way
         self.sent = False
         self.warnings: list[str] = []
+        self._behind = Discovery(self.project, target, runner.in_thread)
         self._minion: Minion | None = None
         self._answers: Answers | None = None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Wall time of a phase, added up under its name."""
-        self.reporter.target_phase(self.target.id, name)
+        self.reporter.target_phase(self.name, name)
         began = time.perf_counter()
         try:
             yield
@@ -186,7 +202,7 @@ class _Work:
             if self._connection is not None:
                 await self._connection.close()
         runs_here = function_named(self.job.fun) is not None
-        result = TargetReturn(self.target.id, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
+        result = TargetReturn(self.name, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
             result.round_trips = self.session.round_trips
             if not runs_here and self.session.info.get("salt"):
@@ -285,7 +301,7 @@ class _Work:
     # over a connection -----------------------------------------------------------------------------------------------
 
     async def _online(self) -> tuple[Any, int]:
-        from pushsalt.run.session import LockRequest, Session, Start
+        from pushsalt.run.session import Session, Start
 
         job = self.job
         own = function_named(job.fun) is not None
@@ -296,12 +312,13 @@ class _Work:
             opts=opts,
             grains=dict(self.target.grains),
             want_grains=own or job.kind == "grains",
-            lock=LockRequest(_holder(self.runner.jid), self.options.wait_lock) if runs_states else None,
+            lock=self._lock() if runs_states else None,
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
             custom=self.project.custom_archive(str(opts.get("saltenv") or "base")) if job.kind != "clean" else None,
             salt=self.project.salt_python.told() if self.project.salt_python is not None else None,
+            resource=await self._resource() if self.target.resource else None,
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
@@ -310,6 +327,9 @@ class _Work:
         self.sent = bool(first)
         mined = await self.runner.in_thread(partial(mine.with_grains, self.project, self.target)) if grains_only else []
         first += [each.message() for each in mined]
+        declared = await self.runner.in_thread(self._behind.kept) if grains_only else None
+        if declared:
+            first.append({"k": "resources", "declared": declared})
         with self.phase("bootstrap"):
             self.session = await Session.open(
                 self.target,
@@ -331,8 +351,15 @@ class _Work:
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
         if grains_only:
             if mined:
-                values = await mine.collect(self.project, self.target, mined, self.session.first)
-                await self.runner.in_thread(partial(mine.store, self.project, self.target.id, values))
+                values = await mine.collect(self.project, self.target, mined, self.session.first[: len(mined)])
+                await self.runner.in_thread(partial(mine.store, self.project, self.target.key, values))
+            if declared:
+                await self._behind.take_in(declared, await self.session.first[-1])
+            elif not self.target.resource:
+                if declared is None:
+                    minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
+                    declared = await self.runner.in_thread(partial(self._behind.declared_by, minion))
+                await self._behind.look(self.session, declared)
             return grains, 0
         if prepared is not None:
             await asyncio.shield(prepared)
@@ -340,6 +367,10 @@ class _Work:
         with self.phase("render"):
             value = await self._called(minion)
         await self._remember(minion)
+        if minion.pillar_to_keep is not None and not self.target.resource:
+            declared = self._behind.declared_by(minion)
+            if self.project.behind.is_due(self.target.id, declared):
+                await self._behind.look(self.session, declared)
         if isinstance(value, Lowstate):
             returns = await self._run_states(minion, value)
             if value.done is not None:
@@ -375,7 +406,37 @@ class _Work:
         from pushsalt.run.minion import Minion
 
         self._minion = Minion(self.project, self.target, self.options, grains, remote)
+        if self.session is not None and not self.target.resource:
+            self._minion.look_behind = self._looking(asyncio.get_running_loop())
         return self._minion
+
+    # what lies behind it ---------------------------------------------------------------------------------------------
+
+    def _lock(self) -> LockRequest:
+        """A resource that is served by its manager has a lock of its own there."""
+        from pushsalt.run.session import LockRequest
+
+        own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
+        name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
+        return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
+
+    async def _resource(self) -> dict[str, Any]:
+        """What the session is told of the resource that it is about."""
+        target = self.target
+        declared: Any = {}
+        if not target.enter:
+            declared = (await self.runner.declared(target.manager)).get(target.resource, {})
+        return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
+
+    def _looking(self, loop: asyncio.AbstractEventLoop) -> Callable[[], dict[str, list[str]]]:
+        """Have the target say what it manages by its pillar as it is now; for a worker thread."""
+
+        def look() -> dict[str, list[str]]:
+            assert self._minion is not None and self.session is not None
+            work = self._behind.look(self.session, self._behind.declared_by(self._minion))
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        return look
 
     def _remote(self, loop: asyncio.AbstractEventLoop) -> Callable[[str, list[Any], dict[str, Any]], Any]:
         """Calls to the target from a worker thread."""
@@ -400,7 +461,7 @@ class _Work:
 
         answers.chunks = {tag(chunk): chunk for chunk in plan.chunks}
         self.total = len(plan.chunks)
-        self.reporter.target_chunks(self.target.id, self.total)
+        self.reporter.target_chunks(self.name, self.total)
         blobs: dict[str, Blob] = plan.blobs
         message = {
             "k": "run",
@@ -423,20 +484,20 @@ class _Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
-            self.reporter.chunk_done(self.target.id, message["tag"], message["ret"])
+            self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
                 self._kept(str(message["tag"]), message.get("data"))
             else:
                 self._fired(message["name"], message["ret"])
         elif kind == "start":
-            self.reporter.chunk_started(self.target.id, message["tag"])
+            self.reporter.chunk_started(self.name, message["tag"])
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())
             text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
             log.log(level if isinstance(level, int) else logging.WARNING, "%s", text)
         elif kind == "waiting":
-            self.reporter.warning(self.target.id, f"waits until another run has ended: {message.get('holder')}")
+            self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
@@ -446,7 +507,7 @@ class _Work:
     def _kept(self, tag: str, data: Any) -> None:
         data = data if isinstance(data, dict) else {"data": data}
         self.events.append({"tag": tag, "data": data})
-        self.reporter.event(self.target.id, tag, data)
+        self.reporter.event(self.name, tag, data)
 
     def _the_answers(self) -> Answers:
         from pushsalt.run.answers import Answers

@@ -1,0 +1,158 @@
+"""``pushsalt resource``: what lies behind targets, as it was last seen, and looking again."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command, complete_targets
+from pushsalt.cli.formula import Actions as Commands
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
+from pushsalt.errors import UsageError
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+EXAMPLES = """
+pushsalt resource refresh host1             host1 says what it manages
+pushsalt resource list                      what is known, and who manages it
+pushsalt resource list machine
+pushsalt resource show-grains machine:m1
+pushsalt apply -C 'T@machine and M@host1' motd
+"""
+
+
+class Actions(Commands):
+    """The commands below ``resource``; Salt's names of its functions, with underscores, are as good."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name.replace("_", "-"))
+
+
+app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+
+
+@app.callback()
+def resource() -> None:
+    """What lies behind targets and needs no agent: containers, machines, endpoints; each has a manager."""
+
+
+@app.command("list", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def list_(
+    given: Given, type: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="Of this type only.")] = None
+) -> int:
+    """List what is known: type, id, manager, and how long ago the manager said so. Connects to nothing."""
+    from pushsalt.run.lookup import age_text
+
+    project = _project(given)
+    now = time.time()
+    known = project.inventory.targets
+    found = _all(project, type)
+    written = {manager: project.behind.bank.written(manager) for manager in set(found.values())}
+    data: dict[str, dict[str, Any]] = {}
+    for key, manager in found.items():
+        kind, _, id = key.partition(":")
+        seen = written[manager]
+        data[key] = {"type": kind, "id": id, "manager": manager, "age": None if seen is None else int(now - seen)}
+    if type is not None and not data:
+        there = ", ".join(project.behind.types()) or "none at all"
+        raise UsageError(f"nothing is known of type {type!r}", hint=f"types that are known: {there}")
+    if not data and known and given.out in (None, "rich"):
+        TERMINAL.get().stdout.write("no resources are known: pushsalt resource refresh TARGET looks for them\n")
+        return 0
+    rows: list[tuple[str, ...]] = [("TYPE", "ID", "MANAGER", "SEEN")]
+    rows += [
+        (row["type"], row["id"], row["manager"], "" if row["age"] is None else f"{age_text(row['age'])} ago")
+        for row in data.values()
+    ]
+    _write(given, data, _table(rows))
+    return 0
+
+
+@app.command("list-grains", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def list_grains(given: Given) -> int:
+    """Of which resources grains are kept, and which grains."""
+    project = _project(given)
+    data: dict[str, dict[str, Any]] = {}
+    for key in _all(project, None):
+        grains = project.resource_grains.get(key)
+        if isinstance(grains, dict):
+            data[key] = {"grain_keys": sorted(grains), "grain_count": len(grains)}
+    _write(given, data, [f"{key}: {', '.join(row['grain_keys'])}" for key, row in data.items()])
+    return 0
+
+
+@app.command("show-grains", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def show_grains(
+    given: Given,
+    name: Annotated[str, typer.Argument(metavar="TYPE:ID", help="The resource.")],
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The id, where TYPE stands alone.")] = None,
+) -> int:
+    """Show the grains of one resource as they are kept."""
+    project = _project(given)
+    key = name if id is None else f"{name}:{id}"
+    found = _all(project, None)
+    if key not in found:
+        from pushsalt.nearest import nearest
+
+        near = nearest(key, list(found))
+        raise UsageError(f"there is no resource {key!r}", hint=f"nearest: {', '.join(near)}" if near else
+                         "pushsalt resource list shows what is known")  # fmt: skip
+    grains = project.resource_grains.get(key)
+    if not isinstance(grains, dict):
+        raise UsageError(f"nothing is kept of {key}", hint=f"pushsalt resource refresh {found[key]} collects it")
+    shown = project.redactor.data(grains)
+    _write(given, shown, [f"{name}: {json.dumps(value, default=str)}" for name, value in sorted(shown.items())])
+    return 0
+
+
+@app.command(cls=Command)
+@takes(MATCHERS, JOB, GLOBAL)
+def refresh(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Managers.", autocompletion=complete_targets)],
+    given: Given,
+) -> int:
+    """Have targets look what lies behind them, and keep what they say."""
+    from pushsalt.cli.job import run_job
+
+    return run_job(
+        given,
+        TERMINAL.get(),
+        target,
+        lambda client, selection, options: client.stream_run(selection, "resource.refresh", options=options),
+    )
+
+
+def _project(given: Given) -> Project:
+    from pushsalt.cli.job import Watcher, open_client
+
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    return client.project
+
+
+def _all(project: Project, type: str | None) -> dict[str, str]:
+    known = project.inventory.targets
+    found = project.behind.all(known) if type is None else project.behind.of_type(type, known)
+    return dict(sorted(found.items()))
+
+
+def _write(given: Given, data: Any, lines: list[str]) -> None:
+    from pushsalt.display.safe import one_line
+    from pushsalt.outputters import load
+
+    out = TERMINAL.get().stdout
+    if given.out in (None, "rich"):
+        out.write("".join(f"{one_line(line)}\n" for line in lines))
+    else:
+        out.write(load(given.out).output(data, terminal=out.is_terminal), utf8=True)
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,45 @@
+"""Salt's ``resource``: what lies behind a target, as it is known and as it is now.
+
+Salt: ``salt/runners/resource.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError
+
+if TYPE_CHECKING:
+    from pushsalt.run.minion import Minion
+
+
+def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
+    """What is kept of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
+    bank = minion.project.resource_grains
+    kept = {key: bank.get(key) for key in minion.project.behind.managed_by(minion.id)}
+    return {
+        key: {"grain_keys": sorted(grains), "grain_count": len(grains)}
+        for key, grains in kept.items()
+        if isinstance(grains, dict)
+    }
+
+
+def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
+    """The kept grains of one resource; None when nothing is kept, or another target manages it."""
+    key = f"{type}:{id}"
+    if minion.project.behind.manager(key) != minion.id:
+        return None
+    grains = minion.project.resource_grains.get(key)
+    return grains if isinstance(grains, dict) else None
+
+
+def refresh(minion: Minion) -> dict[str, list[str]]:
+    """Have the target look what it manages, and keep that: ``{type: [id]}``."""
+    if minion.look_behind is None:
+        raise FunctionError(
+            "exception",
+            f"{minion.id} cannot look for resources",
+            "only a target that is connected to manages some",
+            "CommandExecutionError",
+        )
+    return minion.look_behind()

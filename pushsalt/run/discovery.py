@@ -1,0 +1,107 @@
+"""What lies behind one target: what of it is declared, having the target look, and taking in what it says."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import FunctionError, StateError, TargetError
+
+if TYPE_CHECKING:
+    from pushsalt.model import Target
+    from pushsalt.run.job import JobOptions
+    from pushsalt.run.minion import Minion
+    from pushsalt.run.project import Project
+    from pushsalt.run.session import Session
+
+log = logging.getLogger(__name__)
+
+#: type -> what is declared of it.
+Declared = dict[str, Any]
+
+
+class Discovery:
+    """Of one inventory id; ``in_thread`` runs what reads and writes caches."""
+
+    def __init__(
+        self, project: Project, target: Target, in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    ) -> None:
+        self._project = project
+        self._target = target
+        self._in_thread = in_thread
+
+    def kept(self) -> Declared | None:
+        """What is declared by the pillar as it is kept; None when it has to be compiled to know."""
+        target, project = self._target, self._project
+        if target.resource:
+            return {}
+        kept = project.pillar_bank.get(target.id) if project.keeps_pillar else None
+        if isinstance(kept, dict):
+            return project.behind.declarations(target, {**kept, **target.pillar})
+        return None if project.has_pillar else project.behind.declarations(target, target.pillar)
+
+    def declared_by(self, minion: Minion) -> Declared:
+        """What is declared by the pillar as it is now; without a sound one, by configuration and inventory."""
+        try:
+            pillar: Mapping[str, Any] | None = (
+                minion.pillar_to_keep if "known_pillar" in minion.__dict__ else minion.pillar
+            )
+        except StateError as exc:
+            log.debug("%s: its pillar declares nothing, since it cannot be compiled: %s", self._target.id, exc)
+            pillar = self._target.pillar
+        return self._project.behind.declarations(self._target, pillar)
+
+    async def look(self, session: Session, declared: Declared) -> dict[str, list[str]]:
+        """Have the target say what it manages of these types, and take it in. Returns type -> ids."""
+        if not declared and not self._project.behind.declared(self._target.id):
+            return {}
+        try:
+            said = await session.discover(declared) if declared else {}
+        except FunctionError as exc:
+            log.warning("%s: resources cannot be looked for: %s", self._target.id, exc.message)
+            return {}
+        return await self.take_in(declared, said)
+
+    async def take_in(self, declared: Declared, said: Any) -> dict[str, list[str]]:
+        """Keep what the target said, of what it was asked for. Returns type -> ids."""
+        said = said if isinstance(said, dict) else {}
+        found, failed = (part if isinstance(part, dict) else {} for part in (said.get("found"), said.get("failed")))
+        for type, text in failed.items():
+            log.warning("%s: resources of type %.60s cannot be looked for: %.300s", self._target.id, type, text)
+        asked = {type: ids for type, ids in found.items() if type in declared}
+        broken = [type for type in failed if type in declared]
+        registered: dict[str, list[str]] = await self._in_thread(
+            partial(self._project.behind.register, self._target.id, asked, broken)
+        )
+        return registered
+
+
+def declared_of(project: Project, options: JobOptions, manager: str) -> Declared:
+    """What a manager declares that is not connected to: by its pillar as its last known grains make it.
+
+    Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
+    """
+    from pushsalt.run.minion import Minion
+
+    target = project.inventory.targets[manager]
+    kept = project.grains.get(manager)
+    grains = {**(kept if isinstance(kept, dict) else {}), **target.grains}
+    plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
+    try:
+        pillar = Minion(project, target, plain, grains, None).known_pillar
+        values: Any = None if pillar.errors else pillar.values
+    except (TargetError, FunctionError, StateError) as exc:
+        log.debug("%s: its pillar cannot be compiled without it: %s", manager, exc)
+        values = None
+    if values is None:
+        values = project.pillar_bank.get(manager) if project.keeps_pillar else None
+    if values is None:
+        raise TargetError(
+            "resource_unreachable",
+            f"the pillar of {manager}, which declares what it manages, cannot be compiled",
+            f"pushsalt run {manager} pillar.items says why",
+        )
+    return project.behind.declarations(target, values)
