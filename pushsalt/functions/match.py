@@ -105,7 +105,7 @@ def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
     name = minion.id if minion_id is None else str(minion_id)
     pillar = LazyDict(lambda: minion.pillar) if minion.own_pillar is None else minion.own_pillar
     try:
-        subject = Subject(name, minion.grains, pillar, type=minion.target.transport)
+        subject = Subject(name, minion.grains, pillar, minion.target.type, minion.target.manager)
         return matches(tgt, tgt_type, subject, nodegroups=minion.project.nodegroups)
     except UsageError as exc:
         log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)

@@ -32,7 +32,7 @@ from pushsalt.run.signatures import KnownStates
 from pushsalt.run.trees import PillarTree, RenderedTree, each_time
 from pushsalt.targeting import Subject, matches, tgt_types
 from thin import runtime
-from thin.loader import Loaders
+from thin.loader import LazyDict, Loaders
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
@@ -509,9 +509,9 @@ class Minion:
         pillar = self.own_pillar
         if pillar is None:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
-        resources = self._option("resources")
-        managed = resources if isinstance(resources, Mapping) else {}
-        subject = Subject(self.id, self.own_grains, pillar, type=self.target.transport, resources=managed)
+        target = self.target
+        managed = LazyDict(self._manages)
+        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
         except UsageError as exc:
@@ -519,6 +519,11 @@ class Minion:
                 raise
             log.error("%s: %s: nothing matches it", self.id, exc.message)
             return False
+
+    def _manages(self) -> dict[str, Any]:
+        """type -> ids of the resources behind it; the option ``resources`` says otherwise."""
+        said = self._option("resources")
+        return dict(said) if isinstance(said, Mapping) else self.project.behind.declared(self.target.key)
 
     def render_sls_text(self, text: str, sls: str = "<string>") -> Any:
         return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)

@@ -231,6 +231,8 @@ class _Work:
             )
         if self.target.transport == "offline":
             return await self._offline(), 0
+        if self.job.kind == "clean" and self.target.place != self.target.key:
+            return [], 0  # nothing of it lies anywhere: what serves it is its manager's
         if self.options.timeout is None:
             return await self._online()
         try:
