@@ -1,26 +1,31 @@
-"""What is known of the targets of an inventory without connecting to any: the caches, and the inventory over them.
+"""What is known of targets without connecting to any: the caches, and the inventory over them.
 
-Grain terms are answered by the index for all ids at once. Grains that the inventory fixes are looked at here, over
-what was collected. Whatever was answered from a cache is noted, so that its age can be said.
+Grain terms are answered by an index for all ids at once, and by another for all resources. Grains that the inventory
+fixes are looked at here, over what was collected. Whatever was answered from a cache is noted, so that its age can be
+said.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import IndexCorrupt, UsageError
-from pushsalt.targeting import CONTROLLER, Term
+from pushsalt.run.here import ResourcesHere
+from pushsalt.targeting import Term, manager_of
 from pushsalt.targeting.matchers import ipcidr
 from thin.utils import data, dictupdate
 
 if TYPE_CHECKING:
+    from pushsalt.cache.grains import GrainBank
     from pushsalt.index.view import View
     from pushsalt.model import Target
     from pushsalt.run.project import Project
     from pushsalt.run.selectable import Selectable
+
+__all__ = ["Remembered", "age_text", "manager_of"]
 
 log = logging.getLogger(__name__)
 
@@ -29,72 +34,69 @@ _NOTHING: Final[dict[str, Any]] = {}
 _COUNTED: Final = 5000
 
 
-def manager_of(target: Target) -> str:
-    """Who reaches a target: the last of its jump hosts, or the controller."""
-    return target.jump[-1] if target.jump else CONTROLLER
-
-
 class Remembered:
-    """The caches of a project as ``pushsalt.targeting`` asks them (``Lookup``)."""
+    """The caches of a project as ``pushsalt.targeting`` asks them (``Lookup``), by key."""
 
     def __init__(self, project: Project, selectable: Selectable) -> None:
         self._project = project
         self.inventory = selectable.inventory
         self._whole = selectable.whole
+        #: what lies behind the ids of the inventory
+        self.behind = ResourcesHere(project, self._targets)
         self._grains: dict[str, dict[str, Any]] = {}
         self._pillar: dict[str, Mapping[str, Any]] = {}
-        self._view: View | None = None
+        self._views: dict[str, View | None] = {}
         self._keeps = bool(project.config.opts["minion_data_cache"])
         #: bank -> when the oldest entry that was looked at was written
         self._oldest: dict[str, float] = {}
 
     # one target ------------------------------------------------------------------------------------------------------
 
-    def grains(self, id: str) -> dict[str, Any]:
-        if id not in self._grains:
-            kept = self._project.grains.get(id) if self._keeps else None
+    def grains(self, key: str) -> dict[str, Any]:
+        if key not in self._grains:
+            bank = self._grain_bank(key)
+            kept = bank.get(key) if self._keeps else None
             known = kept if isinstance(kept, dict) else _NOTHING
             if known:
-                self._used("grains", self._project.grains.written(id))
-            fixed = self._targets[id].grains
-            self._grains[id] = {**known, **fixed}
-        return self._grains[id]
+                self._used(bank.path.name, bank.written(key))
+            fixed = self._targets[key].grains if key in self._targets else _NOTHING
+            self._grains[key] = {**known, **fixed}
+        return self._grains[key]
 
-    def pillar(self, id: str) -> Mapping[str, Any]:
-        if id not in self._pillar:
-            fixed = (self.inventory if self._whole else self._project.inventory).targets[id].pillar
-            kept = self._project.pillar_bank.get(id) if self._keeps and self._project.keeps_pillar else None
+    def pillar(self, key: str) -> Mapping[str, Any]:
+        if key not in self._pillar:
+            fixed = self._fixed_pillar.get(key)
+            given = fixed.pillar if fixed is not None else _NOTHING
+            kept = self._project.pillar_bank.get(key) if self._keeps and self._project.keeps_pillar else None
             if isinstance(kept, dict):
-                self._used("pillar", self._project.pillar_bank.written(id))
-                self._pillar[id] = dictupdate.update(kept, _copy(fixed)) if fixed else kept
+                self._used("pillar", self._project.pillar_bank.written(key))
+                self._pillar[key] = dictupdate.update(kept, _copy(given)) if given else kept
             else:
-                self._pillar[id] = fixed
-        return self._pillar[id]
+                self._pillar[key] = given
+        return self._pillar[key]
 
-    def written(self, bank: str, id: str) -> float | None:
+    def written(self, bank: str, key: str) -> float | None:
         """When the entry of a bank was written, in seconds since the epoch."""
-        return (self._project.grains if bank == "grains" else self._project.pillar_bank).written(id)
+        return (self._grain_bank(key) if bank == "grains" else self._project.pillar_bank).written(key)
+
+    def _grain_bank(self, key: str) -> GrainBank:
+        return self._project.grains if key in self._targets else self._project.resource_grains
 
     # all of them -----------------------------------------------------------------------------------------------------
 
-    def find(self, term: Term) -> set[str] | None:
-        """The ids for which the term holds; None where each is to be asked."""
-        source = term.matcher.SOURCE
-        if source == "grains" and self._keeps:
+    def find(self, term: Term, among: Collection[str] | None = None) -> set[str] | None:
+        """The keys for which the term holds (of these, if given); None where each is to be asked."""
+        if term.matcher.SOURCE == "grains" and self._keeps:
             return self._by_grain(term)
-        if term.tgt_type == "managing_minion":
-            return {id for id, target in self._targets.items() if manager_of(target) == term.expr}
-        if term.tgt_type == "resource":
-            kind, colon, name = str(term.expr).partition(":")
-            if colon:
-                target = self._targets.get(name)
-                return {name} if target is not None and target.transport == kind else set()
-            return {id for id, target in self._targets.items() if target.transport == kind}
         return None
 
     @property
     def _targets(self) -> Mapping[str, Target]:
         return self.inventory.targets
+
+    @property
+    def _fixed_pillar(self) -> Mapping[str, Target]:
+        return (self.inventory if self._whole else self._project.inventory).targets
 
     def _by_grain(self, term: Term) -> set[str] | None:
         if term.tgt_type == "ipcidr":
@@ -106,25 +108,31 @@ class Remembered:
             key = str(term.expr).split(term.delimiter)[0]
         else:
             return None
-        found = self._indexed(term)
+        found = self._indexed(term, self._project.grains)
         if found is None:
             return None
         found &= self._targets.keys()
         self._overlay(term, key, found)
+        if self.behind.there():
+            behind = self._indexed(term, self._project.resource_grains)
+            if behind is None:
+                behind = {key for key in self.behind.all() if term.of(self.grains(key))}
+            found |= self.behind.those(behind)
         return found
 
-    def _indexed(self, term: Term) -> set[str] | None:
-        bank = self._project.grains
+    def _indexed(self, term: Term, bank: GrainBank) -> set[str] | None:
+        name = bank.path.name
         for _ in range(2):
-            if self._view is None:
-                self._view = bank.view()
-            if self._view is None:
+            if self._views.get(name) is None:
+                self._views[name] = bank.view()
+            view = self._views[name]
+            if view is None:
                 return None
             try:
-                self._note_oldest(self._view)
-                return set(self._view.ids(_ask(self._view, term)))
+                self._note_oldest(view, name)
+                return set(view.ids(_ask(view, term)))
             except IndexCorrupt as exc:
-                self._view = bank.damaged(exc)
+                self._views[name] = bank.damaged(exc)
         return None
 
     def _overlay(self, term: Term, key: str, found: set[str]) -> None:
@@ -148,20 +156,22 @@ class Remembered:
     # what is not known ------------------------------------------------------------------------------------------------
 
     def unknown(self, source: str) -> int:
-        """Of how many targets that could be asked there are no grains, or no pillar, in the cache."""
-        ids = [id for id, target in self._targets.items() if target.transport != "offline"]
-        bank = self._project.grains if source == "grains" else self._project.pillar_bank
-        return sum(bank.written(id) is None for id in ids) if len(ids) <= _COUNTED else 0
+        """Of how many that could be asked there are no grains, or no pillar, in the cache."""
+        keys = [id for id, target in self._targets.items() if target.transport != "offline"]
+        if len(keys) <= _COUNTED and self.behind.there():
+            keys += self.behind.all()
+        return sum(self.written(source, key) is None for key in keys) if len(keys) <= _COUNTED else 0
 
     # age -------------------------------------------------------------------------------------------------------------
 
-    def _note_oldest(self, view: View) -> None:
-        if "grains" in self._oldest or not view.size:
+    def _note_oldest(self, view: View, name: str) -> None:
+        if name in self._oldest or not view.size:
             return
         oldest = view.oldest(view.everything)
         if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe that of an id of elsewhere
-            oldest = view.oldest(view.bits(self._targets))
-        self._used("grains", oldest)
+            known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.behind.all()
+            oldest = view.oldest(view.bits(known))
+        self._used(name, oldest)
 
     def _used(self, bank: str, written: float | None) -> None:
         if written is not None:
@@ -169,12 +179,18 @@ class Remembered:
 
     def say_age(self) -> None:
         """Warn of what was used and is older than the option ``cache_life``."""
+        self._used("minion_resources", self.behind.oldest() if self.behind.relied_on else None)
         for bank, written in self._oldest.items():
             if _is_old(written, self._project.cache_life):
-                text = "cached grains are old, the oldest from %s ago: --refresh collects them first"
-                if bank == "pillar":
-                    text = "cached pillar is old, the oldest from %s ago: --refresh collects it first"
-                log.warning(text, age_text(time.time() - written))
+                log.warning(_OLD[bank], age_text(time.time() - written))
+
+
+_OLD: Final = {
+    "grains": "cached grains are old, the oldest from %s ago: --refresh collects them first",
+    "resource_grains": "cached grains of resources are old, the oldest from %s ago: --refresh collects them first",
+    "pillar": "cached pillar is old, the oldest from %s ago: --refresh collects it first",
+    "minion_resources": "what lies behind the targets was last looked at %s ago: --refresh looks first",
+}
 
 
 def _ask(view: View, term: Term) -> int:

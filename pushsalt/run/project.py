@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import CliOverrides, Config, load_config
-from pushsalt.errors import NoTargetError
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory, load_inventory
 from pushsalt.redact import Redactor
@@ -111,46 +110,34 @@ class Project:
     def select(
         self, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str] = (), limit: int | None = None
     ) -> list[str]:
-        """Ids that match, in the inventory's order. Raises NoTargetError or UsageError."""
-        from pushsalt.run.lookup import Remembered
-        from pushsalt.run.selectable import selectable
-        from pushsalt.targeting import select, sources
+        """Names of what matches (``targeting.names``): the inventory's order, resources right behind their managers.
 
-        known = Remembered(self, selectable(self))
-        try:
-            return select(
-                expr,
-                tgt_type,
-                known.inventory,
-                known,
-                delimiter=delimiter,
-                nodegroups=self.nodegroups,
-                exclude=exclude,
-                limit=limit,
-            )
-        except NoTargetError as exc:
-            for source in sources(expr, tgt_type, self.nodegroups) & {"grains", "pillar"}:
-                count = known.unknown(source)
-                if count:
-                    of = f"{count} target{'s' if count > 1 else ''}"
-                    exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
-            raise
-        finally:
-            known.say_age()
+        Raises NoTargetError or UsageError.
+        """
+        from pushsalt.run import selecting
+
+        return selecting.select(self, expr, tgt_type, delimiter, exclude, limit)
+
+    def target(self, name: str) -> Target:
+        """The target that ``select`` gave this name. Raises TargetError for a resource that is not known."""
+        from pushsalt.run import selecting
+
+        return selecting.target(self, name)
 
     def find(self, expr: Any, tgt_type: str) -> list[str]:
-        """Ids that match for one target that asks about others: pillar exactly, and none is an answer too.
+        """Keys (``Target.key``) of what matches for one target that asks about others.
 
-        Raises UsageError.
+        Pillar is compared exactly, and none is an answer too. Raises UsageError.
         """
-        from pushsalt.run.lookup import Remembered
-        from pushsalt.run.selectable import selectable
-        from pushsalt.targeting import Fleet, parse
+        from pushsalt.run import selecting
 
-        known = Remembered(self, selectable(self))
-        expression = parse(expr, tgt_type, nodegroups=self.nodegroups, pillar_exact=True)
-        chosen = Fleet(known.inventory, known).select(expression)
-        return [id for id in known.inventory.ids if id in chosen]
+        return selecting.find(self, expr, tgt_type)
+
+    def names(self, keys: Sequence[str]) -> list[str]:
+        """What those with these keys are called, one name for each."""
+        from pushsalt.targeting import names
+
+        return names(keys, self.inventory)
 
     @property
     def nodegroups(self) -> dict[str, Any]:
@@ -314,6 +301,18 @@ class Project:
         from pushsalt.run.resources import Resources
 
         return Resources(self)
+
+    @property
+    def has_pillar(self) -> bool:
+        """Whether there may be pillar besides what the inventory says."""
+        opts = self.config.opts
+        roots = opts.get("pillar_roots") or {}
+        top = opts.get("state_top") or "top.sls"
+        return bool(opts.get("ext_pillar")) or "__env__" in roots or any(
+            os.path.exists(f"{root}/{top}")  # noqa: PTH110
+            for folders in roots.values()
+            for root in folders or ()
+        )
 
     @property
     def keeps_pillar(self) -> bool:

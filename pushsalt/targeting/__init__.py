@@ -16,20 +16,35 @@ from pushsalt.targeting.compound import (
     sources,
     tgt_types,
 )
-from pushsalt.targeting.fleet import CONTROLLER, Caches, Fleet, InventoryCaches, nothing, select
+from pushsalt.targeting.fleet import (
+    CONTROLLER,
+    Behind,
+    Caches,
+    Fleet,
+    InventoryCaches,
+    NothingBehind,
+    manager_of,
+    select,
+)
+from pushsalt.targeting.names import Name, key_of, names
 
 __all__ = [
     "CONTROLLER",
     "DELIMITER",
+    "Behind",
     "Caches",
     "Expression",
     "Fleet",
     "InventoryCaches",
     "Matcher",
+    "Name",
+    "NothingBehind",
     "Subject",
     "Term",
+    "key_of",
+    "manager_of",
     "matches",
-    "nothing",
+    "names",
     "parse",
     "select",
     "sources",

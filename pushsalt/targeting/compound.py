@@ -105,6 +105,7 @@ class Expression:
     text: str
     tree: tuple[Any, ...]
     terms: Mapping[str, Term]
+    tgt_type: str = "compound"
 
     def predicate(self) -> _Predicate:
         """Tells whether a Subject is meant. Equal values, which caches give as the very same object, are asked once."""
@@ -164,7 +165,7 @@ def parse(
     if tgt_type == "nodegroup":
         return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {}, pillar_exact)
     term = Term(str(expr), tgt_type, expr, delimiter, _matcher(tgt_type))
-    return Expression(term.word, ("word", term.word), {term.word: term})
+    return Expression(term.word, ("word", term.word), {term.word: term}, tgt_type)
 
 
 def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None) -> set[str]:

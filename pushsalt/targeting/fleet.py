@@ -1,39 +1,93 @@
-"""Which of many ids an expression selects: each term is answered for all of them at once, then the answers combined.
+"""Which of many an expression selects: each term is answered for all of them at once, then the answers combined.
 
-What is known of the ids comes from ``Caches``; one that can look up a whole term (``Lookup``) is asked for that, so
-that a grain term costs one question to an index, not one per id.
+There are the ids of the inventory, and the resources behind them. Both go by keys: an inventory id is its own, a
+resource's is ``type:id``. What is known of them comes from ``Caches``; one that can look up a whole term (``Lookup``)
+is asked for that, so that a grain term costs one question to an index, not one per id. Which resources there are comes
+from ``Behind``, which is asked only where an answer depends on it.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pushsalt.errors import NoTargetError
 from pushsalt.inventory import Inventory
+from pushsalt.model import Target
 from pushsalt.targeting.compound import DELIMITER, Expression, Nodegroups, Term, parse
+from pushsalt.targeting.matchers.list import split
+from pushsalt.targeting.names import names
 
 log = logging.getLogger(__name__)
 
 #: The manager of what the controller reaches by itself.
 CONTROLLER: Final = "controller"
+#: How many tokens of a list are looked up one by one, joined ones too: an id may have a comma in it.
+_TOKENS: Final = 20
+#: A glob takes in what so many managers have one by one; those of more are picked from all resources.
+_MANAGERS: Final = 200
+
+
+def manager_of(target: Target) -> str:
+    """Who reaches an inventory id: the last of its jump hosts, or the controller."""
+    return target.jump[-1] if target.jump else CONTROLLER
 
 
 class Caches(Protocol):
-    """What is known of a target without asking it; empty mappings for what is not known."""
+    """What is known of a target, by its key, without asking it; empty mappings for what is not known."""
 
-    def grains(self, id: str) -> Mapping[str, Any]: ...
+    def grains(self, key: str) -> Mapping[str, Any]: ...
 
-    def pillar(self, id: str) -> Mapping[str, Any]: ...
+    def pillar(self, key: str) -> Mapping[str, Any]: ...
 
 
 class Lookup(Caches, Protocol):
-    """Caches that can answer a term for all ids of the inventory."""
+    """Caches that can answer a term for all at once."""
 
-    def find(self, term: Term) -> set[str] | None:
-        """The ids for which the term holds; None where each is to be asked."""
+    def find(self, term: Term, among: Collection[str] | None = None) -> set[str] | None:
+        """The keys for which the term holds (of these, if given); None where each is to be asked."""
+
+
+class Behind(Protocol):
+    """The resources behind the ids of an inventory, by key; one whose manager is not among them is not there."""
+
+    def there(self) -> bool:
+        """Whether there are any."""
+
+    def all(self) -> Mapping[str, str]:
+        """key -> manager."""
+
+    def of_type(self, type: str) -> Collection[str]: ...
+
+    def of_manager(self, manager: str) -> Collection[str]: ...
+
+    def called(self, id: str) -> Collection[str]:
+        """The keys of those that have this bare id."""
+
+    def manager(self, key: str) -> str | None: ...
+
+
+class NothingBehind:
+    """No resources."""
+
+    def there(self) -> bool:
+        return False
+
+    def all(self) -> Mapping[str, str]:
+        return {}
+
+    def of_type(self, type: str) -> Collection[str]:
+        return ()
+
+    def of_manager(self, manager: str) -> Collection[str]:
+        return ()
+
+    def called(self, id: str) -> Collection[str]:
+        return ()
+
+    def manager(self, key: str) -> str | None:
+        return None
 
 
 def select(
@@ -41,83 +95,253 @@ def select(
     tgt_type: str,
     inventory: Inventory,
     caches: Caches | None = None,
+    behind: Behind | None = None,
     *,
     delimiter: str = DELIMITER,
     nodegroups: Nodegroups | None = None,
     exclude: Sequence[str] = (),
     limit: int | None = None,
+    glob_includes_resources: bool = True,
 ) -> list[str]:
-    """The selected ids in the inventory's order. Without ``caches`` only what the inventory itself says is known.
+    """The names (``names``) of what is selected: in the inventory's order, resources right behind their managers.
 
+    Without ``caches`` only what the inventory itself says is known, without ``behind`` there are no resources.
     ``exclude`` are compound expressions of what is left out, ``limit`` is the most that are taken, the first ones.
     Raises NoTargetError, naming the nearest ids, when there are none; UsageError for an expression that makes no sense.
     """
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does
-    fleet = Fleet(inventory, caches)
+    fleet = Fleet(inventory, caches, behind, glob_includes_resources=glob_includes_resources)
     chosen = fleet.select(parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups))
-    if tgt_type == "list":
-        from pushsalt.targeting.matchers.list import split
-
-        missing = sorted(split(expr) - inventory.targets.keys() - {""})
-        if chosen and missing:
-            log.warning("no such id in the inventory: %s", ", ".join(missing))
     if not chosen:
-        raise nothing(expr, tgt_type, inventory)
+        from pushsalt.targeting.nothing import nothing
+
+        raise nothing(expr, tgt_type, inventory, fleet.behind)
+    if tgt_type == "list":
+        missing = sorted(token for token in split(expr) if token and not fleet.exactly(token))
+        if missing:
+            nor = ", and no such resource" if fleet.behind.there() else ""
+            log.warning("no such id in the inventory%s: %s", nor, ", ".join(missing))
     for text in exclude:
         chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups))
     if not chosen:
         left_out = " and ".join(map(repr, exclude))
         raise NoTargetError(f"no target is left: --exclude {left_out} matches all that {expr!r} does", "leave it out")
-    return [id for id in inventory.ids if id in chosen][:limit]
+    return names(fleet.in_order(chosen)[:limit], inventory)
 
 
 class Fleet:
-    """The ids of an inventory, with what is known of them; answers of terms are kept."""
+    """All that may be selected, with what is known of it; answers of terms are kept."""
 
-    def __init__(self, inventory: Inventory, caches: Caches | None = None) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        caches: Caches | None = None,
+        behind: Behind | None = None,
+        *,
+        glob_includes_resources: bool = True,
+    ) -> None:
         self.inventory = inventory
         self.caches: Caches = caches or InventoryCaches(inventory)
+        self.behind: Behind = behind or NothingBehind()
+        self._widely = glob_includes_resources
         self._answers: dict[Term, set[str]] = {}
+        self._everything: set[str] | None = None
 
-    def select(self, expression: Expression) -> set[str]:
-        """The ids that an expression selects. Raises UsageError for one that makes no sense."""
-        return self._chosen(expression, expression.tree)
+    def select(self, expression: Expression, among: set[str] | None = None) -> set[str]:
+        """The keys that an expression selects (of these, if given). Raises UsageError for one that makes no sense.
 
-    def _chosen(self, expression: Expression, tree: tuple[Any, ...]) -> set[str]:
+        A plain glob and a plain list name inventory ids first: see ``exactly``, and ``_glob``. All else is evaluated
+        for each key by itself.
+        """
+        if expression.tgt_type in ("glob", "list"):
+            [term] = expression.terms.values()
+            found = self._glob(term) if expression.tgt_type == "glob" else self._list(term)
+            return found if among is None else found & among
+        return self._chosen(expression, expression.tree, among)
+
+    def in_order(self, chosen: Collection[str]) -> list[str]:
+        """Keys in the inventory's order, resources right behind their managers, sorted."""
+        ids = self.inventory.ids
+        known = self.inventory.targets
+        resources = [key for key in chosen if key not in known]
+        if not resources:
+            return [id for id in ids if id in chosen]
+        managed: dict[str, list[str]] = {}
+        for key in resources:
+            managed.setdefault(str(self.behind.manager(key)), []).append(key)
+        ordered = []
+        for id in ids:
+            if id in chosen:
+                ordered.append(id)
+            if id in managed:
+                ordered += sorted(managed[id])
+        return ordered
+
+    def subject(self, key: str) -> LazySubject | LazyResource:
+        """One of them as matchers see it."""
+        target = self.inventory.targets.get(key)
+        if target is None:
+            return LazyResource(key, self.behind, self.caches)
+        return LazySubject(key, target, self.caches)
+
+    # plain globs and lists -------------------------------------------------------------------------------------------
+
+    def exactly(self, token: str) -> Collection[str]:
+        """What is called so: the inventory id; else the resources that have the id; else what has it as whole name."""
+        known = self.inventory.targets
+        if token in known:
+            return (token,)
+        if self.behind.there():
+            called = self.behind.called(token)
+            if called:
+                return called
+            if self.behind.manager(token) is not None:
+                return (token,)
+        type, _, id = token.partition(":")
+        return (id,) if id in known and known[id].transport == type else ()
+
+    def _glob(self, term: Term) -> set[str]:
+        """With a wildcard: inventory ids, and the resources that those manage. It is not compared with resources."""
+        if not isinstance(term.expr, str):
+            return set()
+        if not _wildcard(term.expr):
+            return set(self.exactly(term.expr))
+        ids = self._ids(term)
+        if not ids or not self._widely or not self.behind.there():
+            return ids
+        if len(ids) <= _MANAGERS:
+            return ids.union(*map(self.behind.of_manager, ids))
+        everything = self.behind.all()
+        if len(ids) == len(self.inventory.ids):
+            return ids | everything.keys()
+        return ids | {key for key, manager in everything.items() if manager in ids}
+
+    def _list(self, term: Term) -> set[str]:
+        return self._ids(term).union(*(self.exactly(token) for token in split(term.expr)))
+
+    # expressions -----------------------------------------------------------------------------------------------------
+
+    def _chosen(self, expression: Expression, tree: tuple[Any, ...], among: set[str] | None) -> set[str]:
+        """Those for which it holds; of ``among``, if given. Pillar, which is sealed, is looked at last, and of few."""
         kind = tree[0]
         if kind == "word":
-            return self.find(expression.terms[tree[1]])
+            return self.find(expression.terms[tree[1]], among)
         if kind == "not":
-            return self._all() - self._chosen(expression, tree[1])
-        if kind in ("and", "or"):
-            found = [self._chosen(expression, part) for part in tree[1]]
-            return set.intersection(*found) if kind == "and" else set.union(*found)
+            return (self._all() if among is None else among) - self._chosen(expression, tree[1], among)
+        if kind == "and":
+            for part in _by_cost(expression, tree[1]):
+                among = self._chosen(expression, part, among)
+            return among or set()
+        if kind == "or":
+            found: set[str] = set()
+            for part in _by_cost(expression, tree[1]):
+                rest = among
+                if found and _costs(expression, part):
+                    rest = (self._all() if among is None else among) - found
+                found = found | self._chosen(expression, part, rest)
+            return found
         if kind == "call":
             raise expression.error("has a '(' right behind a target")
         return set()
 
-    def find(self, term: Term) -> set[str]:
-        """The ids for which a term holds."""
+    def find(self, term: Term, among: set[str] | None = None) -> set[str]:
+        """The keys for which a term holds; of ``among``, if given."""
+        if among is not None and term.matcher.SOURCE == "pillar" and term not in self._answers:
+            return self._look_up(term, among)
         if term not in self._answers:
-            look_up = getattr(self.caches, "find", None)
-            found = look_up(term) if look_up is not None else None
-            self._answers[term] = self._each(term) if found is None else found
-        return self._answers[term]
+            self._answers[term] = self._find(term)
+        found = self._answers[term]
+        return found if among is None else found & among
 
-    def _each(self, term: Term) -> set[str]:
+    def _find(self, term: Term) -> set[str]:
         if term.matcher.SOURCE == "id":
-            if term.tgt_type == "glob" and isinstance(term.expr, str) and not set(term.expr) & set("*?["):
-                return {term.expr} & self.inventory.targets.keys()
-            return {id for id in self.inventory.ids if term.of(id)}
-        return {id for id in self.inventory.ids if term.match(self.subject(id))}
+            return self._ids(term) | self._resource_ids(term)
+        if term.tgt_type == "resource":
+            return self._of_type(str(term.expr))
+        if term.tgt_type == "managing_minion":
+            return self._of_manager(str(term.expr))
+        return self._look_up(term, None)
 
-    def subject(self, id: str) -> LazySubject:
-        """One of the ids as matchers see it."""
-        return LazySubject(id, self.inventory, self.caches)
+    def _look_up(self, term: Term, among: set[str] | None) -> set[str]:
+        look_up = getattr(self.caches, "find", None)
+        found: set[str] | None = look_up(term, among) if look_up is not None else None
+        if found is None:
+            found = {key for key in (self._all() if among is None else among) if term.match(self.subject(key))}
+        return found
+
+    def _ids(self, term: Term) -> set[str]:
+        """The inventory ids that a term over ids means."""
+        if term.tgt_type == "glob" and isinstance(term.expr, str):
+            if term.expr == "*":
+                return set(self.inventory.ids)
+            if not _wildcard(term.expr):
+                return {term.expr} & self.inventory.targets.keys()
+        return {id for id in self.inventory.ids if term.of(id)}
+
+    def _resource_ids(self, term: Term) -> set[str]:
+        """The resources whose bare ids a term means."""
+        if not self.behind.there():
+            return set()
+        tokens: list[str] | None = None
+        if term.tgt_type == "glob" and isinstance(term.expr, str):
+            if term.expr == "*":
+                return set(self.behind.all())
+            tokens = None if _wildcard(term.expr) else [term.expr]
+        elif term.tgt_type == "list" and isinstance(term.expr, str):
+            tokens = _tokens(term.expr)
+        if tokens is not None:
+            return {key for token in tokens for key in self.behind.called(token)}
+        return {key for key in self.behind.all() if term.of(key.partition(":")[2])}
+
+    def _of_type(self, expr: str) -> set[str]:
+        type, colon, id = expr.partition(":")
+        known = self.inventory.targets
+        if colon:
+            found = {id} if id in known and known[id].transport == type else set()
+            if self.behind.there() and self.behind.manager(expr) is not None:
+                found.add(expr)
+            return found
+        found = {id for id, target in known.items() if target.transport == type}
+        return found.union(self.behind.of_type(type)) if self.behind.there() else found
+
+    def _of_manager(self, name: str) -> set[str]:
+        found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
+        if name in self.inventory.targets and self.behind.there():
+            found.update(self.behind.of_manager(name))
+        return found
 
     def _all(self) -> set[str]:
-        return set(self.inventory.ids)
+        if self._everything is None:
+            self._everything = set(self.inventory.ids)
+            if self.behind.there():
+                self._everything.update(self.behind.all())
+        return self._everything
+
+
+def _wildcard(expr: str) -> bool:
+    return any(letter in expr for letter in "*?[")
+
+
+def _tokens(expr: str) -> list[str] | None:
+    """The ids that a list may mean: its parts, and neighbours of them joined; None for a long one."""
+    parts = expr.split(",")
+    if len(parts) > _TOKENS:
+        return None
+    return [",".join(parts[at:end]) for at in range(len(parts)) for end in range(at + 1, len(parts) + 1)]
+
+
+def _by_cost(expression: Expression, parts: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(parts, key=lambda part: _costs(expression, part))
+
+
+def _costs(expression: Expression, tree: tuple[Any, ...]) -> bool:
+    """Whether a part looks at pillar."""
+    if tree[0] == "word":
+        return bool(expression.terms[tree[1]].matcher.SOURCE == "pillar")
+    if tree[0] in ("and", "or"):
+        return any(_costs(expression, part) for part in tree[1])
+    return tree[0] == "not" and _costs(expression, tree[1])
 
 
 class InventoryCaches:
@@ -126,11 +350,11 @@ class InventoryCaches:
     def __init__(self, inventory: Inventory) -> None:
         self._targets = inventory.targets
 
-    def grains(self, id: str) -> Mapping[str, Any]:
-        return self._targets[id].grains
+    def grains(self, key: str) -> Mapping[str, Any]:
+        return self._targets[key].grains if key in self._targets else {}
 
-    def pillar(self, id: str) -> Mapping[str, Any]:
-        return self._targets[id].pillar
+    def pillar(self, key: str) -> Mapping[str, Any]:
+        return self._targets[key].pillar if key in self._targets else {}
 
 
 class LazySubject:
@@ -139,9 +363,9 @@ class LazySubject:
     #: what it manages is no matter here: that is selected as what it is
     resources: Mapping[str, Sequence[str]] = {}
 
-    def __init__(self, id: str, inventory: Inventory, caches: Caches) -> None:
+    def __init__(self, id: str, target: Target, caches: Caches) -> None:
         self.id = id
-        self._target = inventory.targets[id]
+        self._target = target
         self._caches = caches
 
     @property
@@ -159,15 +383,28 @@ class LazySubject:
     @property
     def manager(self) -> str:
         """Who reaches it: the jump host nearest to it, else the controller."""
-        return self._target.jump[-1] if self._target.jump else CONTROLLER
+        return manager_of(self._target)
 
 
-def nothing(expr: Any, tgt_type: str, inventory: Inventory) -> NoTargetError:
-    """No target is selected: says so, with the ids that may have been meant."""
-    words = expr if isinstance(expr, str) else ",".join(map(str, expr))
-    if not inventory.ids:
-        return NoTargetError(f"no target matches {words!r}: the inventory is empty", hint="add hosts to it")
-    near = inventory.nearest(re.sub(r"\b[A-Z]@|\b(and|or|not)\b", " ", words))
-    some = f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"
-    kind = "" if tgt_type == "glob" else f" ({tgt_type})"
-    return NoTargetError(f"no target matches {words!r}{kind}", hint=f"nearest ids: {', '.join(near)}" if near else some)
+class LazyResource:
+    """As LazySubject, of a resource."""
+
+    resources: Mapping[str, Sequence[str]] = {}
+
+    def __init__(self, key: str, behind: Behind, caches: Caches) -> None:
+        self.key = key
+        self.type, _, self.id = key.partition(":")
+        self._behind = behind
+        self._caches = caches
+
+    @property
+    def grains(self) -> Mapping[str, Any]:
+        return self._caches.grains(self.key)
+
+    @property
+    def pillar(self) -> Mapping[str, Any]:
+        return self._caches.pillar(self.key)
+
+    @property
+    def manager(self) -> str:
+        return self._behind.manager(self.key) or ""

@@ -1,0 +1,106 @@
+"""The resources behind the targets of an inventory, as targeting asks for them (``pushsalt.targeting.Behind``).
+
+Where no target ever said that it manages any, that costs one look at a folder. What was answered is kept, and whose
+registrations were relied on, so that their age can be said.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from pushsalt.model import Target
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+    from pushsalt.run.resources import Resources
+
+
+class ResourcesHere:
+    """What ``known``, the ids of an inventory, manage.
+
+    A resource with the very key that is also an inventory id is not there: they would share what is kept of them.
+    """
+
+    def __init__(self, project: Project, known: Mapping[str, Target]) -> None:
+        self._project = project
+        self._known = known
+        self._there: bool | None = None
+        self._all: dict[str, str] | None = None
+        #: key -> manager, of those that were asked for
+        self._managers: dict[str, str | None] = {}
+        #: whose registrations an answer relied on
+        self.relied_on: set[str] = set()
+
+    @property
+    def _behind(self) -> Resources:
+        return self._project.behind
+
+    def there(self) -> bool:
+        if self._there is None:
+            folder = self._project.cache_dir / "minion_resources"
+            # os.path rather than pathlib: every command pays for this.
+            self._there = os.path.isdir(folder) and bool(self._behind.types())  # noqa: PTH112
+        return self._there
+
+    def all(self) -> Mapping[str, str]:
+        if self._all is None:
+            self._all = self._sound(self._behind.all(self._known))
+            self._managers = dict(self._all)
+        self.relied_on.update(self._all.values())
+        return self._all
+
+    def of_type(self, type: str) -> Collection[str]:
+        found = self._sound(self._behind.of_type(type, self._known))
+        if self._all is None:
+            self._managers.update(found)
+        self.relied_on.update(found.values())
+        return found.keys()
+
+    def of_manager(self, manager: str) -> Collection[str]:
+        if manager not in self._known:
+            return ()
+        found = self._sound(dict.fromkeys(self._behind.managed_by(manager), manager))
+        if found:
+            if self._all is None:
+                self._managers.update(found)
+            self.relied_on.add(manager)
+        return found.keys()
+
+    def called(self, id: str) -> Collection[str]:
+        found = {key: self.manager(key) for key in self._behind.called(id, self._known)}
+        return [key for key, manager in found.items() if manager is not None]
+
+    def manager(self, key: str) -> str | None:
+        if self._all is not None:
+            manager = self._all.get(key)
+        elif key in self._managers:
+            manager = self._managers[key]
+        else:
+            manager = self._behind.manager(key) if key not in self._known else None
+            self._managers[key] = manager = manager if manager in self._known else None
+        if manager is not None:
+            self.relied_on.add(manager)
+        return manager
+
+    def those(self, keys: Iterable[str]) -> set[str]:
+        """Which of these are there."""
+        keys = list(keys)
+        if self._all is None and len(keys) > _MANY:
+            self.all()
+        return {key for key in keys if self.manager(key) is not None}
+
+    def oldest(self) -> float | None:
+        """When the oldest registration that an answer relied on was taken in, in seconds since the epoch."""
+        written = self._behind.bank.written
+        return min((at for at in map(written, self.relied_on) if at is not None), default=None)
+
+    def _sound(self, found: dict[str, str]) -> dict[str, str]:
+        for key in found.keys() & self._known.keys():
+            del found[key]
+        return found
+
+
+#: More than so many are not looked up one by one.
+_MANY = 2000

@@ -1,0 +1,68 @@
+"""Which targets an expression means, by the inventory and the caches of a project; and which target a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import NoTargetError, TargetError
+from pushsalt.model import Target
+from pushsalt.run.lookup import Remembered
+from pushsalt.run.selectable import selectable
+from pushsalt.targeting import Fleet, key_of, parse, sources
+from pushsalt.targeting import select as select_names
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+
+def select(
+    project: Project, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str], limit: int | None
+) -> list[str]:
+    """The names of what matches. Raises NoTargetError or UsageError."""
+    known = Remembered(project, selectable(project))
+    try:
+        return select_names(
+            expr,
+            tgt_type,
+            known.inventory,
+            known,
+            known.behind,
+            delimiter=delimiter,
+            nodegroups=project.nodegroups,
+            exclude=exclude,
+            limit=limit,
+            glob_includes_resources=bool(project.config.opts["glob_includes_resources"]),
+        )
+    except NoTargetError as exc:
+        for source in sources(expr, tgt_type, project.nodegroups) & {"grains", "pillar"}:
+            count = known.unknown(source)
+            if count:
+                of = f"{count} target{'s' if count > 1 else ''}"
+                exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
+        raise
+    finally:
+        known.say_age()
+
+
+def find(project: Project, expr: Any, tgt_type: str) -> list[str]:
+    """The keys of what matches for one target that asks about others. Raises UsageError."""
+    known = Remembered(project, selectable(project))
+    widely = bool(project.config.opts["glob_includes_resources"])
+    fleet = Fleet(known.inventory, known, known.behind, glob_includes_resources=widely)
+    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=project.nodegroups, pillar_exact=True)))
+
+
+def target(project: Project, name: str) -> Target:
+    """What ``select`` gave this name; of a name from elsewhere, what is called exactly so. Raises TargetError."""
+    known = project.inventory.targets
+    key = key_of(name)
+    if key is None and name not in known:
+        behind = Remembered(project, selectable(project)).behind
+        found = Fleet(project.inventory, behind=behind).exactly(name)
+        if len(found) > 1:
+            several = ", ".join(sorted(found))
+            raise TargetError("resource_unknown", f"{name} may be any of {several}", "name one of these, with its type")
+        key = next(iter(found), None)
+    key = name if key is None else key
+    return known[key] if key in known else project.behind.target(key)

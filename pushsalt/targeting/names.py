@@ -1,0 +1,48 @@
+"""What selected ones are called: by their bare ids, or as ``type:id`` where two of them share an id.
+
+A bare id may also be that of another resource, or of an inventory id, that is not selected: so a name keeps its key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pushsalt.inventory import Inventory
+
+
+class Name(str):
+    """A name that is not its key: text as any other, that also says which key is meant (see ``key_of``)."""
+
+    __slots__ = ("key",)
+    #: an inventory id, or ``type:id`` of a resource
+    key: str
+
+    def __new__(cls, text: str, key: str) -> Name:
+        self = super().__new__(cls, text)
+        self.key = key
+        return self
+
+
+def key_of(name: str) -> str | None:
+    """The key that a name was made of; None for any other text."""
+    return name.key if isinstance(name, Name) else None
+
+
+def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
+    """One name for each key, in their order; no two are alike, whatever resources are called."""
+    keys = list(keys)
+    known = inventory.targets
+    if all(key in known for key in keys):
+        return keys
+    found: list[str] = [key if key in known else Name(key.partition(":")[2], key) for key in keys]
+    while True:
+        shared = {name for name, count in Counter(found).items() if count > 1}
+        if not shared:
+            return found
+        found = [_whole(key, inventory) if name in shared else name for name, key in zip(found, keys, strict=True)]
+
+
+def _whole(key: str, inventory: Inventory) -> Name:
+    target = inventory.targets.get(key)
+    return Name(key if target is None else f"{target.transport}:{key}", key)

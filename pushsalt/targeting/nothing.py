@@ -1,0 +1,54 @@
+"""What is said when an expression selects nothing: the ids, and the resources, that may have been meant."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pushsalt.errors import NoTargetError, UsageError
+from pushsalt.inventory import Inventory
+from pushsalt.nearest import nearest
+from pushsalt.targeting.compound import parse
+from pushsalt.targeting.fleet import Behind, Fleet
+
+#: Of more resources it is not looked which are called nearly so.
+_COMPARED: Final = 5000
+
+
+def nothing(expr: Any, tgt_type: str, inventory: Inventory, behind: Behind) -> NoTargetError:
+    """No target is selected: says so, with what may have been meant."""
+    words = expr if isinstance(expr, str) else ",".join(map(str, expr))
+    if not inventory.ids:
+        return NoTargetError(f"no target matches {words!r}: the inventory is empty", hint="add hosts to it")
+    kind = "" if tgt_type == "glob" else f" ({tgt_type})"
+    plain = re.sub(r"\b[A-Z]@|\b(and|or|not)\b", " ", words)
+    near = inventory.nearest(plain)
+    hints = [f"nearest ids: {', '.join(near)}"] if near else []
+    if behind.there():
+        hints = _of_resources(words, tgt_type, plain, inventory, behind) + hints
+    if not hints:
+        hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
+    return NoTargetError(f"no target matches {words!r}{kind}", hint="; ".join(hints))
+
+
+def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, behind: Behind) -> list[str]:
+    if tgt_type == "glob":
+        found = _keys(words, inventory, behind)
+        if found:
+            return [f"resources are called so, a glob alone is not compared with them: -C {words!r} means {found}"]
+    everything = behind.all()
+    if len(everything) > _COMPARED:
+        return []
+    keys = {key.partition(":")[2].lower(): key for key in everything}
+    near = [key for word in plain.split() for key in nearest(word.lower(), keys, 3, 0.5)]
+    found = ", ".join(dict.fromkeys(keys[id] for id in near))
+    return [f"nearest resources: {found}"] if found else []
+
+
+def _keys(words: str, inventory: Inventory, behind: Behind) -> str:
+    """The first of what is meant if each is looked at."""
+    try:
+        found = Fleet(inventory, None, behind).select(parse(words, "compound"))
+    except UsageError:
+        return ""
+    return ", ".join(sorted(found)[:3]) + (" ..." if len(found) > 3 else "")
