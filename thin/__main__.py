@@ -22,8 +22,9 @@ PENDING_LIMIT = 64 * 1024 * 1024
 def main(state, store):
     """Run the session that the first stage has begun; never returns.
 
-    ``state``: nonce; lock (None or the holder's words) and wait (seconds); deadline (seconds or None); clean (bool);
-    path, home, dir_fd and pending from the first stage.
+    ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
+    target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); path, home, dir_fd and pending
+    from the first stage.
     """
     down, up = _claim()
     channel = Channel(state, up, down)
@@ -97,7 +98,7 @@ def _lock(state, channel):
                 os._exit(76)  # the controller went away
             state["pending"] += data
 
-    fd = lock.acquire(state["dir_fd"], state["home"], state["lock"], pause)
+    fd = lock.acquire(state["dir_fd"], state["home"], state["lock"], pause, state.get("lock_name") or "lock")
     if fd is None:
         text = "nothing can be locked on this target: another run could start at the same time"
         channel.say(b"N", [("kind", "warning"), ("message", text)])

@@ -1,9 +1,10 @@
 """Users' own modules on the target: one archive, kept and verified in the private directory as the runtime is.
 
 The session's ``init`` names it by its SHA-256 and size. ``user-SHA.tar`` has the files of the kinds ``modules``,
-``states``, ``utils`` and ``grains`` as ``thin/<kind>/<file>.py``, and ``thin/users.py`` with
-``INDEX = {kind: {virtual name: [file names]}}``; beside it is an image of compiled code (see thin.store), authenticated
-with a key of its own. What is executed is what was hashed, whatever lies on the disk.
+``states``, ``utils`` and ``grains`` as ``thin/<kind>/<file>.py``, types of resources as packages in ``thin/resources/``
+(see thin.resourcetypes), and ``thin/users.py`` with ``INDEX = {kind: {virtual name: [file names]}}``, where the kinds
+of a type's own files are ``resources.<type>.modules`` and so on; beside it is an image of compiled code (see
+thin.store), authenticated with a key of its own. What is executed is what was hashed, whatever lies on the disk.
 """
 
 import sys
@@ -84,7 +85,8 @@ class Custom(Store):
         else:
             full = "thin.utils." + name
         if full not in self.modules:
-            return None
+            inner = full.startswith("thin.resources.") and any(known.startswith(full + ".") for known in self.modules)
+            return type(sys.__spec__)(name, Folder(), is_package=True) if inner else None
         package = bool(self._entry(full)[0])
         return type(sys.__spec__)(name, Inner(self, full), origin=self.path(full), is_package=package)
 
@@ -124,8 +126,21 @@ class Inner(object):
         exec(self._store.code(self._full), module.__dict__)  # noqa: S102
 
 
+class Folder(object):
+    """Loads a folder of a package of theirs that has no ``__init__.py``: there is nothing in it to load."""
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        pass
+
+
 class Nothing(object):
     """A runtime without modules, below overlays that have some."""
+
+    def code(self, name):
+        raise ImportError("no module named %r" % name, name=name)
 
     def names(self, prefix):
         return []

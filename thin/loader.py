@@ -129,6 +129,7 @@ class Loader(object):
         self._sources = list(overlays) + [runtime]
         self._controller = controller
         self._beyond = None  # puts a function that is nowhere here into _functions, if it can: name -> bool
+        self._words = None  # who has other words than Salt's for one that is missing: (name, why or None) -> text
         self._refused, self._allowed = [_names(opts.get(option)) for option in LIMITS.get(kind, ("", ""))]
         self.clear()
 
@@ -217,6 +218,8 @@ class Loader(object):
     def missing(self, name):
         """Salt's words for a function that is not there, with the reason that the module's ``__virtual__`` gave."""
         module = str(name).split(".", 1)[0]
+        if self._words is not None:
+            return self._words(name, self._reasons.get(module))
         if module not in self._modules and module in self._reasons:
             reason = self._reasons[module]
             return "'%s' __virtual__ returned False%s" % (module, ": %s" % reason if reason else "")

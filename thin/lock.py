@@ -1,5 +1,7 @@
 """One run at a time: a kernel lock on the file ``lock`` of the private directory, with the holder's words in it.
 
+A resource that has no private directory of its own has a lock of its own in that of its manager, ``lock-…``.
+
 The lock belongs to the descriptor, so it ends with its holder, whatever becomes of it; the file stays and means nothing
 by itself. The words are the controller's text for people (who, since when, from where).
 """
@@ -15,15 +17,15 @@ class Held(Exception):
     """Somebody else has the lock; the text is the holder's words."""
 
 
-def acquire(dir_fd, home, words, pause):
+def acquire(dir_fd, home, words, pause, name="lock"):
     """A descriptor that holds the lock. Closing it, or the end of the process, frees it.
 
-    ``dir_fd`` is the private directory, or -1: then the folder ``home`` itself is locked, without words. While the lock
-    is held by another, ``pause(words)`` is called; it returns after a while, or raises to give up. None when there is
-    nothing to lock, or this file system has no locks.
+    ``dir_fd`` is the private directory, ``name`` the file in it; or -1: then the folder ``home`` itself is locked,
+    without words. While the lock is held by another, ``pause(words)`` is called; it returns after a while, or raises to
+    give up. None when there is nothing to lock, or this file system has no locks.
     """
     while True:
-        fd = _open(dir_fd, home)
+        fd = _open(dir_fd, home, name)
         if fd is None:
             return None
         try:
@@ -38,29 +40,29 @@ def acquire(dir_fd, home, words, pause):
             continue
         if dir_fd < 0:
             return fd
-        if _current(fd, dir_fd):
+        if _current(fd, dir_fd, name):
             _write(fd, words)
             return fd
         os.close(fd)  # a clean-up removed the file in between
 
 
-def _open(dir_fd, home):
+def _open(dir_fd, home, name):
     try:
         if dir_fd >= 0:
-            return os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FREE, dir_fd=dir_fd)
+            return os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FREE, dir_fd=dir_fd)
         return os.open(home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if home else None
     except OSError:
         if dir_fd < 0:
             return None
     try:
-        return os.open("lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)  # a read-only file system
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)  # a read-only file system
     except OSError:
         return None
 
 
-def _current(fd, dir_fd):
+def _current(fd, dir_fd, name):
     try:
-        found = os.stat("lock", dir_fd=dir_fd, follow_symlinks=False)
+        found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except OSError:
         return False
     return os.path.samestat(found, os.fstat(fd))

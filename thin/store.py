@@ -95,13 +95,15 @@ class Store(object):
             return self.modules[name]
         except KeyError:
             if self._is_elsewhere(name):
-                return (False, 0, 0, b"")
+                from thin import _index
+
+                return (name in _index.MORE["packages"].split(), 0, 0, b"")
             raise ImportError("no module named %r" % name, name=name)
 
     # --- the other archive
 
     def _others(self):
-        """The names that it has; none of them is a package."""
+        """The names that it has."""
         if self._elsewhere is None:
             self._elsewhere = frozenset()  # the next line asks for a name, too
             if "thin._index" in self.modules:
@@ -270,12 +272,12 @@ class Store(object):
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
         if dir_fd < 0:
             return removed
-        for name in sorted(os.listdir(dir_fd), key=lambda name: (name == "lock", name)):
+        for name in sorted(os.listdir(dir_fd), key=lambda name: (name.startswith("lock"), name)):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
             elif name == "files" or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
-            elif name == "lock":
+            elif name == "lock" or name.startswith("lock-"):
                 os.unlink(name, dir_fd=dir_fd)
             else:
                 continue

@@ -29,16 +29,22 @@ down      fields                                                      up: what a
 init      id, opts, grains (override), want_grains: bool,             ready: python, grains|None, uid, user, pid,
           log_level, custom (users' own modules, if there are any:    warnings | error: kind, message, hint. Before
           sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here; at any
-          python: that Salt's modules may be asked for)               time, need: the runtime's other archive
+          python: that Salt's modules may be asked for), resource     time, need: the runtime's other archive
+          (type, id, manager, inside: bool, declared: that of the
+          type; what the session is about, see thin.resourcetypes)
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
                                                                       was, if so) | exc: re, type, message, tb, known
 grains    n, refresh: bool                                            ret
+resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":
+          discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:
+                                                                      text}}, see thin.resourcetypes.discover
 run       n, chunks, test, mock, files, templates, trees, wants       need: digests, parts (only when some are
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
           they are written; None: as they come), groups (to be        and ret: re, ret={"states": count}
-          aggregated), only (that are wanted; None: all)
+          aggregated), only (that are wanted; None: all), then        and what answers these calls
+          (``call`` messages that come after it)
 answer    re, and what the question defines; or error: text,          (to a question of the target)
           exception: class name
 resume    digest, at: the b"B" frames that follow begin behind so     (nothing)

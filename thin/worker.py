@@ -41,6 +41,8 @@ class Worker(object):
         self.loaders = None
         self.opts = {}
         self._custom = None
+        self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
+        self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
         self._held = None  # messages that wait until the session is ready
         link.connect(self.controller)
         store = runtime.backend()
@@ -48,6 +50,8 @@ class Worker(object):
             store.fetch = self._fetch_more
 
     def close(self):
+        if self._plain is not None:
+            self._plain.close()
         link.connect(None)
         if self._custom is not None:
             self._custom.keep_image()
@@ -87,19 +91,16 @@ class Worker(object):
                 return
             finally:
                 self._held = None
-        own = [] if self._custom is None else [self._custom]
-        overlays = dict.fromkeys(("modules", "states", "utils"), own)
-        self.loaders = loader.Loaders(
-            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays)
+        self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
+        machine = self._load(message.get("resource"))
         if self._custom is not None:
             from thin import compat
 
-            compat.install(self.loaders, self._custom)
-        if message.get("salt"):
+            compat.install(machine, self._custom)
+        if message.get("salt") and self._plain is None:
             from thin import saltown
 
             saltown.install(self.loaders, message["salt"])
-        self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         self.opts["grains"], self.opts["pillar"] = self.loaders.grains, self.loaders.pillar
         ready = {"k": "ready", "python": "%d.%d.%d" % sys.version_info[:3], "grains": None, "warnings": warnings,
                  "uid": os.geteuid(), "user": _user(), "pid": os.getpid()}
@@ -107,13 +108,41 @@ class Worker(object):
             if message.get("want_grains"):
                 ready["grains"] = dict(self.loaders.grains)
         except Exception as exc:
-            self.channel.send({"k": "error", "kind": "bootstrap_failed", "hint": "run with `-l debug` for the details",
+            kind = "bootstrap_failed" if self._plain is None else "resource_unreachable"
+            self.channel.send({"k": "error", "kind": kind, "hint": "run with `-l debug` for the details",
                                "message": "grains cannot be collected: %s: %s" % (type(exc).__name__, exc),
                                "tb": _traceback()})
             return
         self.channel.send(ready)
         for waiting in held:
             self.serve(waiting)
+
+    def _load(self, resource):
+        """Make the loaders of the session. Returns those of the machine, which are others in a plain resource."""
+        own = self._own()
+        if resource and not resource.get("inside"):
+            from thin import resourcetypes
+
+            self._resource = resource["type"], False
+            self._plain = resourcetypes.Plain(
+                resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar)
+            self.loaders = self._plain.loaders
+            return self._plain.manager
+        overlays, extra = dict.fromkeys(("modules", "states", "utils"), own), None
+        if resource:
+            from thin import resourcetypes
+
+            self._resource = resource["type"], True
+            self.opts["resource_type"] = resource["type"]
+            extra = {"__resource__": {"type": resource["type"], "id": resource["id"]}}
+            for kind in ("modules", "states"):
+                overlays[kind] = resourcetypes.own_files(kind, resource["type"], own, runtime) + own
+        self.loaders = loader.Loaders(
+            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays, extra=extra)
+        return self.loaders
+
+    def _own(self):
+        return [] if self._custom is None else [self._custom]
 
     def _take_custom(self, wanted):
         """Find the users' own modules, or have them sent. Returns warnings; raises ValueError when they do not come."""
@@ -137,7 +166,7 @@ class Worker(object):
     def on_grains(self, message):
         def answer():
             if message.get("refresh"):
-                self.loaders.set_grains(self._collect())
+                self.loaders.set_grains(self._collect(True))
             return dict(self.loaders.grains)
 
         self._answer(message, answer)
@@ -155,7 +184,19 @@ class Worker(object):
         args, kwargs = list(message.get("args") or ()), dict(message.get("kwargs") or {})
         whose = getattr(function, "__salt_python__", None)
         more = {"salt": whose} if whose else {}
-        self._answer(message, lambda: calls.call(function, fun, args, kwargs, self.opts, message.get("cli")), more)
+
+        def answer():
+            if self._plain is not None:
+                self._plain.start()
+            return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"))
+
+        self._answer(message, answer, more)
+
+    def on_resources(self, message):
+        from thin import resourcetypes
+
+        declared = message.get("declared") or {}
+        self._answer(message, lambda: resourcetypes.discover(self.loaders, runtime, self._own(), declared))
 
     def on_run(self, message):
         need = self.controller.begin(
@@ -165,6 +206,8 @@ class Worker(object):
                                "parts": dict(item for item in need if item[1])})
         self._answer(message, lambda: self._run(message))
         self.controller.end()
+        for call in message.get("then") or ():  # not before: what runs may be interrupted by other calls
+            self.on_call(call)
 
     def _run(self, message):
         from thin import engine
@@ -176,6 +219,9 @@ class Worker(object):
             self.channel.send({"k": "state", "tag": tag, "ret": ret})
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
+        if self._plain is not None:
+            self._plain.set_test(self.opts["test"])
+            self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
             if any(chunk.get("parallel") for chunk in chunks):
@@ -183,7 +229,7 @@ class Worker(object):
 
                 jobs = beside.current = parallel.Jobs(self.opts.get("state_max_parallel"))
             engine.Engine(
-                self.loaders, collect_grains=self._collect, jobs=jobs, mock=bool(message.get("mock")),
+                self.loaders, collect_grains=lambda: self._collect(True), jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
                 on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
             ).run(chunks, *_named(chunks, message))
@@ -210,10 +256,8 @@ class Worker(object):
             self.channel.send({"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(),
                                "known": True})
 
-    def _collect(self):
-        from thin import grains
-
-        found = dict(grains.collect(dict(self.opts, grains=self._config_grains), own=self._own_grains))
+    def _collect(self, refresh=False):
+        found = self._collect_machine() if self._plain is None else self._plain.grains(refresh)
         if self.opts.get("grains_deep_merge"):
             from thin.utils import dictupdate
 
@@ -221,16 +265,31 @@ class Worker(object):
         found.update(self._fixed_grains)
         return found
 
+    def _collect_machine(self):
+        from thin import grains
+
+        opts = dict(self._machine().opts, grains=self._config_grains)
+        return dict(grains.collect(opts, own=self._own_grains))
+
+    def _machine(self):
+        return self.loaders if self._plain is None else self._plain.manager
+
     def _own_grains(self, so_far):
-        if self._custom is None or not self._custom.virtual_index("grains"):
+        sources = [own for own in self._own() if own.virtual_index("grains")]
+        if self._resource is not None and self._resource[1]:
+            from thin import resourcetypes
+
+            sources = resourcetypes.own_files("grains", self._resource[0], self._own(), runtime) + sources
+        if not sources:
             return {}
         from thin import custom
 
-        if isinstance(self.loaders.grains, loader.LazyDict):
-            self.loaders.grains._fetch = lambda: dict(so_far)  # what they call may read grains, which are being made
-        pack = {"__utils__": self.loaders.utils, "__context__": self.loaders.context, "__salt__": self.loaders.modules,
-                "__grains__": so_far}
-        return custom.grains(loader.Loader("grains", pack, self.opts, custom.Nothing(), [self._custom]), so_far)
+        machine = self._machine()
+        if isinstance(machine.grains, loader.LazyDict):
+            machine.grains._fetch = lambda: dict(so_far)  # what they call may read grains, which are being made
+        pack = dict(machine.pack, __grains__=so_far)
+        del pack["__pillar__"]  # which needs the grains
+        return custom.grains(loader.Loader("grains", pack, machine.opts, custom.Nothing(), sources), so_far)
 
     def _log(self, level, text):
         self.channel.send({"k": "log", "level": level, "text": text, "time": time.time()})

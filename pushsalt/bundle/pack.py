@@ -44,7 +44,7 @@ _USUAL = {
 }
 USUAL = {kind: names.split() for kind, names in _USUAL.items()}
 #: Folders of which a part is in the other archive.
-APART = ("modules", "states", "utils")
+APART = ("modules", "states", "utils", "resources")
 #: Kinds that the loader executes, and that may say which systems they are for.
 LOADED = ("modules", "states")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
@@ -79,9 +79,11 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
     first = usual(contents)
     more = archive((name, data) for name, data in contents.items() if name not in first)
     travelling = zlib.compress(more, 9)
+    apart = sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)
+    packages = [name.removesuffix(".__init__") for name in apart if name.endswith(".__init__")]
     table = {
         "sha": hashlib.sha256(more).hexdigest(), "size": len(more), "digest": hashlib.sha256(travelling).hexdigest(),
-        "names": " ".join(sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)),
+        "names": " ".join(name.removesuffix(".__init__") for name in apart), "packages": " ".join(packages),
     }  # fmt: skip
     index = _index(contents, first) + f"MORE = {pprint.pformat(table, width=120)}\n".encode()
     files = [(name, data) for name, data in contents.items() if name in first]
@@ -93,6 +95,7 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
     first = {name for name in contents if name.split("/")[1] not in APART}
     first |= {f"thin/{kind}/{name}.py" for kind, names in USUAL.items() for name in names}
     first |= {name for name in contents if name.startswith("thin/") and name.endswith("/__init__.py")}
+    first -= {name for name in first if name.startswith("thin/resources/") and name.count("/") > 2}
     todo = sorted(first & contents.keys())
     first = set(todo)
     while todo:
@@ -124,10 +127,11 @@ def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
 def _index(contents: Mapping[str, bytes], first: set[str]) -> bytes:
     kinds: dict[str, list[tuple[str, str]]] = {}
     for name in contents:
-        parts = name.split("/")
-        stem = parts[2][:-3] if len(parts) == 3 else parts[2] if len(parts) == 4 and parts[3] == "__init__.py" else ""
-        if stem and stem != "__init__":
-            kinds.setdefault(parts[1], []).append((stem, contents[name].decode()))
+        path = name.split("/")[1:]
+        depth = 3 if path[0] == "resources" and len(path) > 3 else 1  # resources/TYPE/modules are a kind of its own
+        module = [part.removesuffix(".py") for part in path[depth:] if part != "__init__.py"]
+        if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
+            kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))
     table = {kind: runtime.index(found) for kind, found in sorted(kinds.items()) if kind != "vendor"}
     for kind, virtual in table.items():
         for stems in virtual.values():  # what is there anyway is looked at first

@@ -67,7 +67,12 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
     table = space["MORE"]
     assert (table["sha"], table["size"]) == (hashlib.sha256(more).hexdigest(), len(more))
     assert table["digest"] == hashlib.sha256(travelling).hexdigest()
-    assert {name.replace(".", "/") + ".py" for name in table["names"].split()} == set(names[1])
+    packages = table["packages"].split()
+    apart = [f"{name}.__init__" if name in packages else name for name in table["names"].split()]
+    assert {name.replace(".", "/") + ".py" for name in apart} == set(names[1])
+    assert "thin.resources.dummy" in packages
+    assert space["INDEX"]["resources"]["dummy"] == ["dummy"]
+    assert space["INDEX"]["resources.dummy.modules"]["pkg"] == ["pkg"]
     for kind in ("modules", "states"):
         for stems in space["INDEX"][kind].values():
             apart = [f"thin/{kind}/{stem}.py" in names[1] for stem in stems]

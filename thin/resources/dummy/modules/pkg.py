@@ -1,0 +1,34 @@
+"""Packages of a dummy."""
+
+
+def list_pkgs():
+    """``{name: version}`` of what is installed"""
+    return __resource_funcs__["dummy.package_list"]()
+
+
+def version(name):
+    """The version of a package; empty when it is not installed"""
+    return list_pkgs().get(name, "")
+
+
+def install(name, version="1.0"):
+    """Install a package; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    return _changes(lambda: __resource_funcs__["dummy.package_install"](name, version=version))
+
+
+def remove(name):
+    """Remove a package; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    return _changes(lambda: __resource_funcs__["dummy.package_remove"](name))
+
+
+def upgrade():
+    """Give each package the next version; ``{name: {"old": ..., "new": ...}}`` of what changed"""
+    return _changes(__resource_funcs__["dummy.upgrade"])
+
+
+def _changes(work):
+    before = list_pkgs()
+    work()
+    after = list_pkgs()
+    return {name: {"old": before.get(name, ""), "new": after.get(name, "")}
+            for name in sorted(set(before) | set(after)) if before.get(name) != after.get(name)}

@@ -1,0 +1,305 @@
+"""Types of resources: things behind a target, their manager, which need no agent. Each is a package in Salt's layout.
+
+``resources/<type>/__init__.py`` has ``init(opts)``, ``initialized()``, ``discover(opts) -> [id]``, ``grains()``,
+``grains_refresh()``, ``ping()`` and ``shutdown(opts)``, all optional; beside it are ``modules/``, ``states/`` and
+``grains/``. A user's package hides the shipped one of its name, file by file in those folders.
+
+A type whose package has ``enter()`` is an *inside* one: that gives the words behind which a command runs in the
+resource. The runtime is started there, and what is here only puts the type's own files first. All others are *plain*:
+their functions and states run on the manager, and there are none but those of the type's own folders.
+
+=============================  ====================================================================================
+dunder                         what it is
+=============================  ====================================================================================
+``__resource__``               ``{"type", "id"}`` of the resource that a call is about
+``__resource_funcs__``         the packages' functions, ``type.function``
+``__minion__``                 the manager's own functions, in a plain type's modules and states
+``__salt__``                   in a package the manager's functions; in a plain type's files those of the type alone
+``__pillar__``, also in opts   in a package what is declared: ``{resource_pillar_key: {type: declaration}}``
+``__opts__["resource_type"]``  the type, in its modules, states and grains
+=============================  ====================================================================================
+
+Salt: ``salt.loader.resource``, ``salt.loader.resource_modules``, ``Minion._discover_resources``.
+"""
+
+from thin import custom, loader
+from thin.exceptions import CommandExecutionError
+
+#: The kinds of files that a type may have of its own.
+KINDS = ("modules", "states", "grains")
+#: How much is said of what is wrong with one type.
+MOST_SAID = 5
+ID_LENGTH = 255
+
+
+def discover(manager, runtime, own, declared):
+    """What there is of each declared type: ``{"found": {type: {id: {"grains", "enter"}}}, "failed": {type: text}}``.
+
+    ``manager`` are the manager's Loaders, ``own`` the users' archives (a list of one, or of none). A type may be in
+    both: what is sound of it is found. ``grains`` is missing where they could not be had, ``enter`` in plain types.
+    """
+    sound, failed = {}, {}
+    for name, said in declared.items():
+        try:
+            sound[name] = declaration(said)
+        except ValueError as exc:
+            failed[name] = str(exc)
+    types, found = Types(manager, runtime, own, sound), {}
+    for name in sound:
+        wrong = []
+        try:
+            types.start(name)
+            found[name] = dict(_each(types, name, wrong))
+        except CommandExecutionError as exc:
+            wrong.append(str(exc))
+        finally:
+            types.stop(name, wrong)
+        if wrong:
+            more = ["and %d more" % (len(wrong) - MOST_SAID)] if len(wrong) > MOST_SAID else []
+            failed[name] = "; ".join(wrong[:MOST_SAID] + more)
+    return {"found": found, "failed": failed}
+
+
+def declaration(said):
+    """A declaration as packages see it: a dict; a list alone are the ids. Raises ValueError on anything else."""
+    if said is None:
+        return {}
+    if isinstance(said, (list, tuple)):
+        return {"resource_ids": list(said)}
+    if not isinstance(said, dict):
+        raise ValueError("what is declared of it is neither a mapping nor a list of ids, but %s" % type(said).__name__)
+    return said
+
+
+def own_files(kind, name, own, runtime):
+    """The runtimes (see thin.loader) of the files of a kind that a type has, what counts most first."""
+    sources = list(own) + [runtime]
+    return [TypeFiles(source, name) for source in sources if source.virtual_index("resources.%s.%s" % (name, kind))]
+
+
+def _each(types, name, wrong):
+    """(id, what is said of it) of each resource of a type; why there is none, or less, goes to ``wrong``."""
+    ids = types.call(name, "discover", types.opts) if types.has(name, "discover") else (
+        types.declared[name].get("resource_ids") or [])
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+        raise CommandExecutionError("discover() gave %s, not a list of ids" % type(ids).__name__)
+    inside, seen = types.has(name, "enter"), set()
+    for one in types.guarded(name, "discover", lambda: list(ids)):
+        trouble = _wrong_id(one)
+        if trouble:
+            wrong.append(trouble)
+            continue
+        if one in seen:
+            continue
+        seen.add(one)
+        types.about(name, one)
+        said = {}
+        if inside:
+            try:
+                said["enter"] = _words(types.call(name, "enter"))
+            except CommandExecutionError as exc:
+                wrong.append("%s cannot be entered: %s" % (one, exc))
+                continue
+        try:
+            said["grains"] = types.grains(name)
+        except CommandExecutionError as exc:
+            wrong.append("the grains of %s are missing: %s" % (one, exc))
+        yield one, said
+
+
+def _wrong_id(one):
+    if not isinstance(one, str):
+        return "an id is text, not %s: %.60r" % (type(one).__name__, one)
+    if not 0 < len(one) <= ID_LENGTH:
+        return "an id has 1 to %d characters, not %d" % (ID_LENGTH, len(one))
+    if any(ord(char) < 32 or 127 <= ord(char) < 160 or 0xD800 <= ord(char) < 0xE000 for char in one):
+        return "an id has no control characters: %.60r" % one
+    return None
+
+
+def _words(words):
+    if not isinstance(words, (list, tuple)) or not words or not all(isinstance(word, str) for word in words):
+        raise CommandExecutionError("enter() gave %.60r, not a list of words" % (words,))
+    return list(words)
+
+
+class Types(object):
+    """The packages of types as their manager has them loaded. ``declared``: {type: declaration}, each a dict."""
+
+    def __init__(self, manager, runtime, own, declared):
+        self.declared = declared
+        self.opts = dict(manager.opts)
+        self.opts["pillar"] = pillar(manager.opts, declared)
+        self.resource = {}
+        self._started = set()
+        pack = dict(manager.pack, __resource__=self.resource, __pillar__=self.opts["pillar"])
+        self.functions = pack["__resource_funcs__"] = Packages("resources", pack, self.opts, runtime, own)
+
+    def about(self, name, id):
+        """Say which resource the next calls are about."""
+        self.resource.update(type=name, id=id)
+
+    def has(self, name, function):
+        return "%s.%s" % (name, function) in self.functions
+
+    def call(self, name, function, *args):
+        """What a function of the package returns. Raises CommandExecutionError, with file and line, if it raises."""
+        return self.guarded(name, function, self.functions["%s.%s" % (name, function)], *args)
+
+    def guarded(self, name, function, call, *args):
+        try:
+            return call(*args)
+        except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
+            raise CommandExecutionError("%s(): %s" % (function, custom.explain(exc, self.functions.path(name))))
+
+    def start(self, name):
+        """Load a type's package and have it initialized, once. Raises CommandExecutionError."""
+        if name in self._started:
+            return
+        self.functions.need(name)
+        self._started.add(name)
+        if self.has(name, "init") and not (self.has(name, "initialized") and self.call(name, "initialized")):
+            self.call(name, "init", self.opts)
+
+    def stop(self, name, wrong=None):
+        """Tell the package that this is the end, if it was told the beginning."""
+        if name not in self._started:
+            return
+        self._started.discard(name)
+        if self.has(name, "shutdown"):
+            try:
+                self.call(name, "shutdown", self.opts)
+            except CommandExecutionError as exc:
+                if wrong is not None:
+                    wrong.append(str(exc))
+
+    def grains(self, name, refresh=False):
+        """Those of the current resource. Raises CommandExecutionError when the package gives none, or no dict."""
+        function = "grains_refresh" if refresh and self.has(name, "grains_refresh") else "grains"
+        found = self.call(name, function) if self.has(name, function) else {}
+        if not isinstance(found, dict):
+            raise CommandExecutionError("%s() gave %s, not a dict" % (function, type(found).__name__))
+        return dict(found)
+
+
+def pillar(opts, declared):
+    """What packages and the manager's functions see of the pillar: the declarations, and nothing else."""
+    return {opts.get("resource_pillar_key") or "resources": declared}
+
+
+class Packages(loader.Loader):
+    """The functions of types' packages, ``type.function``. What cannot be loaded is for the caller to say."""
+
+    def need(self, name):
+        """Load a type's package. Raises CommandExecutionError when there is none, or it does not load."""
+        self._load(name)
+        if name in self._modules:
+            return
+        if name in self._reasons:
+            raise CommandExecutionError("it cannot be loaded%s" % (
+                ": %s" % self._reasons[name] if self._reasons[name] else " here"))
+        from thin.utils import matching
+
+        near = matching.close(name, list(self._files()))
+        raise CommandExecutionError("there is no such resource type%s" % (
+            " (nearest: %s)" % ", ".join(near) if near else ""))
+
+    def path(self, name):
+        """The file that a type's package was loaded from, for messages."""
+        for module in self._modules.get(name, ()):
+            return module["__file__"]
+        return None
+
+    def _note(self, text):
+        pass
+
+
+class TypeFiles(object):
+    """A type's own files in the place of a runtime's: ``resources/<type>/modules/x.py`` for ``modules/x.py``."""
+
+    def __init__(self, source, name):
+        self._source = source
+        self._home = "resources.%s." % name
+        if hasattr(source, "module_name"):  # a user's file
+            self.module_name = lambda full: source.module_name(self._at(full))
+            self.path = lambda full: source.path(self._at(full))
+            self.is_package = lambda full: source.is_package(self._at(full))
+
+    def _at(self, full):
+        return "thin." + self._home + full[len("thin."):]
+
+    def virtual_index(self, kind):
+        return self._source.virtual_index(self._home + kind)
+
+    def code(self, full):
+        return self._source.code(self._at(full))
+
+    def source(self, full):
+        return self._source.source(self._at(full))
+
+
+class Plain(object):
+    """The session of one plain resource: ``loaders`` have the type's files alone, ``manager`` all that it has itself.
+
+    ``said`` is what ``init`` says of it (thin.wire); ``opts`` are the session's, the same object as the worker's.
+    """
+
+    def __init__(self, said, opts, runtime, own, machine, grains, pillar_of):
+        self.type, self.id = said["type"], said["id"]
+        declared = {self.type: declaration(said.get("declared"))}
+        self._runtime, self._own = runtime, own
+        self._manager_opts = dict(opts, id=said.get("manager") or opts.get("id"))
+        self.manager = loader.Loaders(
+            self._manager_opts, runtime, grains=machine, pillar=pillar(opts, declared),
+            overlays=dict.fromkeys(("modules", "states", "utils"), own))
+        self._manager_opts["grains"], self._manager_opts["pillar"] = self.manager.grains, self.manager.pillar
+        self.types = Types(self.manager, runtime, own, declared)
+        self.types.about(self.type, self.id)
+        opts["resource_type"] = self.type
+        overlays = {kind: own_files(kind, self.type, own, runtime) for kind in ("modules", "states")}
+        overlays["utils"] = list(own) + [runtime]
+        self.loaders = loader.Loaders(
+            opts, custom.Nothing(), grains=grains, pillar=pillar_of, context=self.manager.context, overlays=overlays,
+            extra={"__resource__": self.types.resource, "__resource_funcs__": self.types.functions,
+                   "__minion__": self.manager.modules})
+        for kind in (self.loaders.modules, self.loaders.states):
+            kind._words = self._refuse
+        self.loaders.modules._beyond = self._ping
+
+    def start(self):
+        """Have the type's package loaded and initialized. Raises CommandExecutionError, which names the type."""
+        try:
+            self.types.start(self.type)
+        except CommandExecutionError as exc:
+            raise CommandExecutionError("the resource type %s: %s" % (self.type, exc))
+
+    def close(self):
+        self.types.stop(self.type)
+
+    def set_test(self, test):
+        """Whether changes are made, for what runs by the manager's options."""
+        self._manager_opts["test"] = self.types.opts["test"] = test
+
+    def grains(self, refresh=False):
+        """What the package says, and over it what the functions in the type's ``grains/`` do."""
+        self.start()
+        try:
+            found = self.types.grains(self.type, refresh)
+        except CommandExecutionError as exc:
+            raise CommandExecutionError("the resource type %s: %s" % (self.type, exc))
+        sources = own_files("grains", self.type, self._own, self._runtime)
+        if sources:
+            pack = dict(self.loaders.pack, __grains__=found)
+            functions = loader.Loader("grains", pack, self.loaders.opts, custom.Nothing(), sources)
+            found.update(custom.grains(functions, found))
+        return found
+
+    def _refuse(self, name, reason):
+        return "'%s' is not supported for resource type '%s'%s" % (name, self.type, ": %s" % reason if reason else "")
+
+    def _ping(self, name):
+        """``test.ping`` of a type that has none of its own is the package's ``ping``."""
+        if name != "test.ping" or not self.types.has(self.type, "ping"):
+            return False
+        self.loaders.modules._functions[name] = self.types.functions["%s.ping" % self.type]
+        return True
