@@ -74,7 +74,7 @@ class Discovery:
         asked = {type: ids for type, ids in found.items() if type in declared}
         broken = [type for type in failed if type in declared]
         registered: dict[str, list[str]] = await self._in_thread(
-            partial(self._project.behind.register, self._target.id, asked, broken)
+            partial(self._project.behind.register, self._target.id, asked, broken, declared)
         )
         return registered
 

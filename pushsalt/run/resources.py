@@ -40,6 +40,13 @@ def split(key: str) -> tuple[str, str]:
     return type, id
 
 
+def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
+    """The ids that are declared of a type."""
+    said = (declared or {}).get(type)
+    ids = said.get("resource_ids") if isinstance(said, Mapping) else said
+    return set(map(str, ids)) if isinstance(ids, list) else set()
+
+
 class Resources:
     """The resources of a project, by key: ``type:id``."""
 
@@ -130,19 +137,21 @@ class Resources:
         if known.keys() != declared.keys():
             return True
         for type, said in declared.items():
-            ids = said.get("resource_ids") if isinstance(said, Mapping) else said
-            named_anew = isinstance(said, Mapping) and "id_format" in said
-            if isinstance(ids, list) and ids and not named_anew and set(map(str, ids)) != set(known[type]):
+            ids = _named(declared, type)
+            if ids and not (isinstance(said, Mapping) and "id_format" in said) and ids != set(known[type]):
                 return True
         return False
 
     # taking in --------------------------------------------------------------------------------------------------------
 
-    def register(self, manager: str, found: Found, failed: Iterable[str] = ()) -> dict[str, list[str]]:
+    def register(
+        self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
+    ) -> dict[str, list[str]]:
         """Take in all that a target manages now; what it had besides goes, but for types whose discovery failed.
 
-        A resource that another target of the inventory manages stays with it: nobody can take over what it is not
-        asked for, nor get to see the pillar of it. Returns type -> ids that are registered.
+        A resource that another target of the inventory manages stays with it, and the id of one is no resource unless
+        it is declared so: by its own word nobody takes over what another has, nor gets to see the pillar that is meant
+        for another. Returns type -> ids that are registered.
         """
         sound = self._sound(manager, found)
         keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
@@ -154,6 +163,12 @@ class Resources:
             taken[type] = {}
             for id, said in ids.items():
                 key = f"{type}:{id}"
+                if id in self._project.inventory.targets and id not in _named(declared, type):
+                    log.warning(
+                        "%s: it says that it manages %s, and the inventory has an id %s: left out; name it in "
+                        "resource_ids if both are meant", manager, key, id,
+                    )  # fmt: skip
+                    continue
                 owner = self.manager(key) if key not in before else manager
                 if owner not in (None, manager) and self._still(str(owner), type, id):
                     log.warning(

@@ -1,0 +1,177 @@
+"""What targets say that they manage: taken in, kept apart, and forgotten when nobody manages it any more."""
+
+import json
+
+import pytest
+
+from pushsalt.api import Client, Settings
+from pushsalt.errors import TargetError
+
+KNOWN = {"host1": None, "host2": None}
+
+
+@pytest.fixture
+def project(tmp_path):
+    hosts = {"host1": {"host": "192.0.2.1", "sudo": True, "python": "/opt/python3"}, "host2": {"transport": "local"}}
+    (tmp_path / "inventory.json").write_text(json.dumps({"hosts": hosts}))
+    return Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache")).project
+
+
+def chroot(name, **grains):
+    return {"enter": ["chroot", f"/srv/{name}"], "grains": grains}
+
+
+def test_registering_and_looking_up(project):
+    behind = project.behind
+    found = {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Alpine")}, "dummy": {"d1": {}}}
+    assert behind.register("host1", found) == {"machine": ["m1", "m2"], "dummy": ["d1"]}
+    assert behind.types() == ["dummy", "machine"]
+    assert behind.of_type("machine", KNOWN) == {"machine:m1": "host1", "machine:m2": "host1"}
+    assert behind.managed_by("host1") == ["dummy:d1", "machine:m1", "machine:m2"]
+    assert behind.called("m1", KNOWN) == ["machine:m1"]
+    assert behind.all({"host2": None}) == {}
+    assert project.resource_grains.get("machine:m2") == {"os": "Alpine"}
+
+
+def test_as_targets(project):
+    project.behind.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
+    machine, dummy = project.behind.target("machine:m1"), project.behind.target("dummy:d1")
+    assert (machine.id, machine.key, machine.type, machine.place) == ("m1", "machine:m1", "machine", "machine:m1")
+    assert (machine.enter, machine.sudo, machine.python) == (("chroot", "/srv/m1"), True, None)
+    assert (dummy.place, dummy.enter, dummy.python) == ("host1", (), "/opt/python3")
+    with pytest.raises(TargetError) as caught:
+        project.behind.target("machine:gone")
+    assert caught.value.kind == "resource_unknown"
+
+
+def test_what_is_gone_is_forgotten(project):
+    behind = project.behind
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Debian")}})
+    project.pillar_bank.put("machine:m2", {"a": 1})
+    project.mine.put("machine:m2", {"test.ping": True})
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    assert behind.of_type("machine", KNOWN) == {"machine:m1": "host1"}
+    banks = (project.resource_grains, project.pillar_bank, project.mine)
+    assert [bank.get("machine:m2") for bank in banks] == [None] * 3
+    behind.register("host1", {})
+    assert (behind.all(KNOWN), behind.declared("host1"), project.resource_grains.get("machine:m1")) == ({}, {}, None)
+
+
+def test_a_type_that_could_not_be_looked_for_stays(project):
+    behind = project.behind
+    behind.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
+    assert behind.register("host1", {"dummy": {"d2": {}}}, ["machine"]) == {"machine": ["m1"], "dummy": ["d2"]}
+    assert behind.target("machine:m1").enter == ("chroot", "/srv/m1")
+
+
+def test_nobody_takes_over_what_another_manages(project, caplog):
+    behind = project.behind
+    behind.register("host1", {"container": {"db": chroot("db", os="Debian")}})
+    project.pillar_bank.put("container:db", {"password": "secret"})
+    assert behind.register("host2", {"container": {"db": chroot("evil", os="Evil")}}) == {"container": []}
+    assert behind.target("container:db").manager == "host1"
+    assert project.resource_grains.get("container:db") == {"os": "Debian"}
+    assert "host2: container:db is managed by host1 already" in caplog.text
+    behind.register("host1", {"container": {}})
+    assert project.pillar_bank.get("container:db") is None
+    assert behind.register("host2", {"container": {"db": chroot("db", os="Debian")}}) == {"container": ["db"]}
+    assert behind.target("container:db").manager == "host2"
+
+
+def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, caplog):
+    found = {"container": {"host2": chroot("host2"), "c1": chroot("c1")}}
+    assert project.behind.register("host1", found) == {"container": ["c1"]}
+    assert "name it in resource_ids" in caplog.text
+    declared = {"container": {"resource_ids": ["host2", "c1"]}}
+    assert project.behind.register("host1", found, (), declared) == {"container": ["c1", "host2"]}
+
+
+def test_it_is_forgotten_only_by_who_manages_it_now(project):
+    behind = project.behind
+    behind.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
+    project.resources.put_many([("container", "db", "host2")])  # by a controller that knew of the move before
+    behind.register("host1", {})
+    assert project.resource_grains.get("container:db") == {"os": "Debian"}
+    assert behind.manager("container:db") == "host2"
+
+
+def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
+    behind = project.behind
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    project.remember_grains(behind.target("machine:m1"), {"os": "Debian", "num_cpus": 2})
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Ubuntu")}})
+    assert project.resource_grains.get("machine:m1") == {"os": "Ubuntu", "num_cpus": 2}
+    behind.register("host1", {"dummy": {"d1": {"grains": {"a": 1}}}})
+    behind.register("host1", {"dummy": {"d1": {"grains": {"b": 1}}}})
+    assert project.resource_grains.get("dummy:d1") == {"b": 1}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"machine": {"m1": {"enter": ["sh", "-c", "it's"]}}},
+        {"machine": {"m1": {"enter": ["a\nb"]}}},
+        {"machine": {"m1": {"enter": "chroot /"}}},
+        {"machine": {"m1": "chroot"}},
+        {"machine": {"m\x1b1": {}}},
+        {"machine": {"": {}}},
+        {"machine": {"x" * 300: {}}},
+        {"machine": {7: {}}},
+        {"machine": ["m1"]},
+        {"ssh": {"host1": {}}},
+        {"local": {"host2": {}}},
+        {"../x": {"m1": {}}},
+        {"a:b": {"m1": {}}},
+        ["machine"],
+        None,
+    ],
+)
+def test_nonsense_is_left_out(project, said):
+    found = project.behind.register("host1", said)
+    assert not any(found.values())
+    assert project.behind.all(KNOWN) == {}
+
+
+@pytest.mark.parametrize(
+    "option, pillar, declared",
+    [
+        (None, {"resources": {"machine": None, "dummy": ["a"]}}, {"machine": {}, "dummy": ["a"]}),
+        (["machine"], {}, {"machine": {}}),
+        ("machine", {"resources": "nonsense"}, {"machine": {}}),
+        ({"machine": {"chroots": {}}}, {"resources": {"dummy": {}}}, {"machine": {"chroots": {}}, "dummy": {}}),
+    ],
+)
+def test_what_is_declared(project, option, pillar, declared):
+    project.config.opts["resource_types"] = [option] if isinstance(option, str) else option
+    target = project.inventory.targets["host1"]
+    assert project.behind.declarations(target, pillar) == declared
+
+
+def test_the_pillar_key_is_an_option(project):
+    project.config.opts["resource_pillar_key"] = "things"
+    assert project.behind.declarations(project.inventory.targets["host1"], {"things": {"dummy": {}}}) == {"dummy": {}}
+
+
+@pytest.mark.parametrize(
+    "declared, due",
+    [
+        ({"dummy": {"resource_ids": ["a", "b"]}}, False),
+        ({"dummy": {}}, False),
+        ({"dummy": ["a", "b"]}, False),
+        ({"dummy": ["a", "c"]}, True),
+        ({"dummy": {"resource_ids": ["a"]}}, True),
+        ({"dummy": {"resource_ids": ["a"], "id_format": "{name}.x"}}, False),
+        ({"dummy": {}, "machine": {}}, True),
+        ({}, True),
+    ],
+)
+def test_when_to_look_again(project, declared, due):
+    project.behind.register("host1", {"dummy": {"a": {}, "b": {}}})
+    assert project.behind.is_due("host1", declared) is due
+
+
+def test_pruning(project):
+    project.behind.register("host1", {"dummy": {"a": {"grains": {"x": 1}}, "b": {}}})
+    assert project.behind.prune({"host1": None}) == 0
+    assert project.behind.prune({"host2": None}) == 2
+    assert (project.behind.managed_by("host1"), project.resource_grains.get("dummy:a")) == ([], None)
