@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 #: kind -> what the process runs; the folders are arguments, never code
 _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compaction import main; main(*sys.argv[2:])"
+
+#: seconds in which readers go over to the new segment before this process lets go of the old one, as the last one:
+#: that is when the system clears the removed file away, and somebody has to wait for it
+_LINGER = 0.3
 
 
 class Child:
@@ -75,5 +80,6 @@ def main(kind: str, folder: str) -> None:
         index: GrainIndex | ResourceIndex = GrainIndex(folder) if kind == "grains" else ResourceIndex(folder)
         with index:
             index.maintain()
+            time.sleep(_LINGER)
     except (OSError, IndexCorrupt):
         sys.exit(1)

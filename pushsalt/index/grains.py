@@ -54,6 +54,9 @@ class GrainIndex:
         self._dead: dict[str, bytearray] = {}
         self._entries: dict[str, Entry] = {}
         self._view: View | None = None
+        #: parts that were replaced: who lets go of a removed file last waits for the system to clear it away, and that
+        #: is to be who merges
+        self._buried: list[Part] = []
         self._child = compaction.Child()
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -216,6 +219,7 @@ class GrainIndex:
                 if new.rows:
                     (self.path / new.name).unlink(missing_ok=True)
                 raise
+            self._buried = sources
             with journal.mutex:
                 self._refresh()
                 journal.sweep(names, keep=self._parts)
@@ -286,6 +290,7 @@ class GrainIndex:
         self._journal.close()
         self._child.reap()
         self._parts = {}
+        self._buried = []
         self._view = None
 
     def __enter__(self) -> GrainIndex:

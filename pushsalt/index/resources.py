@@ -55,6 +55,11 @@ class ResourceIndex:
         self._ungrouped: list[Iterable[tuple[Key, str | None]]] = []
         self._types: dict[str, dict[str, str | None]] = {}
         self._managed: dict[str, set[Key]] = {}
+        #: what was in memory before the last rewrite: one by one let go of, as thousands of objects take their time
+        self._retired: list[object] = []
+        #: the segment that was replaced. Whoever lets go of a removed file last waits for the system to clear it away:
+        #: not the readers, but who compacts
+        self._buried: Segment | None = None
         self._child = compaction.Child()
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -111,6 +116,8 @@ class ResourceIndex:
     def _read(self, function: Callable[[], _T]) -> _T:
         with self._journal.mutex:
             self._refresh()
+            if self._retired:
+                self._retired.pop()
             try:
                 return function()
             except Damage as exc:
@@ -316,6 +323,7 @@ class ResourceIndex:
             except (OSError, IndexCorrupt):
                 (self.path / name).unlink(missing_ok=True)
                 raise
+            self._buried = base
             self._refresh()
             journal.sweep(old, keep=journal.segments)
 
@@ -329,6 +337,8 @@ class ResourceIndex:
         with journal.mutex:
             if not journal.poll(self._take):
                 journal.load(self._begin, self._first)
+            elif self._retired:
+                self._retired.pop()
 
     def _begin(self, segments: list[str]) -> None:
         """Start over from these segments."""
@@ -338,6 +348,7 @@ class ResourceIndex:
             self._segment = None
         elif self._segment is None or self._segment.name != segments[0]:
             self._segment = Segment(f"{self.path}/{segments[0]}")
+        self._retired[:] = (self._ungrouped, self._types, self._managed, *reversed(self._state))
         self._changes = {}
         self._ungrouped = []
         self._types = {}
@@ -421,8 +432,9 @@ class ResourceIndex:
         """Let go of the files. What was written is on disk as it is."""
         self._journal.close()
         self._child.reap()
-        self._segment = None
+        self._segment = self._buried = None
         self._state = (None, {}, {})
+        self._retired.clear()
 
     def __enter__(self) -> ResourceIndex:
         return self
