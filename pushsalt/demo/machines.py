@@ -277,6 +277,10 @@ class MachineBed:
 
     repositories: dict[str, AptRepository] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
+    #: folders that are laid over the root, topmost first
+    layers: Sequence[Path] = ()
+    #: more options of systemd-nspawn
+    options: Sequence[str] = ()
 
     def __enter__(self) -> MachineBed:
         self.folder = Path(tempfile.mkdtemp(prefix="pushsalt-machines-"))
@@ -320,10 +324,10 @@ class MachineBed:
         number = len(self.machines) + 10
         machine = Machine(name, suite, str(self._net[number]), self.key, self.folder / name, f"ps{self._tag}-{number}")
         self.machines.append(machine)
-        root = base_root(suite)
+        lower = ":".join(str(folder) for folder in (*self.layers, base_root(suite)))
         for part in ("upper", "work", "merged"):
             (machine.folder / part).mkdir(parents=True)
-        mount = f"lowerdir={root},upperdir={machine.folder}/upper,workdir={machine.folder}/work"
+        mount = f"lowerdir={lower},upperdir={machine.folder}/upper,workdir={machine.folder}/work"
         _run("mount", "-t", "overlay", "overlay", "-o", mount, machine.root)
         self._furnish(machine)
         veth = f"v{self._tag}{number}"
@@ -346,6 +350,7 @@ class MachineBed:
             "--timezone=off",
             "--link-journal=no",
             "--console=pipe",
+            *self.options,
         ]
         if suite in self.repositories:
             argv.append(f"--bind-ro={self.repositories[suite].fill()}:/srv/repository")
@@ -421,7 +426,7 @@ class MachineBed:
                     os.killpg(machine.process.pid, signal.SIGKILL)
                     machine.process.wait(10)
             remove_control_group(machine.namespace)
-            _run("umount", machine.root, check=False)
+            _run("umount", "--recursive", machine.root, check=False)
             _run("ip", "netns", "delete", machine.namespace, check=False)
         _run("ip", "link", "delete", self.bridge, check=False)
         self.machines.clear()

@@ -1,0 +1,178 @@
+"""
+Containers that podman or docker runs on a target, as resources: every state and module runs in them.
+
+.. code-block:: yaml
+
+    resources:
+      container:                        # {} or nothing: all that run
+        engine: podman                  # or docker, or a path; default: podman where it is installed, else docker
+        include: ['web*']               # globs over the names of those that run
+        exclude: ['*-build']
+        resource_ids: [db1]             # these too, running or not; without include only these
+        id_format: '{name}.{manager}'   # where targets have containers of the same names
+        user: app                       # who one is in there; default: root
+
+Only the commands are used, as the user that the target is logged in as: its own containers, where that is not root.
+Nothing of a container is needed to see and ping it; what runs in one needs Python in there, as on every target.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.grains import outside
+from thin.utils.declared import Wanted
+
+_CONTEXT = "container_resource"
+_FIRST = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_SEEN = ("name", "id", "pid", "running", "image", "hostname")
+_FORMAT = "{{.Name}}|{{.Id}}|{{.State.Pid}}|{{.State.Running}}|{{.Config.Image}}|{{.Config.Hostname}}"
+_RUNS = "{{.State.Running}}"
+
+#: Goes through a login's shell: no single quotes, backslashes, exclamation marks. Arguments: engine, name, user.
+_INTO = (
+    'e=$1; n=$2; u=$3; shift 3; "$e" exec -i -u "$u" "$n" "$@"; r=$?; [ $r = 0 ] && exit 0; '
+    f'case $("$e" container inspect -f "{_RUNS}" "$n" 2>/dev/null) in true) exit $r;; esac; '
+    'echo "container $n does not run" >&2; exit 97'
+)
+
+
+def init(opts):
+    """
+    Read the declaration. Raises CommandExecutionError for one that makes no sense
+    """
+    wanted = Wanted(opts, "container", ("engine", "user"))
+    for name in wanted.declared:
+        if not name or name[0] not in _FIRST or set(name) - set(_FIRST + "_.-"):
+            raise CommandExecutionError("resources: container: %r cannot be the name of a container" % name)
+    asked = wanted.text("engine", "")
+    engine = next(filter(None, map(process.which, [asked] if asked else ["podman", "docker"])), None)
+    if asked and engine is None:
+        raise CommandExecutionError("resources: container: the engine %s is not installed" % asked)
+    user = wanted.text("user", "0")
+    for word in (engine or "", user):
+        if set(word) & set("'\\!") or not word.isprintable() or word.startswith("-"):
+            raise CommandExecutionError("resources: container: no command can be made of %r" % word)
+    __context__[_CONTEXT] = {"wanted": wanted, "engine": engine, "user": user, "there": None}
+
+
+def initialized():
+    """
+    Whether ``init`` was called
+    """
+    return _CONTEXT in __context__
+
+
+def discover(opts):
+    """
+    Return the ids of all containers that count, sorted
+    """
+    return sorted(_look())
+
+
+def grains():
+    """
+    Return what can be seen of it from outside; ``container`` has its name, id, image and engine
+    """
+    found = _current()
+    engine = os.path.basename(_state()["engine"] or "")
+    ret = {"virtual": "container", "virtual_subtype": engine.capitalize()} if engine in ("podman", "docker") else {}
+    ret.update(outside.named(found.get("hostname", "")))
+    if found.get("running") == "true":
+        ret.update(outside.grains(_reader(found), __grains__))
+    ret["id"] = __resource__["id"]
+    ret["container"] = {key: found[key] for key in ("name", "id", "image") if found.get(key)}
+    ret["container"]["engine"] = engine
+    return ret
+
+
+def grains_refresh():
+    """
+    Return the same, looked for anew
+    """
+    _look()
+    return grains()
+
+
+def ping():
+    """
+    Whether the container runs
+    """
+    name = _current()["name"]
+    return _cli("container", "inspect", "-f", _RUNS, name, partly=True).strip() == "true"
+
+
+def shutdown(opts):
+    """
+    Forget what was found
+    """
+    __context__.pop(_CONTEXT, None)
+
+
+def enter():
+    """
+    Return the words behind which a command runs in the current container
+
+    It ends with status 97 and a line on stderr when the container does not run.
+    """
+    state = _state()
+    if not state["engine"]:
+        raise CommandExecutionError("neither podman nor docker is installed")
+    return ["sh", "-c", _INTO, "pushsalt", state["engine"], _current()["name"], state["user"]]
+
+
+def _state():
+    return __context__[_CONTEXT]
+
+
+def _current():
+    known = _state()["there"]
+    found = (_look() if known is None else known).get(__resource__["id"])
+    if found is None:
+        raise CommandExecutionError("there is no container %s" % __resource__["id"])
+    return found
+
+
+def _look():
+    """id -> what is known of it: a dict with ``name`` and, where there is one, the rest of _SEEN."""
+    state = _state()
+    wanted = state["wanted"]
+    running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] else []
+    found = {}
+    if running or (wanted.declared and state["engine"]):
+        # what is gone by now, or never was there, is not among what is said
+        said = _cli("container", "inspect", "-f", _format(), *(running + wanted.declared), partly=True)
+        for line in said.splitlines():
+            values = line.strip().split("|")
+            if len(values) == len(_SEEN):
+                one = dict(zip(_SEEN, values))
+                one["name"] = one["name"].lstrip("/")
+                found[one["name"]] = one
+    running = [name for name, one in found.items() if one["running"] == "true"]
+    state["there"] = {wanted.id(name): found.get(name, {"name": name}) for name in wanted.of(running)}
+    return state["there"]
+
+
+def _format():
+    """A pod's own container, which has nothing in it, is left out where there can be one."""
+    podman = os.path.basename(_state()["engine"]) == "podman"
+    return "{{if not .IsInfra}}%s{{end}}" % _FORMAT if podman else _FORMAT
+
+
+def _reader(found):
+    """Reads the container's files: from its root where that can be seen from here, else by a command in it."""
+    root = "/proc/%s/root" % found["pid"]
+    if os.path.isdir(root + "/etc"):
+        return outside.reader(root)
+    return lambda path, default="": _cli("exec", found["name"], "cat", path, partly=True) or default
+
+
+def _cli(*words, partly=False):
+    """What the engine prints. ``partly``: it may have had no answer for some of it."""
+    engine = _state()["engine"]
+    done = process.run([engine] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=60)
+    if done.retcode and not partly:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError(
+            "%s %s failed: %s" % (engine, words[0], said or "status %s" % done.retcode))
+    return done.stdout.decode("utf-8", "replace")

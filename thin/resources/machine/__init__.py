@@ -1,0 +1,233 @@
+"""
+Machines that systemd-nspawn runs on a target, and chroots there, as resources: every state and module runs in them.
+
+.. code-block:: yaml
+
+    resources:
+      machine:                          # {} or nothing: all machines that run
+        include: ['web*']               # globs over the names of those that run
+        exclude: ['*-build']
+        stopped: true                   # also what lies in /var/lib/machines and does not run
+        resource_ids: [db1]             # these too; without include only these
+        chroots: {jail: /srv/jail}      # name: path
+        id_format: '{name}.{manager}'   # where targets have machines of the same names
+
+Those that run are what machined knows as containers. Nothing of a machine is needed to see them, nor to ping them and
+to tell what system they have; what runs in them needs Python in there, as on every target.
+"""
+
+import os
+
+from thin import log, process
+from thin.exceptions import CommandExecutionError
+from thin.grains import outside
+from thin.utils.declared import Wanted
+
+#: where systemd keeps the roots of machines
+IMAGES = "/var/lib/machines"
+_CONTEXT = "machine_resource"
+_NAME = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+_CLEAN = "env -i HOME=/root USER=root LOGNAME=root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+# These go through a login's shell: no single quotes, backslashes, exclamation marks, nor two spaces in a row.
+
+#: Who leads the machine is asked each time: it may have been started anew. Its first argument is the name.
+_INTO_MACHINE = (
+    'm=$1; shift; p=$(LC_ALL=C machinectl show -p Leader --value "$m" 2>/dev/null); '
+    'case $p in ""|0) echo "machine $m does not run" >&2; exit 97;; esac; '
+    '[ -r "/proc/$p/ns/mnt" ] || { echo "only root gets into machine $m" >&2; exit 97; }; '
+    'n=$(command -v nsenter) || { echo "nsenter (util-linux) is not installed" >&2; exit 97; }; '
+    f'exec {_CLEAN} "$n" -t "$p" -a -r -w -- "$@"'
+)
+#: Arguments: the root, and the script of _WITH_MOUNTS.
+_INTO_CHROOT = (
+    'r=$1; w=$2; shift 2; [ -d "$r" ] || { echo "there is no directory $r" >&2; exit 97; }; '
+    '[ "$(id -u)" = 0 ] || { echo "only root gets into chroot $r" >&2; exit 97; }; cd /; '
+    f'if [ -d "$r/proc/self" ] && [ -c "$r/dev/null" ]; then exec {_CLEAN} chroot "$r" "$@"; fi; '
+    f'exec {_CLEAN} unshare -m sh -c "$w" chroot "$r" "$@"'
+)
+#: What programs cannot do without, where the chroot lacks it: mounts that nobody else sees and that end with us.
+_WITH_MOUNTS = (
+    'r=$1; shift; [ -d "$r/proc/self" ] || mount -t proc proc "$r/proc" || echo "$r has no /proc" >&2; '
+    '[ -c "$r/dev/null" ] || mount --rbind /dev "$r/dev" || echo "$r has no /dev" >&2; '
+    'exec chroot "$r" "$@"'
+)
+
+
+def init(opts):
+    """
+    Read the declaration. Raises CommandExecutionError for one that makes no sense
+    """
+    wanted = Wanted(opts, "machine", ("chroots", "stopped"))
+    chroots = wanted.said.get("chroots") or {}
+    if not isinstance(chroots, dict) or not all(
+            isinstance(path, str) and path.startswith("/") for path in chroots.values()):
+        raise CommandExecutionError("resources: machine: chroots are a mapping, name: /path, not %r" % (chroots,))
+    for name in wanted.declared:
+        _checked(name)
+    __context__[_CONTEXT] = {"wanted": wanted, "chroots": chroots, "there": None}
+
+
+def initialized():
+    """
+    Whether ``init`` was called
+    """
+    return _CONTEXT in __context__
+
+
+def discover(opts):
+    """
+    Return the ids of all machines and chroots that count, sorted
+    """
+    return sorted(_look())
+
+
+def grains():
+    """
+    Return what can be seen of it from outside; ``machine`` has its name, kind (``nspawn``, ``chroot``) and root
+    """
+    found = _current()
+    if found["kind"] == "chroot":
+        ret = dict(_virtual_of_chroot(), **outside.named(__grains__.get("nodename", "")))
+    else:
+        ret = dict(outside.named(_nodename(found)), virtual="systemd-nspawn")
+    if found["files"]:
+        ret.update(outside.grains(outside.reader(found["files"]), __grains__))
+    ret["id"] = __resource__["id"]
+    ret["machine"] = {key: found[key] for key in ("name", "kind", "root")}
+    return ret
+
+
+def grains_refresh():
+    """
+    Return the same, looked for anew
+    """
+    _look()
+    return grains()
+
+
+def ping():
+    """
+    Whether the machine runs, or the chroot is there
+    """
+    found = _current()
+    if found["kind"] == "chroot":
+        return os.path.isdir(found["root"])
+    return found["name"] in _shown([found["name"]])
+
+
+def shutdown(opts):
+    """
+    Forget what was found
+    """
+    __context__.pop(_CONTEXT, None)
+
+
+def enter():
+    """
+    Return the words behind which a command runs in the current machine or chroot, as root
+
+    It ends with status 97 and a line on stderr when there is no way in.
+    """
+    found = _current()
+    if found["kind"] == "chroot":
+        if set(found["root"]) & set("'\\!") or not found["root"].isprintable() or "  " in found["root"]:
+            raise CommandExecutionError("no command can be made of the path %r" % found["root"])
+        return ["sh", "-c", _INTO_CHROOT, "pushsalt", found["root"], _WITH_MOUNTS]
+    return ["sh", "-c", _INTO_MACHINE, "pushsalt", found["name"]]
+
+
+def _current():
+    known = __context__[_CONTEXT]["there"]
+    found = (_look() if known is None else known).get(__resource__["id"])
+    if found is None:
+        raise CommandExecutionError("there is no machine %s" % __resource__["id"])
+    return found
+
+
+def _look():
+    """id -> what is known of it: ``name``, ``kind``, ``root`` for people, ``files``: where it can be read, if so."""
+    state = __context__[_CONTEXT]
+    wanted = state["wanted"]
+    running = _shown(_listed())
+    names = set(running)
+    if wanted.said.get("stopped"):
+        names.update(_images())
+    there = {wanted.id(name): _machine(name, running.get(name)) for name in wanted.of(names)}
+    for name, path in state["chroots"].items():
+        id = wanted.id(_checked(str(name)))
+        if id in there:
+            log.getLogger(__name__).warning("the chroot %s has the id of a machine, which is left out: %s", path, id)
+        there[id] = {"name": str(name), "kind": "chroot", "root": path, "files": path}
+    state["there"] = there
+    return there
+
+
+def _machine(name, shown):
+    folder = os.path.join(IMAGES, name)
+    found = {"name": name, "kind": "nspawn", "root": folder, "files": folder if os.path.isdir(folder) else ""}
+    if shown:
+        found["leader"] = shown["Leader"]
+        found["root"] = shown.get("RootDirectory") or folder
+        found["files"] = "/proc/%s/root" % shown["Leader"]
+    return found
+
+
+def _listed():
+    """Names of the containers that machined knows."""
+    text = _machinectl("list", "--no-legend", "--full")
+    rows = [line.split() for line in text.splitlines()]
+    return [row[0] for row in rows if len(row) > 1 and row[1] == "container"]
+
+
+def _shown(names):
+    """name -> properties of those that run, all in one question."""
+    if not names:
+        return {}
+    blocks = _machinectl("show", *names, partly=True).split("\n\n")
+    found = [dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks]
+    return {one["Name"]: one for one in found if one.get("Leader", "0") != "0" and one.get("Class") == "container"}
+
+
+def _images():
+    """Names of what lies in the folder of machines, running or not."""
+    try:
+        entries = os.listdir(IMAGES)
+    except OSError:
+        return []
+    names = [name[:-4] if name.endswith(".raw") else name for name in entries]
+    return [name for name in names if name and not name.startswith(".") and not set(name) - set(_NAME)]
+
+
+def _machinectl(*words, partly=False):
+    """What machinectl prints; nothing where there is none. ``partly``: some of what was asked for may be gone."""
+    program = process.which("machinectl")
+    if program is None:
+        return ""
+    done = process.run([program, "--no-pager"] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=30)
+    if done.retcode and not partly:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError("machinectl %s failed: %s" % (words[0], said or "status %s" % done.retcode))
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _nodename(found):
+    """A machine is called like its name, until a system that is booted in it takes that of its own file."""
+    own = outside.read(found["files"], "/etc/hostname").split() if found["files"] else []
+    try:
+        with open("/proc/%s/comm" % found["leader"]) as stream:
+            booted = stream.read().strip() in ("systemd", "init")
+    except (OSError, KeyError):
+        booted = True
+    return own[0] if own and booted and not own[0].startswith("#") else found["name"]
+
+
+def _virtual_of_chroot():
+    virtual = __grains__.get("virtual", "physical")
+    return {"virtual": "virtual" if virtual == "physical" else virtual, "virtual_subtype": "chroot"}
+
+
+def _checked(name):
+    if not name or set(name) - set(_NAME) or name[0] in ".-":
+        raise CommandExecutionError("resources: machine: %r cannot be the name of a machine" % name)
+    return name

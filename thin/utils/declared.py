@@ -1,0 +1,66 @@
+"""What a declaration of resources says about which of the things that there are count, and by which ids."""
+
+from thin import log
+from thin.exceptions import CommandExecutionError
+
+#: What every type that uses this understands.
+OPTIONS = ("resource_ids", "include", "exclude", "id_format")
+
+
+class Wanted(object):
+    """The choice among things with names. ``said`` is the declaration, for whatever else the type understands.
+
+    ``resource_ids``: names that count, whether they are found or not; ``include`` and ``exclude``: globs over those
+    that are found (default: all, but none where names are declared); ``id_format``: a resource's id, in which
+    ``{name}`` and ``{manager}`` are replaced.
+    """
+
+    def __init__(self, opts, kind, more=()):
+        """Raises CommandExecutionError for a declaration that makes no sense."""
+        self.said = (opts.get("pillar") or {}).get(opts.get("resource_pillar_key") or "resources", {}).get(kind) or {}
+        self._kind, self._manager = kind, str(opts.get("id") or "")
+        known = OPTIONS + tuple(more)
+        for name in self.said:
+            if name not in known:
+                log.getLogger(__name__).warning(
+                    "resources: %s: there is no option %s, only: %s", kind, name, ", ".join(sorted(known)))
+        self.declared = self._texts("resource_ids")
+        self._include = self._texts("include") if "include" in self.said else [] if self.declared else ["*"]
+        self._exclude = self._texts("exclude")
+        self._format = self.text("id_format", "{name}")
+        if "{name}" not in self._format:
+            raise CommandExecutionError(
+                "resources: %s: id_format %r has no {name}: all would have one id" % (kind, self._format))
+
+    def text(self, name, default):
+        """An option that is text."""
+        value = self.said.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str) or not value:
+            raise CommandExecutionError("resources: %s: %s is text, not %r" % (self._kind, name, value))
+        return value
+
+    def of(self, found):
+        """The names that count, sorted: the declared ones, and those of ``found`` that were asked for."""
+        from fnmatch import fnmatchcase
+
+        chosen = set(self.declared)
+        for name in found:
+            if any(fnmatchcase(name, glob) for glob in self._include):
+                if not any(fnmatchcase(name, glob) for glob in self._exclude):
+                    chosen.add(name)
+        return sorted(chosen)
+
+    def id(self, name):
+        """The id of the resource with this name."""
+        return self._format.replace("{manager}", self._manager).replace("{name}", name)
+
+    def _texts(self, name):
+        value = self.said.get(name)
+        if value is None:
+            return []
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, (list, tuple)) or any(isinstance(one, (dict, list)) for one in value):
+            raise CommandExecutionError("resources: %s: %s is a list of names, not %r" % (self._kind, name, value))
+        return [str(one) for one in value]
