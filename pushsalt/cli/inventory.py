@@ -164,10 +164,14 @@ def _project(given: Given) -> Project:
 
 
 def _selected(given: Given, project: Project, expr: str | None) -> list[str]:
+    """Ids of the inventory: the resources behind them are no part of it."""
     if expr is None and not any(given.values.get(opt.name) for opt in MATCHERS):
         return list(project.inventory.ids)
+    from pushsalt.targeting import key_of
+
     chosen = given.selection(expr or "*")
-    return project.select(chosen.expr, chosen.tgt_type, chosen.delimiter, chosen.exclude, chosen.limit)
+    found = project.select(chosen.expr, chosen.tgt_type, chosen.delimiter, chosen.exclude, chosen.limit)
+    return [id for id in (key_of(name) or name for name in found) if id in project.inventory.targets]
 
 
 def _address(target: Target) -> str:

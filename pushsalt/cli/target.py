@@ -8,7 +8,6 @@ import typer
 
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
-from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -19,7 +18,7 @@ pushsalt target -L web1,db1 --out json
 pushsalt target -C 'G@os:Debian and not I@role:db' --explain web1
 """
 EXPLAIN = (
-    Opt("explain", ("--explain",), "Say why: each term, the value it saw and its age; for one id, or all that match.",
+    Opt("explain", ("--explain",), "Say why: each term, the value it saw and its age; for one, or all that match.",
         metavar="[ID]"),
 )  # fmt: skip
 
@@ -70,11 +69,6 @@ def target(
         say_not_refreshed(client.refresh(selection))
     text = given.out in (None, "rich")
     if given.explain is not None:
-        known = client.project.inventory
-        if given.explain and given.explain not in known.targets:
-            near = known.nearest(given.explain)
-            hint = f"nearest ids: {', '.join(near)}" if near else "pushsalt target '*' lists all"
-            raise UsageError(f"--explain: there is no {given.explain!r} in the inventory", hint=hint)
         found = client.explain(selection, [given.explain] if given.explain else client.target(selection))
         if text:
             terminal.stdout.write("".join(f"{one_line(line)}\n" for line in _lines(found)))

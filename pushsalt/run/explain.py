@@ -1,4 +1,4 @@
-"""Why an expression selects an id or not: each of its terms, what it saw, where that is from and how old it is."""
+"""Why an expression selects a target or not: each of its terms, what it saw, where that is from and how old it is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import UsageError
 from pushsalt.pillar.mask import mask
-from pushsalt.run.lookup import Remembered, manager_of
+from pushsalt.run.lookup import Remembered
 from pushsalt.run.selectable import Selectable
-from pushsalt.targeting import Expression, Fleet, Term, parse, sources
+from pushsalt.targeting import Expression, Fleet, Term, key_of, parse, sources
+from pushsalt.targeting.fleet import is_wildcard
 from pushsalt.targeting.matchers import ipcidr
+from pushsalt.targeting.nothing import nothing
 from thin.utils import data
 
 if TYPE_CHECKING:
@@ -19,25 +21,49 @@ if TYPE_CHECKING:
     from pushsalt.run.project import Project
 
 
-def explain(project: Project, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
-    """``{id: {"matches": bool, "terms": [{"term", "holds", "value", "source", "age"}]}}``.
+def explain(project: Project, selection: Selection, names: list[str]) -> dict[str, dict[str, Any]]:
+    """``{name: {"matches": bool, "terms": [{"term", "holds", "value", "source", "age"}]}}``.
 
-    ``value`` is what stands at the longest part of the term's path that leads anywhere, None where nothing does;
-    values of pillar are masked. ``age`` is in seconds, None for what the inventory says. Raises UsageError.
+    ``names`` are what ``Project.select`` gives, or anything that is called exactly so; where several resources are, all
+    of them come out by their keys. ``value`` is what stands at the longest part of the term's path that leads anywhere,
+    None where nothing does; values of pillar are masked. ``age`` is in seconds, None for what the inventory says.
+    Raises UsageError.
     """
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
     known = Remembered(project, Selectable(project.inventory))
-    fleet = Fleet(project.inventory, known)
-    wanted, *excluded = [
+    widely = bool(project.config.opts["glob_includes_resources"])
+    fleet = Fleet(project.inventory, known, known.behind, glob_includes_resources=widely)
+    expressions = [
         parse(text, tgt_type, delimiter=selection.delimiter, nodegroups=project.nodegroups) for text, tgt_type in texts
     ]
-    chosen = fleet.select(wanted)
-    for expression in excluded:
-        chosen = chosen - fleet.select(expression)
-    return {
-        id: {"matches": id in chosen, "terms": [row for one in (wanted, *excluded) for row in _rows(one, id, fleet)]}
-        for id in ids
-    }
+    asked = _keys(names, fleet)
+    among = set(asked.values())
+    chosen, *left_out = [fleet.select(expression, among) for expression in expressions]
+    why = {}
+    for name, key in asked.items():
+        terms = []
+        for expression in expressions:
+            terms += _rows(expression, key, among, fleet)
+        why[name] = {"matches": key in chosen and not any(key in each for each in left_out), "terms": terms}
+    return why
+
+
+def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
+    """name -> key. Raises UsageError."""
+    found: dict[str, str] = {}
+    for name in names:
+        keys = [key_of(name)] if key_of(name) else list(fleet.exactly(name))
+        if not keys:
+            raise _unknown(name, fleet)
+        found.update({name if len(keys) == 1 else str(key): str(key) for key in keys})
+    return found
+
+
+def _unknown(name: str, fleet: Fleet) -> UsageError:
+    text = f"--explain: there is no {name!r} in the inventory"
+    if fleet.behind.there():
+        text += ", and no such resource behind what it has"
+    return UsageError(text, hint=str(nothing(name, "glob", fleet.inventory, fleet.behind).hint))
 
 
 def looks_at_pillar(project: Project, selection: Selection) -> bool:
@@ -46,36 +72,51 @@ def looks_at_pillar(project: Project, selection: Selection) -> bool:
     return any("pillar" in sources(text, tgt_type, project.nodegroups) for text, tgt_type in texts)
 
 
-def _rows(expression: Expression, id: str, fleet: Fleet) -> list[dict[str, Any]]:
+def _rows(expression: Expression, key: str, among: set[str], fleet: Fleet) -> list[dict[str, Any]]:
     known = fleet.caches
     assert isinstance(known, Remembered)
+    if expression.tgt_type in ("glob", "list"):  # which look first what is called so, and at managers
+        [term] = expression.terms.values()
+        return [{"term": term.word, "holds": key in fleet.select(expression, among), **_named(term, key, known)}]
     return [
-        {"term": term.word, "holds": id in fleet.find(term), **_seen(term, id, fleet, known)}
+        {"term": term.word, "holds": key in fleet.find(term, among), **_seen(term, key, fleet, known)}
         for term in expression.terms.values()
     ]
 
 
-def _seen(term: Term, id: str, fleet: Fleet, known: Remembered) -> dict[str, Any]:
+def _named(term: Term, key: str, known: Remembered) -> dict[str, Any]:
+    """What a plain glob or list saw."""
+    manager = known.behind.manager(key)
+    if manager is None:
+        return {"value": key, "source": "inventory", "age": None}
+    if term.tgt_type == "glob" and is_wildcard(str(term.expr)):
+        return {"value": manager, "source": "its manager", "age": known.behind.age(manager)}
+    return {"value": key, "source": f"behind {manager}", "age": known.behind.age(manager)}
+
+
+def _seen(term: Term, key: str, fleet: Fleet, known: Remembered) -> dict[str, Any]:
     source = term.matcher.SOURCE
-    target = fleet.inventory.targets[id]
-    if source == "id":
-        return {"value": id, "source": "inventory", "age": None}
-    if source == "subject":
-        what = f"{target.transport}:{id}, managed by {manager_of(target)}"
-        return {"value": what, "source": "inventory", "age": None}
+    subject = fleet.subject(key)
+    target = fleet.inventory.targets.get(key)
+    if source in ("id", "subject"):
+        what = subject.id if source == "id" else f"{subject.type}:{subject.id}, managed by {subject.manager}"
+        if target is not None:
+            return {"value": what, "source": "inventory", "age": None}
+        return {"value": what, "source": f"behind {subject.manager}", "age": known.behind.age(subject.manager)}
     path: str
     value: Any
+    fixed = False
     if source == "grains":
         if term.tgt_type == "ipcidr":
-            key = _family(term)
-            path, value = key, known.grains(id).get(key)
+            path = _family(term)
+            value = known.grains(key).get(path)
         else:
-            path, value = _at(known.grains(id), term)
-        fixed = path.split(term.delimiter)[0] in target.grains
+            path, value = _at(known.grains(key), term)
+        fixed = target is not None and path.split(term.delimiter)[0] in target.grains
     else:
-        path, value = _at(known.pillar(id), term)
-        value, fixed = mask(value), False
-    written = known.written(source, id)
+        path, value = _at(known.pillar(key), term)
+        value = mask(value)
+    written = known.written(source, key)
     if fixed or written is None:
         return {"value": value, "path": path, "source": "inventory" if fixed else f"no {source} known", "age": None}
     return {"value": value, "path": path, "source": f"cached {source}", "age": max(0, int(time.time() - written))}

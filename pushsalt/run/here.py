@@ -7,6 +7,7 @@ registrations were relied on, so that their age can be said.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,16 @@ class ResourcesHere:
         if self._all is None and len(keys) > _MANY:
             self.all()
         return {key for key in keys if self.manager(key) is not None}
+
+    def elsewhere(self, name: str) -> Mapping[str, str]:
+        keys = [name, *(f"{type}:{name}" for type in self._behind.types())] if self.there() else []
+        found = {key: self._behind.manager(key) for key in keys}
+        return {key: owner for key, owner in found.items() if owner is not None and owner not in self._known}
+
+    def age(self, manager: str) -> int | None:
+        """How long ago it was last looked what one manages, in seconds."""
+        written = self._behind.bank.written(manager)
+        return None if written is None else max(0, int(time.time() - written))
 
     def oldest(self) -> float | None:
         """When the oldest registration that an answer relied on was taken in, in seconds since the epoch."""

@@ -45,12 +45,12 @@ def select(
         known.say_age()
 
 
-def find(project: Project, expr: Any, tgt_type: str) -> list[str]:
+def find(project: Project, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
     """The keys of what matches for one target that asks about others. Raises UsageError."""
     known = Remembered(project, selectable(project))
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.behind, glob_includes_resources=widely)
-    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=project.nodegroups, pillar_exact=True)))
+    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=project.nodegroups, pillar_exact=pillar_exact)))
 
 
 def target(project: Project, name: str) -> Target:

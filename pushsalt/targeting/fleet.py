@@ -17,7 +17,7 @@ from pushsalt.inventory import Inventory
 from pushsalt.model import Target
 from pushsalt.targeting.compound import DELIMITER, Expression, Nodegroups, Term, parse
 from pushsalt.targeting.matchers.list import split
-from pushsalt.targeting.names import names
+from pushsalt.targeting.names import names, of_whole_name
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,9 @@ class Behind(Protocol):
 
     def manager(self, key: str) -> str | None: ...
 
+    def elsewhere(self, name: str) -> Mapping[str, str]:
+        """key -> manager of what is called so, but is not there because its manager is not."""
+
 
 class NothingBehind:
     """No resources."""
@@ -88,6 +91,9 @@ class NothingBehind:
 
     def manager(self, key: str) -> str | None:
         return None
+
+    def elsewhere(self, name: str) -> Mapping[str, str]:
+        return {}
 
 
 def select(
@@ -188,24 +194,21 @@ class Fleet:
     # plain globs and lists -------------------------------------------------------------------------------------------
 
     def exactly(self, token: str) -> Collection[str]:
-        """What is called so: the inventory id; else the resources that have the id; else what has it as whole name."""
+        """What is called so: the inventory id; else what has it as whole name; else the resources that have the id."""
         known = self.inventory.targets
         if token in known:
             return (token,)
-        if self.behind.there():
-            called = self.behind.called(token)
-            if called:
-                return called
-            if self.behind.manager(token) is not None:
-                return (token,)
-        type, _, id = token.partition(":")
-        return (id,) if id in known and known[id].transport == type else ()
+        if of_whole_name(token, self.inventory):
+            return (token.partition(":")[2],)
+        if not self.behind.there():
+            return ()
+        return (token,) if self.behind.manager(token) is not None else self.behind.called(token)
 
     def _glob(self, term: Term) -> set[str]:
         """With a wildcard: inventory ids, and the resources that those manage. It is not compared with resources."""
         if not isinstance(term.expr, str):
             return set()
-        if not _wildcard(term.expr):
+        if not is_wildcard(term.expr):
             return set(self.exactly(term.expr))
         ids = self._ids(term)
         if not ids or not self._widely or not self.behind.there():
@@ -275,7 +278,7 @@ class Fleet:
         if term.tgt_type == "glob" and isinstance(term.expr, str):
             if term.expr == "*":
                 return set(self.inventory.ids)
-            if not _wildcard(term.expr):
+            if not is_wildcard(term.expr):
                 return {term.expr} & self.inventory.targets.keys()
         return {id for id in self.inventory.ids if term.of(id)}
 
@@ -287,7 +290,7 @@ class Fleet:
         if term.tgt_type == "glob" and isinstance(term.expr, str):
             if term.expr == "*":
                 return set(self.behind.all())
-            tokens = None if _wildcard(term.expr) else [term.expr]
+            tokens = None if is_wildcard(term.expr) else [term.expr]
         elif term.tgt_type == "list" and isinstance(term.expr, str):
             tokens = _tokens(term.expr)
         if tokens is not None:
@@ -319,7 +322,8 @@ class Fleet:
         return self._everything
 
 
-def _wildcard(expr: str) -> bool:
+def is_wildcard(expr: str) -> bool:
+    """Whether a glob may mean more than the very id."""
     return any(letter in expr for letter in "*?[")
 
 

@@ -35,12 +35,23 @@ def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
     known = inventory.targets
     if all(key in known for key in keys):
         return keys
-    found: list[str] = [key if key in known else Name(key.partition(":")[2], key) for key in keys]
+    found: list[str] = [key if key in known else _bare(key, inventory) for key in keys]
     while True:
         shared = {name for name, count in Counter(found).items() if count > 1}
         if not shared:
             return found
         found = [_whole(key, inventory) if name in shared else name for name, key in zip(found, keys, strict=True)]
+
+
+def of_whole_name(text: str, inventory: Inventory) -> bool:
+    """Whether this is the ``type:id`` of an inventory id."""
+    type, colon, id = text.partition(":")
+    return bool(colon) and id in inventory.targets and inventory.targets[id].transport == type
+
+
+def _bare(key: str, inventory: Inventory) -> Name:
+    id = key.partition(":")[2]
+    return Name(key if of_whole_name(id, inventory) else id, key)
 
 
 def _whole(key: str, inventory: Inventory) -> Name:

@@ -36,11 +36,14 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, b
         found = _keys(words, inventory, behind)
         if found:
             return [f"resources are called so, a glob alone is not compared with them: -C {words!r} means {found}"]
+    gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in behind.elsewhere(word).items()}
+    if gone:
+        return [f"{key} is behind {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
     everything = behind.all()
     if len(everything) > _COMPARED:
         return []
     keys = {key.partition(":")[2].lower(): key for key in everything}
-    near = [key for word in plain.split() for key in nearest(word.lower(), keys, 3, 0.5)]
+    near = [key for word in plain.replace(",", " ").split() for key in nearest(word.lower(), keys, 3, 0.5)]
     found = ", ".join(dict.fromkeys(keys[id] for id in near))
     return [f"nearest resources: {found}"] if found else []
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
-from pushsalt.errors import NoTargetError, TargetError
+from pushsalt.errors import NoTargetError, TargetError, UsageError
 from pushsalt.targeting import key_of
 
 HOSTS = {
@@ -48,7 +48,7 @@ def client(make):
     project = make().project
     for manager, types in FOUND.items():
         found = {type: {id: {"grains": grains} for id, grains in ids.items()} for type, ids in types.items()}
-        project.behind.register(manager, found)
+        project.behind.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
     for key, pillar in PILLAR.items():
         project.pillar_bank.put(key, pillar)
     project.grains.put_many({"web1": {"os": "Debian"}, "host1": {"os": "Fedora"}})
@@ -171,3 +171,121 @@ def test_one_that_asks_about_others_gets_keys(client):
     assert client.project.find("app:name:sh*", "pillar") == []
     assert client.project.find("app:name:shop", "pillar") == ["host1", "machine:m1"]
     assert client.project.find("nothing", "glob") == []
+
+
+@pytest.mark.parametrize(
+    "tgt_type, expr, hint",
+    [
+        ("glob", "m*", "a glob alone is not compared with them: -C 'm*' means dummy:m1, machine:m1, machine:m2 ..."),
+        ("glob", "m33", "nearest resources: machine:m3"),
+        ("list", "d11,zzz", "nearest resources: dummy:d1"),
+        ("compound", "T@machine:m9", "machine:m9 is behind elsewhere, which is not in the inventory"),
+        ("glob", "r1", "rack:r1 is behind elsewhere, which is not in the inventory"),
+        ("glob", "bastoin", "nearest ids: bastion"),
+        ("grain", "os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
+    ],
+)
+def test_nothing_found_says_what_may_have_been_meant(client, tgt_type, expr, hint):
+    with pytest.raises(NoTargetError) as caught:
+        client.target(Selection(expr, tgt_type))
+    assert hint in caught.value.hint
+
+
+def test_list_members_that_are_not_there_are_said(client, caplog):
+    assert keys(client, "m3,m9,web1", "list") == ["web1", "machine:m3"]
+    assert caplog.messages == ["no such id in the inventory, and no such resource: m9"]
+
+
+def explained(client, expr, names, tgt_type="compound"):
+    return client.explain(Selection(expr, tgt_type), names)
+
+
+def test_why_a_resource_matches(client):
+    expr = "T@machine and M@host1 and G@os:Debian and I@app:name:shop and not E@web"
+    found = explained(client, expr, ["machine:m1", "m3", "host1"])
+    assert {name: why["matches"] for name, why in found.items()} == {"machine:m1": True, "m3": False, "host1": False}
+    type, manager, os, app, id = found["machine:m1"]["terms"]
+    assert (type["value"], type["source"]) == ("machine:m1, managed by host1", "behind host1")
+    assert manager["holds"] and 0 <= manager["age"] < 60
+    assert (os["value"], os["source"]) == ("Debian", "cached grains") and 0 <= os["age"] < 60
+    assert (app["value"], app["source"]) == ("*" * 10, "cached pillar")
+    assert (id["holds"], id["value"]) == (False, "m1")
+    assert [row["holds"] for row in found["m3"]["terms"]] == [True, False, True, False, False]
+    assert found["m3"]["terms"][3]["source"] == "no pillar known"
+
+
+def test_why_a_plain_glob_or_list_does(client):
+    [row] = explained(client, "host*", ["m3"], "glob")["m3"]["terms"]
+    assert (row["holds"], row["value"], row["source"]) == (True, "host2", "its manager")
+    [row] = explained(client, "host1", ["m2"], "glob")["m2"]["terms"]
+    assert (row["holds"], row["value"], row["source"]) == (False, "machine:m2", "behind host1")
+    both = explained(client, "m1,m2", ["m1"], "list")
+    assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
+    selected = client.target(Selection("*"))
+    assert all(why["matches"] for why in explained(client, "*", selected, "glob").values())
+    assert list(explained(client, "*", selected, "glob")) == selected
+
+
+def test_only_what_is_there_can_be_explained(client):
+    with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no such resource") as caught:
+        explained(client, "*", ["m9"])
+    assert caught.value.hint == "machine:m9 is behind elsewhere, which is not in the inventory"
+
+
+def old(folder):
+    for path in folder.iterdir():
+        os.utime(path, (time.time() - 3 * 86400,) * 2)
+
+
+@pytest.mark.parametrize(
+    "expr, words",
+    [
+        ("T@machine", "what lies behind the targets was last looked at 3 days ago"),
+        ("M@host1", "what lies behind the targets"),
+        ("m1", "what lies behind the targets"),
+        ("M@bastion", ""),
+        ("G@os:Plan9 or G@os:Rocky", ""),
+        ("I@app:port:1", "what lies behind the targets"),
+    ],
+)
+def test_old_registrations_are_said(make, client, caplog, expr, words):
+    old(client.project.behind.bank.path)
+    fresh = make()
+    assert keys(fresh, expr)
+    assert words in caplog.text and bool(words) == bool(caplog.text)
+
+
+def test_old_grains_of_resources_are_said(make, client, caplog):
+    project = client.project
+    project.resource_grains.clear()
+    project.resource_grains._open().put_many([("machine:m1", {"os": "Debian"})], seen=time.time() - 3 * 86400)
+    assert keys(make(), "T@machine and G@os:Debian") == ["machine:m1"]
+    [text] = caplog.messages
+    assert text.startswith("cached grains of resources are old, the oldest from 3 days ago: --refresh collects")
+
+
+def test_where_nothing_is_managed_no_index_of_resources_is_opened(make):
+    client = make()
+    client.project.grains.put_many({"web1": {"os": "Debian"}})
+    for expr in ("*", "not web1", "T@ssh or M@controller", "T@machine:m1 or web1", "G@os:Debian", "I@a:b or L@web1,m1"):
+        assert keys(client, expr)
+    assert keys(client, "m1", "glob") == []
+    assert not {"resource_grains", "behind"} & client.project.__dict__.keys()
+    assert not (client.project.cache_dir / "resources").exists()
+
+
+def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
+    """Its key is another's id, its id looks like another's key: whatever a manager says, no two share a name."""
+    hosts = {**HOSTS, "machine:m1": {}}
+    client.project.behind.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
+    client = make()
+    (tmp_path / "inventory.json").write_text(json.dumps({"hosts": hosts}))
+    found = client.target(Selection("*"))
+    assert len(set(found)) == len(found) == len(ALL.split()) + 3
+    back = {name: client.project.target(name) for name in found}
+    assert [target.key for target in back.values()] == keys(client, "*", "glob")
+    assert (back["ssh:web1"].key, back["dummy:ssh:web1"].manager) == ("web1", "bastion")
+    assert keys(client, "ssh:web1", "glob") == ["web1"]
+    assert keys(client, "machine:m2", "glob") == ["machine:m2"]
+    assert client.target(Selection("T@dummy and M@bastion", "compound")) == ["machine:m2", "ssh:paper", "dummy:ssh:web1"]
+    assert client.project.target("machine:m1").transport == "ssh"
