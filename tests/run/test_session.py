@@ -139,6 +139,17 @@ async def test_old_runtimes_are_pruned(open_session, kept, home):
     assert {path.name[:69] for path in folder.glob("*.img")} <= {path.name[:69] for path in folder.glob("*.tar")}
 
 
+async def test_images_of_other_controllers_do_not_pile_up(open_session, home):
+    for word in ("thin", "more"):
+        sessions = [await open_session(Target(f"here{number}", transport="local")) for number in range(10)]
+        for session in sessions:
+            await session.call("test.ping" if word == "thin" else "sysfs.interfaces", [] if word == "thin" else ["x"])
+            await session.close()
+        folder = home / ".cache" / "pushsalt"
+        assert len(list(folder.glob(f"{word}-*.tar"))) == 1
+        assert len(list(folder.glob(f"{word}-*.img"))) == 8
+
+
 async def test_a_controller_that_remembers_wrongly_recovers(open_session, kept):
     await (await open_session()).close()
     for path in kept().values():
