@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 UNSETTLED: Final = -1
 _TRIES: Final = 50
 #: bytes of the log that may be copied while writers wait
-_SHORT: Final = 65536
+_SHORT: Final = 4096
 #: seconds after which a segment that the log does not name is nobody's; one is written before it is named
 _LEFT_OVER: Final = 3600
 _FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
@@ -282,11 +282,17 @@ class Journal:
             count += len(payloads)
             return len(data)
 
-        try:
-            for _ in range(_TRIES):  # what writers wait for is the last few records alone
+        def catch_up() -> None:
+            for _ in range(_TRIES):
                 if copy() < _SHORT:
                     break
+            with self.mutex:
+                self.poll(take)
+
+        try:
+            catch_up()
             os.fsync(fd)
+            catch_up()  # what writers wait for is the last few records alone
             with self.locked():
                 if not self.poll(take):
                     raise OSError(errno.ESTALE, "the log was replaced by somebody else")
