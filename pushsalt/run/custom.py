@@ -1,8 +1,9 @@
-"""Users' own execution modules, states, grains and utilities: they travel with every job, by digest.
+"""Users' own modules, states, grains, utilities and types of resources: they travel with every job, by digest.
 
 They lie in ``_modules``, ``_states``, ``_grains`` and ``_utils`` of the file roots and of each of ``module_dirs``
 (there also without the underscore). ``module_dirs`` come first, then the job's saltenv, then base, then the others;
-the first file of a name is the one. A folder with an ``__init__.py`` is a module too, with all that is in it.
+the first file of a name is the one. A folder with an ``__init__.py`` is a module too, with all that is in it. Types of
+resources lie in ``_resources`` likewise, and come with installed distributions; see ``pushsalt.run.resourcefiles``.
 Salt: ``saltutil.sync_all`` and ``salt.loader``.
 """
 
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.bundle import pack
 from pushsalt.fileserver import FileServerError, disk_file
 from pushsalt.model import Blob
+from pushsalt.run import resourcefiles
 from thin import runtime
 from thin.custom import TAGS
 from thin.loader import marked
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KINDS = ("modules", "states", "grains", "utils")
+KINDS = ("modules", "states", "grains", "utils", "resources")
 #: What stands in ``__virtual__``, to its end; and the names that it can return.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
@@ -54,6 +56,8 @@ class CustomModule:
     where: str
     text: str
     parts: Mapping[str, bytes]
+    #: it has no ``__init__.py``: what is in it adds to a shipped resource type
+    extends: bool = False
 
     @cached_property
     def virtual(self) -> list[str]:
@@ -77,6 +81,16 @@ class CustomModule:
             return frozenset(marked(self.text, "__changes__"))
         except (SyntaxError, ValueError):
             return frozenset()
+
+    def of_type(self, kind: str) -> dict[str, str]:
+        """File name -> text of a resource type's own files of a kind."""
+        found = {}
+        for path, data in self.parts.items():
+            words = path.removesuffix(".py").split("/")
+            words = words[:-1] if words[-1] == _PACKAGE else words
+            if len(words) == 3 and words[1] == kind:
+                found[words[2]] = _text(data)
+        return found
 
     def mentions(self, word: str) -> bool:
         """Whether a word stands in the file at all: whoever wants to know more has to run it."""
@@ -144,8 +158,11 @@ class CustomModules:
             virtual: dict[str, list[str]] = {}
             for name, module in sorted(modules.items()):
                 files += [(f"thin/{kind}/{part}", data) for part, data in sorted(module.parts.items())]
-                for known in module.virtual:
+                for known in module.virtual if not module.extends else ():
                     virtual.setdefault(known, []).append(name)
+                for inner in resourcefiles.INNER if kind == "resources" else ():
+                    found = runtime.index(module.of_type(inner).items())
+                    index.update({f"resources.{name}.{inner}": found} if found else {})
             index[kind] = virtual
         if not files:
             return None
@@ -205,14 +222,20 @@ class CustomModules:
                 continue
             try:
                 contents = {path: file.read() for path, file in parts.items()}
-                text = decode_source(next(iter(contents.values())))
-                found[name] = CustomModule(kind, name, str(first.path), text, contents)
+                extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
+                text = "" if extends else decode_source(next(iter(contents.values())))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)
         return found
 
-    def _candidates(self, kind: str) -> Iterator[tuple[str, dict[str, FoundFile]]]:
+    def _candidates(self, kind: str) -> Iterator[tuple[str, Mapping[str, FoundFile]]]:
         """(name, its files by their path below the kind, the module itself first), what counts most first."""
+        if kind == "resources":
+            yield from resourcefiles.in_folders(self._opts.get("module_dirs") or ())
+            yield from resourcefiles.in_roots(self._files, self._saltenvs())
+            yield from resourcefiles.installed()
+            return
         for top in self._opts.get("module_dirs") or ():
             for folder in (Path(top) / f"_{kind}", Path(top) / kind):
                 for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -244,6 +267,13 @@ class CustomModules:
         # Not those that only a branch of a remote makes: nobody named them.
         envs = self._files.configured_envs()
         return dict.fromkeys([self._saltenv, "base", *(env for env in envs if env != "__env__")])
+
+
+def _text(data: bytes) -> str:
+    try:
+        return decode_source(data)
+    except (SyntaxError, UnicodeDecodeError):  # for the target to say
+        return ""
 
 
 def _sound(name: str) -> bool:

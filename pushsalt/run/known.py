@@ -156,5 +156,7 @@ class KnownCompiler:
 
     def _once(self, question: Any, compile: Callable[[StateCompiler], CompileResult]) -> CompileResult:
         self._minion.check_pillar()
+        target = self._minion.target  # each type of resources has states of its own
+        question = (target.resource, bool(target.enter), question) if target.resource else question
         result: CompileResult = self._minion.once(STATES, question, lambda: compile(self._minion.plain_compiler))
         return result

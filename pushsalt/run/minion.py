@@ -470,7 +470,7 @@ class Minion:
             RenderedTree(self.files, self.context, self.once),
             self.opts,
             matcher=self.match,
-            functions=KnownStates(self.custom, self.project.salt_python),
+            functions=self._known_states,
             master_tops=self._master_tops if self.project.config.opts.get("master_tops") else None,
             check=True,
         )
@@ -530,8 +530,12 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        known = KnownStates(self.custom, self.project.salt_python)
-        return CompileResult(problems=check_chunks([chunk], known, Sources())).errors
+        return CompileResult(problems=check_chunks([chunk], self._known_states, Sources())).errors
+
+    @property
+    def _known_states(self) -> KnownStates:
+        target = self.target
+        return KnownStates(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))
 
 
 def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str] = ()) -> FunctionError:

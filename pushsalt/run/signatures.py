@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,16 +23,31 @@ ANYTHING = ArgSpec((), kwargs=True)
 class KnownStates:
     """The state functions of ``thin/states/`` and the users' own, which come first; last, those of real Salt.
 
-    One of several files (one virtual name) takes what any of them takes.
+    One of several files (one virtual name) takes what any of them takes. For a ``resource`` of that type its own states
+    come before all others; there are no others, unless states run ``inside`` of it.
     """
 
-    def __init__(self, custom: CustomModules | None = None, salt: SaltPython | None = None) -> None:
+    def __init__(
+        self,
+        custom: CustomModules | None = None,
+        salt: SaltPython | None = None,
+        resource: str = "",
+        inside: bool = False,
+    ) -> None:
         self._custom = custom
         self._salt = salt
+        self._type = of_type("states", resource, custom) if resource else {}
+        self._alone = bool(resource) and not inside
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when no file has it."""
         module, _, function = name.partition(".")
+        for text in self._type.get(module, ()):
+            found = _lookup(defined(text), function)
+            if found or re.search(rf"\b{re.escape(function)}\b", text):
+                return found or ANYTHING
+        if self._alone:
+            return None
         for one in self._custom.called("states", module) if self._custom else ():
             found = _lookup(defined(one.text), function)
             if found or one.mentions(function):
@@ -46,12 +62,26 @@ class KnownStates:
                 yield f"{module}.{function.rstrip('_')}"
 
     def _all(self) -> Iterator[tuple[str, str]]:
+        for module, texts in self._type.items():
+            yield from ((module, function) for text in texts for function in defined(text))
+        if self._alone:
+            return
         if self._custom:
             for module in self._custom.virtual_names("states"):
                 for one in self._custom.called("states", module):
                     yield from ((module, function) for function in defined(one.text))
         for module in sorted(runtime.virtual_index("states")):
             yield from ((module, function) for function in sorted(_functions(module)))
+
+
+def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> dict[str, list[str]]:
+    """Virtual name -> texts of the files of a kind (``modules``, ``states``) that a resource type has of its own."""
+    package = f"thin.resources.{resource}.{kind}"
+    files = {name.rpartition(".")[2]: runtime.source(name) for name in runtime.names(package)}
+    own = custom.by_kind["resources"].get(resource) if custom else None
+    files.update(own.of_type(kind) if own else {})
+    index = runtime.index(files.items())
+    return {virtual: [files[name] for name in names] for virtual, names in index.items()}
 
 
 def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:

@@ -52,6 +52,7 @@ def test_what_is_found(found, tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     base = found()
     assert {kind: sorted(names) for kind, names in base.by_kind.items()} == {
         "modules": ["a", "b", "d", "pack"], "states": ["s"], "grains": [], "utils": ["latin"],
+        "resources": [],
     }
     assert "neither.py is left out" in caplog.text
     assert [one.name for one in base.called("modules", "bee")] == ["b"]
