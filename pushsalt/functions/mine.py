@@ -1,61 +1,70 @@
 """Salt's ``mine``: what targets told of themselves earlier, answered from the cache; nobody else is connected to.
 
 What ``mine_functions`` (configuration, roster, pillar) names is collected with the grains (``pushsalt grains``, and
-``--refresh``) and by ``mine.update``.
+``--refresh``), behind a run of states, and by ``mine.update``. Salt: ``salt/modules/mine.py``, and the master's
+``_mine_get``.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import PushsaltError, UsageError
+from pushsalt.functions import function_named
 from pushsalt.run import mine
 from pushsalt.run.lookup import age_text
+from pushsalt.run.salt import exists
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
 log = logging.getLogger(__name__)
 
+_ALL: Final = "0.0.0.0"  # noqa: S104
+
 
 def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
-    """``{id: value}`` of a mine function for the targets that match; of several functions, ``{function: {id: value}}``.
+    """``{id: value}`` of a mine function for what matches; of several functions, ``{function: {id: value}}``.
 
-    Targets without that value are left out, and those whose ``allow_tgt`` leaves this one out. Pillar is matched
-    exactly. Salt: mine.get.
+    Who has no such value is left out, and so is who does not let this target have it (``allow_tgt``). Pillar is matched
+    exactly. A resource is called by its bare id, by ``type:id`` where two of those that answer share one.
     """
     if not isinstance(fun, str | list):
         return {}
     names = [name.strip() for name in fun.split(",")] if isinstance(fun, str) else [str(name) for name in fun]
     by_function = isinstance(fun, list) or len(set(names)) > 1
     names = [name for name in names if _may_ask(minion, name)]
-    found: dict[str, Any] = {}
-    for id in _find(minion, tgt, tgt_type) if names else ():
-        if exclude_minion and id == minion.id:
+    values: dict[str, dict[str, Any]] = {}
+    oldest: dict[str, float] = {}
+    for key in _find(minion, tgt, tgt_type) if names else ():
+        kept, seen = minion.project.mine.look(key)
+        if exclude_minion and key == minion.target.key:
             continue
-        kept = minion.project.mine.get(id)
         for name in names:
-            if not isinstance(kept, dict) or name not in kept:
+            if name not in kept:
                 continue
             value, allowed = mine.unwrap(kept[name])
-            if allowed is not None and minion.id not in _find(minion, *allowed):
-                continue
-            _say_age(minion, id)
-            if by_function:
-                found.setdefault(name, {})[id] = value
-            else:
-                found[id] = value
-    return found
+            if allowed is None or minion.target.key in _find(minion, *allowed, pillar_exact=False):
+                values.setdefault(key, {})[name] = value
+                oldest[key] = min(seen[name], oldest.get(key, seen[name]))
+    called = dict(zip(values, map(str, minion.project.names(list(values))), strict=True))
+    _say_ages(minion, {called[key]: seen for key, seen in oldest.items()})
+    if by_function:
+        return {
+            name: {called[key]: of[name] for key, of in values.items() if name in of}
+            for name in names
+            if any(name in of for of in values.values())
+        }
+    return {called[key]: value for key, of in values.items() for value in of.values()}
 
 
 def update(minion: Minion, clear: bool = False, mine_functions: Any = None) -> bool | None:
     """Call what ``mine_functions`` names and keep it; None when there is nothing to call. Salt: mine.update."""
-    if not mine_functions:
-        mine_functions = minion.shared("config.merge")("mine_functions", {})
-    functions = mine.definitions(mine_functions)
+    functions = mine.definitions(mine_functions) if mine_functions else _configured(minion)
     if not functions:
         return None
     data = {}
@@ -66,7 +75,7 @@ def update(minion: Minion, clear: bool = False, mine_functions: Any = None) -> b
             log.error("%s: the mine function %s is not kept: %s", minion.id, each.function, exc.message)
             continue
         data[each.alias] = each.wrapped(value)
-    return mine.store(minion.project, minion.id, data, clear=bool(clear))
+    return mine.store(minion.project, minion.target, data, clear=bool(clear))
 
 
 def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
@@ -78,23 +87,94 @@ def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
     except PushsaltError as exc:
         log.error("%s: the mine function %s is not kept: %s", minion.id, each.function, exc.message)
         return False
-    return mine.store(minion.project, minion.id, {each.alias: each.wrapped(value)})
+    return mine.store(minion.project, minion.target, {each.alias: each.wrapped(value)})
 
 
 def delete(minion: Minion, fun: str) -> bool:
     """Forget one function of this target. Salt: mine.delete."""
-    return mine.forget(minion.project, minion.id, str(fun))
+    return mine.forget(minion.project, minion.target, str(fun))
 
 
 def flush(minion: Minion) -> bool:
     """Forget all of this target's. Salt: mine.flush."""
-    minion.project.mine.delete(minion.id)
+    minion.project.mine.delete(minion.target.key)
     return True
 
 
-def _find(minion: Minion, tgt: Any, tgt_type: str) -> list[str]:
+def valid(minion: Minion) -> dict[str, Any] | None:
+    """What ``mine_functions`` says that can be called: ``{name: arguments}``, or ``{alias: {function: arguments}}``.
+
+    None when it says nothing. Salt: mine.valid.
+    """
+    functions = _configured(minion)
+    if not functions:
+        return None
+    found: dict[str, Any] = {}
+    for each in functions:
+        if not _available(minion, each.function):
+            log.error("%s: mine_functions: there is no function %s", minion.id, each.function)
+        elif each.function != each.alias:
+            found[each.alias] = {each.function: [*each.args, *({key: value} for key, value in each.kwargs.items())]}
+        else:
+            found[each.alias] = each.given
+    return found
+
+
+def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_container_id: bool = False) -> Any:
+    """``{image: {"ipv4": {port inside: ["address:port outside", ...]}}}`` of what the mine has of ``docker.ps``.
+
+    A port that is open on all addresses counts for those of the host, of these interfaces and in these networks only;
+    ``with_container_id`` gives pairs with the container's id. Salt: mine.get_docker.
+    """
+    wanted = interfaces if isinstance(interfaces, list) else [interfaces] if interfaces else None
+    networks = cidrs if isinstance(cidrs, list) else [cidrs] if cidrs else None
+    found: dict[str, Any] = {}
+    for told in get(minion, "*", "docker.ps").values():
+        if not isinstance(told, dict) or not isinstance(told.get("host"), dict):
+            continue
+        addresses = _addresses(told["host"].get("interfaces") or {}, wanted, networks)
+        for name, container in told.items():
+            if name == "host":
+                continue
+            ports = found.setdefault(container["Image"], {})
+            for port in container["Ports"]:
+                ip = port.get("IP")
+                for address in addresses if ip == _ALL else [ip] if ip else ():
+                    place = f"{address}:{port['PublicPort']}"
+                    value = (place, container["Info"]["Id"]) if with_container_id else place
+                    known = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
+                    if value not in known:
+                        known.append(value)
+    return found
+
+
+def _addresses(interfaces: dict[str, Any], wanted: list[Any] | None, networks: list[Any] | None) -> list[str]:
+    """The IPv4 addresses of a host, of these interfaces and in these networks."""
+    found = [
+        entry["address"]
+        for name, interface in interfaces.items()
+        if wanted is None or name in wanted
+        for entry in interface.get("inet") or ()
+    ]
+    if networks is not None:
+        inside = [ipaddress.ip_network(network, strict=False) for network in networks]
+        found = [text for text in found if any(ipaddress.ip_address(text) in network for network in inside)]
+    return list(dict.fromkeys(found))
+
+
+def _configured(minion: Minion) -> list[mine.MineFunction]:
+    pillar = {"mine_functions": minion.pillar_value("mine_functions")}
+    return mine.configured(minion.project, minion.target, pillar)
+
+
+def _available(minion: Minion, name: str) -> bool:
+    own = function_named(name) is not None or minion.on_controller(name)
+    return own or exists(name) or minion.has_custom(name) or minion.has_salt(name)
+
+
+def _find(minion: Minion, tgt: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
     try:
-        return minion.project.find(tgt, str(tgt_type).lower())
+        return minion.project.find(tgt, str(tgt_type).lower(), pillar_exact=pillar_exact)
     except UsageError as exc:
         log.error("%s: mine.get: %s", minion.id, exc.message)
         return []
@@ -111,8 +191,9 @@ def _may_ask(minion: Minion, name: str) -> bool:
     return any(re.match(rule, name) for rule in allowed)
 
 
-def _say_age(minion: Minion, id: str) -> None:
-    written = minion.project.mine.written(id)
-    age = time.time() - written if written is not None else 0
-    if age > minion.project.cache_life:
-        minion.warn(f"the mine of {id} is {age_text(age)} old: pushsalt grains {id} collects it")
+def _say_ages(minion: Minion, oldest: dict[str, float]) -> None:
+    """Warn of values that are older than the option ``cache_life``, by name."""
+    now = time.time()
+    for name, seen in oldest.items():
+        if now - seen > minion.project.cache_life:
+            minion.warn(f"the mine of {name} is {age_text(now - seen)} old: pushsalt grains {name} collects it")

@@ -1,26 +1,32 @@
-"""The mine in the cache: a bank by id, ``{alias: value}``; a value with ``allow_tgt`` is wrapped as Salt wraps it."""
+"""What goes into the mine, and when: a bank by key, ``{alias: value}``; one with ``allow_tgt`` is wrapped as Salt does.
+
+``mine_functions`` are called with the grains (``pushsalt grains``, ``--refresh``), by ``mine.update``, and behind a run
+of states when their values are older than ``mine_interval``: there is no agent that could do so every hour.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.errors import FunctionError
+from pushsalt.errors import FunctionError, TargetError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pushsalt.model import Target
+    from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
 
 _ACL_ID: Final = "__saltmine_acl__"
 _ACL_DATA: Final = "__data__"
-_writing: Final = threading.Lock()
+#: Seconds that the return of a run waits for the mine.
+PATIENCE: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class MineFunction:
     kwargs: dict[str, Any] = field(default_factory=dict)
     allow_tgt: Any = None
     allow_tgt_type: Any = None
+    given: Any = None
 
     def message(self) -> dict[str, Any]:
         """The call as a session takes it."""
@@ -58,8 +65,8 @@ def definitions(functions: Any) -> list[MineFunction]:
         kwargs = {str(key): value for item in items if isinstance(item, dict) for key, value in item.items()}
         args = [item for item in items if not isinstance(item, dict)]
         name = kwargs.pop("mine_function", None) or alias
-        acl = [kwargs.pop(key, None) for key in ("allow_tgt", "allow_tgt_type")]
-        found.append(MineFunction(str(alias), str(name), args, kwargs, *acl))
+        whom, how = kwargs.pop("allow_tgt", None), kwargs.pop("allow_tgt_type", None)
+        found.append(MineFunction(str(alias), str(name), args, kwargs, whom, how, given))
     return found
 
 
@@ -71,43 +78,82 @@ def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
     return kept.get(_ACL_DATA), allowed
 
 
-def store(project: Project, id: str, values: dict[str, Any], *, clear: bool = False) -> bool:
+def keeps(project: Project) -> bool:
+    """Whether anything is kept. Salt: the master's ``_mine``."""
+    opts = project.config.opts
+    return bool(opts["minion_data_cache"] or opts.get("enforce_mine_cache"))
+
+
+def store(project: Project, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
     """Keep values of a target, besides or instead of those that are there."""
-    with _writing:
-        kept = None if clear else project.mine.get(id)
-        return project.mine.put(id, {**(kept if isinstance(kept, dict) else {}), **values})
+    if not keeps(project):
+        return True
+    return project.mine.put(target.key, values) if clear else project.mine.update(target.key, values)
 
 
-def forget(project: Project, id: str, alias: str) -> bool:
+def forget(project: Project, target: Target, alias: str) -> bool:
     """Forget one value of a target."""
-    with _writing:
-        kept = project.mine.get(id)
-        if not isinstance(kept, dict):
-            return False
-        kept.pop(alias, None)
-        return project.mine.put(id, kept)
+    if project.mine.get(target.key) is None:
+        return True
+    return project.mine.update(target.key, {}, without=[alias])
 
 
-def with_grains(project: Project, target: Target) -> list[MineFunction]:
-    """What is collected with a target's grains: of the configuration, the roster, and the pillar as it is known."""
-    kept = project.pillar_bank.get(target.id) if project.keeps_pillar else None
+def configured(project: Project, target: Target, pillar: Mapping[str, Any]) -> list[MineFunction]:
+    """What ``mine_functions`` says for a target: in its pillar, the configuration and the roster; the last one wins."""
     found: dict[str, Any] = {}
-    for place in (kept, target.pillar, project.config.opts, target.minion_opts):
-        given = place.get("mine_functions") if place else None
+    for place in (pillar, project.config.opts, target.minion_opts):
+        given = place.get("mine_functions")
         if isinstance(given, list):
             given = {str(name): {} for name in given}
         found.update(given if isinstance(given, dict) else {})
     return definitions(found)
 
 
+def with_grains(project: Project, target: Target) -> list[MineFunction]:
+    """What is collected with a target's grains; of the pillar as it was last compiled."""
+    if not _setting(project, target, "mine_enabled", True):
+        return []
+    kept = project.pillar_bank.get(target.key) if project.keeps_pillar else None
+    return configured(project, target, {**(kept if isinstance(kept, dict) else {}), **target.pillar})
+
+
+def with_states(minion: Minion) -> list[MineFunction]:
+    """What is collected behind a run of states: what is not in the mine, or older than ``mine_interval`` minutes."""
+    project, target = minion.project, minion.target
+    if not _setting(project, target, "mine_enabled", True) or not keeps(project):
+        return []
+    functions = configured(project, target, {"mine_functions": minion.pillar_value("mine_functions")})
+    if not functions:
+        return []
+    _, seen = project.mine.look(target.key)
+    now, life = time.time(), 60 * float(_setting(project, target, "mine_interval", 60))
+    return [each for each in functions if not 0 <= now - seen.get(each.alias, -1.0) < life]
+
+
+def _setting(project: Project, target: Target, name: str, default: Any) -> Any:
+    return target.minion_opts.get(name, project.config.opts.get(name, default))
+
+
 async def collect(
-    project: Project, target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
+    target: Target,
+    functions: Sequence[MineFunction],
+    answers: Sequence[asyncio.Future[Any]],
+    patience: float | None = None,
 ) -> dict[str, Any]:
-    """The values of functions that were called; one that failed is said and left out."""
+    """The values of functions that were called, within so many seconds; what failed is said and left out."""
+    if answers:
+        await asyncio.wait(answers, timeout=patience)
     values = {}
     for each, answer in zip(functions, answers, strict=True):
+        if not answer.done():
+            log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, patience)
+            continue
         try:
-            values[each.alias] = each.wrapped(await answer)
-        except FunctionError as exc:
-            log.error("%s: the mine function %s is not kept: %s", target.id, each.function, exc.message)
+            values[each.alias] = each.wrapped(answer.result())
+        except (FunctionError, TargetError) as exc:
+            said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
+            log.log(
+                logging.DEBUG if said else logging.ERROR,
+                "%s: the mine function %s is not kept: %s", target.id, each.function, exc.message,
+            )  # fmt: skip
     return values

@@ -20,6 +20,7 @@ from pushsalt.run.programs import list_inventory
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.mine import MineBank
     from pushsalt.cache.resources import ResourceBank
     from pushsalt.cache.sealed import SealedBank
     from pushsalt.cache.store import Bank
@@ -124,14 +125,14 @@ class Project:
 
         return selecting.target(self, name)
 
-    def find(self, expr: Any, tgt_type: str) -> list[str]:
+    def find(self, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
         """Keys (``Target.key``) of what matches for one target that asks about others.
 
-        Pillar is compared exactly, and none is an answer too. Raises UsageError.
+        Pillar is compared exactly unless told otherwise, and none is an answer too. Raises UsageError.
         """
         from pushsalt.run import selecting
 
-        return selecting.find(self, expr, tgt_type)
+        return selecting.find(self, expr, tgt_type, pillar_exact=pillar_exact)
 
     def names(self, keys: Sequence[str]) -> list[str]:
         """What those with these keys are called, one name for each."""
@@ -349,10 +350,11 @@ class Project:
         return self._custom[saltenv]
 
     @cached_property
-    def mine(self) -> Bank:
-        from pushsalt.cache.store import Bank
+    def mine(self) -> MineBank:
+        """What targets told for each other."""
+        from pushsalt.cache.mine import MineBank
 
-        return Bank(self.config.cache_dir, "mine")
+        return MineBank(self.config.cache_dir)
 
     def custom_archive(self, saltenv: str) -> Blob | None:
         """The users' own modules as they travel, or None: found out without a file server where that can be."""

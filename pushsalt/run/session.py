@@ -107,6 +107,7 @@ class Session:
         self.warnings = [] if warnings is None else warnings
         self.removed: list[str] = []
         self.first: list[asyncio.Future[Any]] = []
+        self.after: list[asyncio.Future[Any]] = []
         self.round_trips = 0
         self.bytes_sent = 0
         self.bytes_received = 0
@@ -160,13 +161,21 @@ class Session:
         found = await self._ask({"k": "resources", "declared": dict(declared)})
         return found if isinstance(found, dict) else {}
 
-    async def run(self, message: Mapping[str, Any], blobs: Callable[[str], Blob]) -> Any:
+    async def run(
+        self, message: Mapping[str, Any], blobs: Callable[[str], Blob], then: Sequence[Message] = ()
+    ) -> Any:
         """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` gives what the target lacks.
 
-        ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``.
+        ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``. ``then`` are calls
+        that travel with it and come after it; ``after`` has a future for each of them.
         """
         self._blobs = blobs
-        return await self._ask({"k": "run", **message})
+        calls = []
+        for call in then:
+            number, future = self._expect()
+            self.after.append(future)
+            calls.append({**call, "n": number})
+        return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
 
     async def close(self) -> None:
         """End the session: in order when nothing is under way, else by stopping what runs. Bounded in time."""

@@ -180,6 +180,8 @@ class _Work:
         self._behind = Discovery(self.project, target, runner.in_thread)
         self._minion: Minion | None = None
         self._answers: Answers | None = None
+        #: called behind the states
+        self._mined: list[mine.MineFunction] = []
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -194,6 +196,8 @@ class _Work:
     async def go(self) -> TargetReturn:
         try:
             value, retcode = await self._within_time()
+            if self._mined:
+                await self._keep_mine()
         except asyncio.CancelledError:
             raise self._interrupted() from None
         finally:
@@ -353,8 +357,8 @@ class _Work:
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
         if grains_only:
             if mined:
-                values = await mine.collect(self.project, self.target, mined, self.session.first[: len(mined)])
-                await self.runner.in_thread(partial(mine.store, self.project, self.target.key, values))
+                values = await mine.collect(self.target, mined, self.session.first[: len(mined)])
+                await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
             if declared:
                 await self._behind.take_in(declared, await self.session.first[-1])
             elif not self.target.resource:
@@ -477,8 +481,20 @@ class _Work:
             **_numbered(lowstate),
         }
         with self.phase("run"):
-            await self.session.run(message, blobs.__getitem__)
+            mined = [] if plan.test or lowstate.mock else mine.with_states(minion)
+            await self.session.run(message, blobs.__getitem__, [each.message() for each in mined])
+        self._mined = mined
         return {**lowstate.disabled, **self.states}
+
+    async def _keep_mine(self) -> None:
+        """Take in what was called behind the states, whose return does not depend on it."""
+        assert self.session is not None
+        try:
+            with self.phase("mine"):
+                values = await mine.collect(self.target, self._mined, self.session.after, mine.PATIENCE)
+                await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
+        except asyncio.CancelledError:
+            log.debug("%s: stopped behind the states: the mine is as it was", self.target.id)
 
     # what the target says meanwhile ----------------------------------------------------------------------------------
 

@@ -2,10 +2,13 @@
 
 import json
 import os
+import time
 
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
+from pushsalt.run import mine
+from pushsalt.run.job import JobOptions
 from pushsalt.run.mine import definitions, unwrap
 
 
@@ -131,6 +134,103 @@ def test_collected_in_the_exchange_of_the_grains(make, tmp_path):
         again.round_trips
         == make({"here": {**here, "pillar": {}, "minion_opts": {}}}).grains(Selection("here"))["here"].round_trips
     )
+
+
+@pytest.fixture
+def here(make, tmp_path):
+    """A machine that is reached, with states; its client by configuration, minion_opts and pillar."""
+    (tmp_path / "salt").mkdir()
+    (tmp_path / "pillar").mkdir()
+    (tmp_path / "salt/site.sls").write_text(f"{tmp_path}/written:\n  file.managed:\n    - contents: new\n")
+    (tmp_path / "salt/broken.sls").write_text("{{ nope.nope }}\n")
+    (tmp_path / "salt/failing.sls").write_text("it:\n  test.fail_without_changes: []\n")
+    asking = "{{ salt['mine.get']('here', 'test.echo') }}"
+    (tmp_path / "salt/asks.sls").write_text(f"it:\n  test.nop:\n    - name: \"was {asking}\"\n")
+    (tmp_path / "pillar/top.sls").write_text("base:\n  '*': [mine]\n")
+    (tmp_path / "pillar/mine.sls").write_text(f"mine_functions:\n  file.file_exists: [{tmp_path / 'written'}]\n")
+
+    def client(minion_opts=None, **config):
+        host = {"transport": "local", "thin_dir": str(tmp_path / "thin"), "minion_opts": minion_opts or {}}
+        roots = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}
+        return make({"here": host}, **roots, **config)
+
+    return client
+
+
+def applied(client, *sls, **options):
+    return client.apply(Selection("here"), list(sls), JobOptions(**options))["here"]
+
+
+def test_a_run_of_states_collects_what_is_due(here):
+    client = here(mine_functions={"test.echo": ["one"]})
+    assert applied(client, "site").exit_code == 0
+    # what the states have made is there by then
+    assert client.project.mine.get("here") == {"test.echo": "one", "file.file_exists": True}
+    _, seen = client.project.mine.look("here")
+    second = applied(client, "site")
+    assert client.project.mine.look("here")[1] == seen
+    assert second.round_trips == applied(here(mine_interval=0), "site").round_trips
+
+
+def test_each_value_has_an_age_of_its_own(here):
+    client = here(mine_functions={"test.echo": ["one"]})
+    applied(client, "site")
+    bank = client.project.mine
+    os.utime(bank._file("here"), (time.time() - 3000,) * 2)
+    assert call(client, "mine.send", "sent", 5, mine_function="test.echo", on="here")
+    os.utime(bank._file("here"), (time.time() - 1000,) * 2)
+    ages = {name: round(time.time() - when, -2) for name, when in bank.look("here")[1].items()}
+    assert ages == {"test.echo": 3000, "file.file_exists": 3000, "sent": 1000}
+    applied(here({"mine_interval": 40}, mine_functions={"test.echo": ["two"]}), "site")
+    values, seen = bank.look("here")
+    assert values == {"test.echo": "two", "file.file_exists": True, "sent": 5}
+    assert time.time() - seen["test.echo"] < 900 < time.time() - seen["sent"]
+
+
+@pytest.mark.parametrize(
+    "minion_opts, config, sls, options, kept",
+    [
+        ({}, {"mine_enabled": False}, "site", {}, None),
+        ({"mine_enabled": False}, {}, "site", {}, None),
+        ({}, {"minion_data_cache": False}, "site", {}, None),
+        ({}, {"minion_data_cache": False, "enforce_mine_cache": True}, "site", {}, {"file.file_exists": True}),
+        ({}, {}, "site", {"test": True}, None),
+        ({}, {}, "broken", {}, None),
+        ({}, {}, "failing", {}, {"file.file_exists": False}),
+        ({}, {"mine_functions": {"no.such": []}}, "failing", {}, {"file.file_exists": False}),
+        ({"mine_functions": {"file.file_exists": ["/"]}}, {}, "failing", {}, {"file.file_exists": False}),
+    ],
+)
+def test_when_a_run_collects(here, minion_opts, config, sls, options, kept):
+    client = here(minion_opts, **config)
+    result = applied(client, sls, **options)
+    assert client.project.mine.get("here") == kept
+    assert result.exit_code == (0 if sls == "site" else 2)
+
+
+def test_a_function_that_hangs_does_not_hold_up_the_return(here, monkeypatch, caplog):
+    monkeypatch.setattr(mine, "PATIENCE", 0.5)
+    client = here(mine_functions={"slow": [{"mine_function": "test.sleep"}, 60], "test.ping": []})
+    result = applied(client, "site")
+    assert result.exit_code == 0
+    assert any("test.sleep is not done after 0.5 s: not kept" in text for text in caplog.messages)
+    assert "slow" not in client.project.mine.get("here")
+
+
+def test_controller_s_functions_can_be_mine_functions(here):
+    pillar = [{"mine_function": "pillar.get"}, "mine_functions"]
+    client = here(mine_functions={"states": {"mine_function": "cp.list_states"}, "pillar": pillar})
+    assert client.grains(Selection("here"))["here"].exit_code == 0
+    kept = client.project.mine.get("here")
+    assert kept["states"] == ["asks", "broken", "failing", "site"]
+    assert list(kept["pillar"]) == ["file.file_exists"]
+
+
+def test_a_template_reads_what_was_kept_before_the_run(here):
+    client = here(mine_functions={"test.echo": ["said"]})
+    for want in ("was {}", "was {'here': 'said'}"):
+        [ret] = applied(client, "asks").ret.values()
+        assert ret["name"] == want
 
 
 def test_what_is_old_is_said_once(client, caplog):
