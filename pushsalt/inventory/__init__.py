@@ -206,7 +206,8 @@ def folder_files(folder: Path) -> list[Path]:
 
 def is_template(text: str) -> bool:
     """Whether an inventory's text may be one that is rendered first."""
-    return _TEMPLATE.search(text) is not None
+    # what _TEMPLATE finds, many times as fast in megabytes of braces
+    return text.startswith("#!") or any(mark in text for mark in ("{{", "{%", "{#"))
 
 
 def _text(path: Path) -> str:
