@@ -254,3 +254,71 @@ def test_what_is_old_is_said_once(client, caplog):
 )
 def test_definitions(given, want):
     assert [(each.alias, each.function, each.args, each.kwargs) for each in definitions(given)] == want
+
+
+def test_values_of_resources(here, tmp_path):
+    (tmp_path / "pillar/top.sls").write_text("base:\n  'here': [mine, behind]\n")
+    (tmp_path / "pillar/behind.sls").write_text("resources:\n  dummy:\n    resource_ids: [d1, here]\n")
+    client = here()
+    assert client.grains(Selection("here"))["here"].exit_code == 0
+
+    def on(tgt, fun, *args, **kwargs):
+        tgt_type = "compound" if "@" in tgt else "glob"
+        return [result.ret for result in client.run(Selection(tgt, tgt_type), fun, list(args), kwargs).values()]
+
+    assert on("here", "mine.send", "who", mine_function="test.ping", allow_tgt="here") == [True]
+    assert on("T@dummy", "mine.send", "who", mine_function="test.ping", allow_tgt="d1,here", allow_tgt_type="list")
+    assert sorted(client.project.mine.keys()) == ["dummy:d1", "dummy:here", "here"]
+    assert on("here", "mine.get", "*", "who") == [{"local:here": True, "dummy:here": True, "d1": True}]
+    assert on("here", "mine.get", "T@dummy", "who", "compound") == [{"here": True, "d1": True}]
+    # "here" is the machine, not the resource that is called so too
+    assert on("T@dummy:here", "mine.get", "here", "who") == [{}]
+    assert on("T@dummy:d1", "mine.get", "T@dummy", "who", "compound", exclude_minion=True) == [{"here": True}]
+    assert on("T@dummy:d1", "mine.get", "dummy:here", "who") == [{"here": True}]
+    assert on("T@dummy:here", "mine.get", "d1", "who") == [{}]
+
+
+def test_pillar_is_matched_exactly_but_for_who_may_have_it(make):
+    client = make()
+    allowed = {"allow_tgt": "app:web*", "allow_tgt_type": "pillar"}
+    call(client, "mine.send", "x", "v", mine_function="test.echo", on="db1", **allowed)
+    assert call(client, "mine.get", "db1", "x", on="web1") == {"db1": "v"}
+    assert call(client, "mine.get", "db1", "x", on="db1") == {}
+    assert call(client, "mine.get", "app:db*", "x", tgt_type="pillar", on="web1") == {}
+    call(client, "mine.send", "y", "v", mine_function="test.echo", allow_tgt="*", allow_tgt_type="nonsense", on="db1")
+    assert call(client, "mine.get", "db1", "y", on="web1") == {}
+
+
+def test_what_is_valid(make):
+    client = make(
+        mine_functions={
+            "test.echo": ["x"],
+            "said": [{"mine_function": "test.echo"}, "x", {"allow_tgt": "*"}],
+            "net": {"mine_function": "network.ip_addrs", "interface": "eth0"},
+            "no.such": [],
+        }
+    )
+    assert call(client, "mine.valid") == {
+        "test.echo": ["x"], "said": {"test.echo": ["x"]}, "net": {"network.ip_addrs": [{"interface": "eth0"}]}
+    }  # fmt: skip
+    assert call(make(), "mine.valid") is None
+
+
+def test_ports_of_containers(client):
+    def container(id, *ports):
+        named = [dict(zip(("IP", "PrivatePort", "PublicPort"), port, strict=False)) for port in ports]
+        return {"Image": "web:1", "Info": {"Id": id}, "Ports": named}
+
+    cards = {"eth0": {"inet": [{"address": "10.0.0.5"}]}, "eth1": {"inet": [{"address": "192.168.1.5"}]}, "sit0": {}}
+    told = {"host": {"interfaces": cards}, "c1": container("c1", ("0.0.0.0", 80, 8080), ("127.0.0.1", 81, 8081))}
+    client.project.mine.put("web1", {"docker.ps": {**told, "c2": container("c2", (None, 90))}})
+    both, local = ["10.0.0.5:8080", "192.168.1.5:8080"], ["127.0.0.1:8081"]
+    for kwargs, want in [
+        ({}, both),
+        ({"interfaces": "eth0"}, both[:1]),
+        ({"interfaces": ["eth1", "eth7"]}, both[1:]),
+        ({"cidrs": ["192.168.0.0/16"]}, both[1:]),
+    ]:
+        assert call(client, "mine.get_docker", **kwargs) == {"web:1": {"ipv4": {80: want, 81: local}}}
+    pairs = call(client, "mine.get_docker", cidrs="10.0.0.0/8", with_container_id=True)
+    assert [list(pair) for pair in pairs["web:1"]["ipv4"][80]] == [["10.0.0.5:8080", "c1"]]
