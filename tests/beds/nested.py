@@ -22,12 +22,18 @@ IMAGE = "localhost/debian:bookworm"
 #: machines that can be booted, and chroots: name -> where it is in the host
 MACHINES = {"m1": "/var/lib/machines/m1", "m2": "/var/lib/machines/m2"}
 CHROOTS = {"jail": "/srv/jail"}
+#: what would start with podman, and is not needed for it
+UNWANTED = (
+    "cni-dhcp.service", "podman.service", "podman-auto-update.timer", "podman-restart.service",
+    "systemd-networkd.service", "systemd-networkd-wait-online.service",
+)  # fmt: skip
 
 UNIT = """[Unit]
 Description=machine %i
 [Service]
 Type=notify
 KillMode=mixed
+KillSignal=SIGKILL
 SuccessExitStatus=133
 Delegate=yes
 ExecStart=/usr/bin/systemd-nspawn --quiet --keep-unit --boot --machine=%i --directory=/var/lib/machines/%i \
@@ -68,7 +74,7 @@ class NestedBed(MachineBed):
         (etc / "containers").mkdir(exist_ok=True)
         (etc / "containers/containers.conf").write_text(CONTAINERS_CONF)
         (etc / "containers/storage.conf").write_text(STORAGE_CONF)
-        for unit in ("cni-dhcp.service", "systemd-networkd.service", "systemd-networkd-wait-online.service"):
+        for unit in UNWANTED:
             (etc / "systemd/system" / unit).symlink_to("/dev/null")
         for name, place in {**MACHINES, **CHROOTS}.items():
             inner = inside(machine, name)
@@ -102,7 +108,10 @@ def nested() -> Iterator[tuple[MachineBed, Machine]]:
             f"systemctl start {' '.join(f'machine@{name}' for name in MACHINES)} && "
             f"podman run --quiet --detach --name c1 --hostname c1 {IMAGE} sleep infinity"
         )
-        yield bed, machine
+        try:
+            yield bed, machine
+        finally:
+            machine.shell("podman rm --all --force --time 0", check=False)  # it would keep the machine from ending
 
 
 def _images(layer: Path, root: Path) -> Path:
