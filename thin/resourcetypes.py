@@ -23,7 +23,7 @@ Salt: ``salt.loader.resource``, ``salt.loader.resource_modules``, ``Minion._disc
 """
 
 from thin import custom, loader
-from thin.exceptions import CommandExecutionError
+from thin.exceptions import CommandExecutionError, SaltException
 
 #: The kinds of files that a type may have of its own.
 KINDS = ("modules", "states", "grains")
@@ -61,14 +61,21 @@ def discover(manager, runtime, own, declared):
 
 
 def declaration(said):
-    """A declaration as packages see it: a dict; a list alone are the ids. Raises ValueError on anything else."""
-    if said is None:
-        return {}
-    if isinstance(said, (list, tuple)):
-        return {"resource_ids": list(said)}
+    """A declaration as packages see it: a dict, whose ``resource_ids`` are a list, of texts where they were numbers.
+
+    A list alone are the ids. Raises ValueError on anything else.
+    """
+    said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
     if not isinstance(said, dict):
         raise ValueError("what is declared of it is neither a mapping nor a list of ids, but %s" % type(said).__name__)
-    return said
+    ids = said.get("resource_ids")
+    if ids is None:
+        return said
+    if isinstance(ids, str):
+        ids = [ids]
+    if not isinstance(ids, (list, tuple)):
+        raise ValueError("resource_ids is not a list, but %s" % type(ids).__name__)
+    return dict(said, resource_ids=[str(one) if type(one) is int else one for one in ids])
 
 
 def own_files(kind, name, own, runtime):
@@ -150,7 +157,9 @@ class Types(object):
         try:
             return call(*args)
         except (Exception, SystemExit) as exc:  # a user's file may do anything: it must not take the others along
-            raise CommandExecutionError("%s(): %s" % (function, custom.explain(exc, self.functions.path(name))))
+            meant = isinstance(exc, SaltException) and str(exc)
+            text = str(exc) if meant else custom.explain(exc, self.functions.path(name))
+            raise CommandExecutionError("%s(): %s" % (function, text))
 
     def start(self, name):
         """Load a type's package and have it initialized, once. Raises CommandExecutionError."""

@@ -50,6 +50,7 @@ ALLOWED = {
     ("thin/modules/xml.py", "xml"): "an error that names the package otherwise",
     ("thin/utils/pki/libcrypto.py", "ctypes"): "an error that says what is needed otherwise",
     ("thin/modules/http.py", "urllib.request"): "an error that names the package otherwise",
+    ("thin/resources/http_api/__init__.py", "urllib.request"): "an error that names the package otherwise",
     ("thin/modules/http.py", "xml"): "an error that names the package otherwise",
     ("thin/modules/sqlite3.py", "sqlite3"): "the module refuses to load otherwise",
 }

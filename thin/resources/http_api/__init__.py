@@ -1,0 +1,195 @@
+"""Resources of type http_api: endpoints that speak JSON over HTTP, asked by their manager.
+
+Declared in pillar, each by its id; what all have in common may stand beside ``endpoints``:
+
+.. code-block:: yaml
+
+    resources:
+      http_api:
+        timeout: 10
+        endpoints:
+          crm:
+            url: https://crm.example.org/api/v2
+            token: a-secret                     # sent as "Authorization: Bearer a-secret"
+            headers: {X-Tenant: acme}
+            ping: /health                       # what test.ping asks for; default: the URL itself
+            grains: /about                      # an object with grains; default: no other grains than url
+            ca_bundle: /etc/ssl/crm.pem
+          wiki: https://wiki.example.org/api    # the URL alone
+
+Token and headers go to this server and nowhere else: not into logs, messages or another server's redirect.
+"""
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import serial
+
+OPTIONS = ("url", "token", "headers", "ping", "grains", "timeout", "ca_bundle", "verify_ssl")
+#: Seconds to wait for the server, and bytes that it may answer.
+TIMEOUT = 30
+LARGEST = 16 * 1024 * 1024
+#: What stands in a path as it is; all else is encoded.
+PLAIN = "/:@!$&'()*+,;=-._~%?"
+
+
+def init(opts):
+    """Understand what is declared; of an endpoint that makes no sense, each question to it says why."""
+    key = opts.get("resource_pillar_key") or "resources"
+    declared = dict(opts["pillar"].get(key, {}).get("http_api") or {})
+    endpoints = declared.pop("endpoints", None) or {}
+    if not isinstance(endpoints, dict):
+        raise CommandExecutionError("`endpoints` is a mapping of ids to what they are")
+    declared.pop("resource_ids", None)
+    __context__["http_api"] = {}
+    for id, said in endpoints.items():
+        try:
+            __context__["http_api"][str(id)] = _endpoint(declared, said)
+        except CommandExecutionError as exc:
+            __context__["http_api"][str(id)] = exc
+
+
+def initialized():
+    """Whether ``init`` was called."""
+    return "http_api" in __context__
+
+
+def discover(opts):
+    """The ids that are declared. No server is asked: one that is down is there all the same."""
+    return list(__context__["http_api"])
+
+
+def grains():
+    """The URL, and what the server says of itself where ``grains`` names a path."""
+    endpoint = _current()
+    found = {"url": endpoint["url"]}
+    if endpoint.get("grains"):
+        said = query(endpoint["grains"])["data"]
+        if not isinstance(said, dict):
+            raise CommandExecutionError("GET %s gives no JSON object" % endpoint["grains"])
+        found.update(said)
+    return found
+
+
+def grains_refresh():
+    """The same: nothing is kept here."""
+    return grains()
+
+
+def ping():
+    """Whether the server answers, and not with an error."""
+    return "error" not in query(_current().get("ping") or "", raise_error=False)
+
+
+def shutdown(opts):
+    """Forget the secrets."""
+    __context__.pop("http_api", None)
+
+
+def query(path="", method="GET", data=None, params=None, raise_error=True):
+    """``{"status": number, "data": what the JSON means, or text}``; ``error`` too where that is not to be raised."""
+    try:
+        import urllib.error
+        import urllib.parse
+        import urllib.request
+    except ImportError:
+        raise CommandExecutionError("Python here has no urllib.request (Debian's python3-minimal): install python3")
+    endpoint, method = _current(), str(method).upper()
+    url = endpoint["url"] + ("/" + urllib.parse.quote(str(path).lstrip("/"), safe=PLAIN) if path else "")
+    if params:
+        url += ("&" if "?" in url else "?") + urllib.parse.urlencode(params)
+    body = None if data is None else serial.dumps(data).encode("utf-8")
+    request = urllib.request.Request(url, data=body, method=method)  # noqa: S310 - init has seen the scheme
+    for name, value in endpoint["headers"].items():
+        request.add_unredirected_header(name, value)
+    if body is not None:
+        request.add_unredirected_header("Content-Type", "application/json")
+    try:
+        with _opener(endpoint, urllib.request).open(request, timeout=endpoint["timeout"]) as answer:
+            status, wrong, text = answer.status, None, _read(answer)
+    except urllib.error.HTTPError as exc:
+        with exc:
+            status, wrong, text = exc.code, "%d %s" % (exc.code, exc.reason), exc.read(LARGEST)
+    except Exception as exc:  # a server may say anything, and each module has exceptions of its own for that
+        status, wrong, text = 0, str(getattr(exc, "reason", None) or exc or type(exc).__name__), b""
+    found = {"status": status, "data": _meant(text)}
+    if wrong is not None:
+        found["error"] = "%s %s: %s" % (method, url.partition("?")[0], wrong)
+        if raise_error:
+            raise CommandExecutionError(found["error"])
+    return found
+
+
+def _current():
+    found = __context__["http_api"].get(__resource__["id"])
+    if found is None:
+        raise CommandExecutionError("no endpoint of this name is declared any more")
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _endpoint(common, said):
+    """The settings of one endpoint, with all headers; what it says itself wins."""
+    own = {"url": said} if isinstance(said, str) else said
+    if not isinstance(own, dict):
+        raise CommandExecutionError("an endpoint is a URL, or a mapping with `url`")
+    found = dict(common, **own)
+    unknown = [name for name in found if name not in OPTIONS]
+    if unknown:
+        raise CommandExecutionError("there is no option %s, only: %s" % (unknown[0], ", ".join(OPTIONS)))
+    url = found.get("url")
+    host = url.partition("://")[2].partition("/")[0] if isinstance(url, str) else ""
+    if not host or "@" in host or not url.startswith(("http://", "https://")) or not _sound(url):
+        raise CommandExecutionError("`url` is no URL of http or https without user and password")
+    headers = dict(common.get("headers") or {}, **(own.get("headers") or {}))
+    headers.setdefault("Accept", "application/json")
+    if found.get("token"):
+        headers["Authorization"] = "Bearer %s" % found["token"]
+    headers = {str(name): str(value) for name, value in headers.items()}
+    for name, value in headers.items():
+        if not _sound(name + value):
+            raise CommandExecutionError("the header %r has a character that is for none" % name)
+    try:
+        timeout = float(found.get("timeout") or TIMEOUT)
+    except (TypeError, ValueError):
+        raise CommandExecutionError("`timeout` is a number of seconds")
+    found.pop("token", None)
+    return dict(found, url=url.rstrip("/"), headers=headers, timeout=timeout)
+
+
+def _sound(text):
+    return all(32 < ord(char) < 127 or char == " " for char in text)
+
+
+def _opener(endpoint, web):
+    """Follows no redirect to another server."""
+    import ssl
+
+    class SameServer(web.HTTPRedirectHandler):
+        def redirect_request(self, request, answer, code, text, headers, url):
+            if url.split("/")[:3] != endpoint["url"].split("/")[:3]:
+                return None  # then it is an error with that code
+            again = web.HTTPRedirectHandler.redirect_request(self, request, answer, code, text, headers, url)
+            if again is not None:
+                for header in endpoint["headers"].items():
+                    again.add_unredirected_header(*header)
+            return again
+
+    context = ssl.create_default_context(cafile=endpoint.get("ca_bundle"))
+    if endpoint.get("verify_ssl") is False:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return web.build_opener(SameServer, web.HTTPSHandler(context=context))
+
+
+def _read(answer):
+    data = answer.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError("the answer is longer than %d bytes" % LARGEST)
+    return data
+
+
+def _meant(data):
+    text = data.decode("utf-8", "replace")
+    try:
+        return serial.loads(text) if text else None
+    except ValueError:
+        return text
