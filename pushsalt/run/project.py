@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pushsalt.cache.grains import GrainBank
     from pushsalt.cache.mine import MineBank
     from pushsalt.cache.resources import ResourceBank
-    from pushsalt.cache.sealed import SealedBank
+    from pushsalt.cache.pillar import PillarBank
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
     from pushsalt.git.remotes import Remotes
@@ -283,11 +283,12 @@ class Project:
         return self.resource_grains if target.resource else self.grains
 
     @cached_property
-    def pillar_bank(self) -> SealedBank:
+    def pillar_bank(self) -> PillarBank:
         """The pillar of each target as it was last compiled, encrypted."""
-        from pushsalt.cache.sealed import SealedBank, key_path
+        from pushsalt.cache.pillar import PillarBank
+        from pushsalt.cache.sealed import key_path
 
-        return SealedBank(self.config.cache_dir, "pillar", key_path())
+        return PillarBank(self.config.cache_dir, "pillar", key_path())
 
     @cached_property
     def resources(self) -> ResourceBank:
@@ -367,12 +368,14 @@ class Project:
         backends = list(opts.get("fileserver_backend") or ["roots"])
         if opts.get("module_dirs") or "__env__" in roots or backends != ["roots"]:
             return True
+        from pushsalt.run.resourcefiles import any_installed
+
         # os.path rather than pathlib: every command pays for this.
-        return any(
+        return any_installed() or any(
             os.path.isdir(f"{root}/_{kind}")  # noqa: PTH112
             for folders in roots.values()
             for root in folders or ()
-            for kind in ("modules", "states", "grains", "utils")
+            for kind in ("modules", "states", "grains", "utils", "resources")
         )
 
     @property
