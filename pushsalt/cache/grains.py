@@ -1,16 +1,22 @@
 """Grains between runs: a file for each id, and an index of all of them that answers target terms.
 
-The files are what is kept; the index is made from them again whenever it is not there or damaged.
+The files are what is kept; the index is made from them again whenever it is not there or damaged. Both change together,
+under the lock of the index, so that of several controllers no one's older grains lie over another's newer ones. What
+a controller was killed at is said by its ``Intents``, and put right by the next one that opens the index.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.cache.store import Bank
+from pushsalt.cache.intents import Intents
+from pushsalt.cache.store import Bank, Staged, stamp
 from pushsalt.errors import IndexCorrupt
 
 if TYPE_CHECKING:
@@ -18,6 +24,11 @@ if TYPE_CHECKING:
     from pushsalt.index.view import View
 
 log = logging.getLogger(__name__)
+
+#: Writes at a time, of which each waits for the disk most of the time.
+_WRITERS: Final = 8
+#: Seconds before a crash of the machine that the index may have lost.
+_UNSYNCED: Final = 90
 
 
 class GrainBank(Bank):
@@ -28,54 +39,135 @@ class GrainBank(Bank):
         self.index_path = root / f"{name}-index"
         self._index: GrainIndex | None = None
         self._usable = True
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()
         self._writing = threading.Lock()
+        self._intents = Intents(self.index_path)
         #: what waits for the one who writes; targets that finish together are one write
-        self._waiting: dict[str, Any] = {}
+        self._waiting: list[tuple[str, Any, Staged]] = []
+
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     def put(self, key: str, value: Any) -> bool:
-        kept = super().put(key, value)
-        if kept and isinstance(value, dict):
-            self._waiting[key] = value
-            self._flush()
-        return kept
+        return self.put_many({key: value})
 
-    def put_many(self, entries: dict[str, Any]) -> bool:
+    def put_many(self, entries: Mapping[str, Any]) -> bool:
         """Keep the grains of several ids, with one write to the index."""
-        kept = [id for id, value in entries.items() if super(GrainBank, self).put(id, value)]
-        self._waiting.update({id: entries[id] for id in kept})
-        self._flush()
-        return len(kept) == len(entries)
+        index = self._open()
+        staged = self._all_staged(entries)
+        if index is None:
+            self._note(staged)
+            kept = [self._commit(one) for one in staged.values()]
+        else:
+            self._waiting += [(key, entries[key], one) for key, one in staged.items()]
+            self._flush(index)
+            kept = [one.done for one in staged.values()]
+        return len(staged) == len(entries) and all(kept)
+
+    def _all_staged(self, entries: Mapping[str, Any]) -> dict[str, Staged]:
+        def stage(key: str) -> Staged | None:
+            try:
+                return self._stage(key, entries[key])
+            except OSError as exc:
+                self._complain("cannot keep %s in the cache: %s", self.path.name, exc)
+                return None
+
+        if len(entries) <= _WRITERS:
+            found = {key: stage(key) for key in entries}
+        else:
+            with ThreadPoolExecutor(_WRITERS) as pool:
+                found = dict(zip(entries, pool.map(stage, entries), strict=True))
+        return {key: one for key, one in found.items() if one is not None}
+
+    def _flush(self, index: GrainIndex) -> None:
+        with self._writing:
+            batch, self._waiting = self._waiting, []
+            if not batch:
+                return
+            grains = {key: value if isinstance(value, dict) else {} for key, value, _ in batch}
+            every = [one for _, _, one in batch]
+
+            def commit() -> None:
+                for one in every:
+                    one.commit()
+
+            if not self._change(index, list(grains), lambda: index.put_many(grains.items(), within=commit)):
+                for one in every:
+                    self._commit(one)
+
+    def _commit(self, one: Staged) -> bool:
+        try:
+            one.commit()
+        except OSError as exc:
+            one.discard()
+            self._complain("cannot keep %s in the cache: %s", self.path.name, exc)
+        return one.done
 
     def delete(self, key: str) -> bool:
-        found = super().delete(key)
+        found = False
+
+        def remove() -> None:
+            nonlocal found
+            found = super(GrainBank, self).delete(key)
+
         index = self._open()
-        if index is not None:
-            try:
-                found = index.delete(key) or found
-            except (IndexCorrupt, OSError) as exc:
-                self._rebuild(index, exc)
-        return found
+        if index is None:
+            self._note([key])
+            remove()
+            return found
+        known = self._change(index, [key], lambda: index.delete(key, within=remove))
+        return known or found or super().delete(key)
 
     def clear(self) -> int:
-        count = super().clear()
+        count = 0
+
+        def remove(taken: object) -> list[Any]:
+            nonlocal count
+            count = super(GrainBank, self).clear()
+            return []
+
         index = self._open()
-        if index is not None:
-            try:
-                index.reset()
-            except OSError as exc:
-                self._give_up(exc)
+        if index is None or not self._change(index, None, lambda: index.refill(lambda: (), remove, index.place())):
+            self._note(None)
+            count += super().clear()
         return count
 
     def sweep(self, before: float) -> int:
-        """As ``Bank``; ids that only the index knows go too."""
+        """As ``Bank``; what is damaged is known no longer, and what the index has besides goes."""
         removed = super().sweep(before)
-        view = self.view()
-        kept = set(self.keys())
-        for id in view.ids(view.everything) if view is not None else ():
-            if id not in kept:
-                self.delete(id)
+        index = self._open()
+        if index is not None:
+            self._change(index, None, lambda: self._compare(index, float("inf")))
         return removed
+
+    def _change(self, index: GrainIndex, keys: list[str] | None, change: Callable[[], bool | None]) -> bool:
+        """Change files and index together; the answer, or True for None. False when the index is not up to it."""
+        self._note(keys)
+        try:
+            try:
+                done = change()
+            except IndexCorrupt as exc:
+                if not self._rebuild(index, exc):
+                    return False
+                done = change()
+        except (IndexCorrupt, OSError) as exc:
+            return self._give_up(exc)
+        self._intents.end()
+        return done is not False
+
+    def _note(self, keys: Iterable[str] | None) -> None:
+        """What the index says of these keys, of all for None, may not be what the files say, until ``Intents.end``."""
+        if not self.index_path.is_dir():
+            return
+        try:
+            self._intents.begin(keys)
+        except OSError as exc:
+            log.debug("%s: nothing can be noted: %s", self.path.name, exc)
+            from pushsalt.index.grains import GrainIndex
+
+            with contextlib.suppress(OSError, IndexCorrupt), GrainIndex(self.index_path) as index:
+                index.spoil()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
 
     def view(self) -> View | None:
         """What is known now, for any number of terms; None where the index cannot be used."""
@@ -92,42 +184,74 @@ class GrainBank(Bank):
         index = self._open()
         return index.view() if index is not None and self._rebuild(index, exc) else None
 
+    def verify(self) -> list[str]:
+        """What is wrong with the index, in words."""
+        index = self._open()
+        return index.verify() if index is not None else []
+
     def close(self) -> None:
         """Let go of the index."""
         with self._opening:
             if self._index is not None:
                 self._index.close()
                 self._index = None
+            self._intents.close()
 
-    def _flush(self) -> None:
-        index = self._open()
-        if index is None:
-            self._waiting.clear()
-            return
-        with self._writing:
-            batch: dict[str, Any] = {}
-            while self._waiting:
-                key, value = self._waiting.popitem()
-                batch.setdefault(key, value)
-            if batch:
-                try:
-                    index.put_many(batch.items())
-                except (IndexCorrupt, OSError) as exc:
-                    self._rebuild(index, exc)
+    # --- the index ---------------------------------------------------------------------------------------------------
 
     def _open(self) -> GrainIndex | None:
         with self._opening:
             if self._index is None and self._usable:
                 from pushsalt.index.grains import GrainIndex
 
-                new = not self.index_path.exists()
                 try:
-                    self._index = GrainIndex(self.index_path)
-                    if new:
-                        self._fill(self._index)
-                except (IndexCorrupt, OSError) as exc:
+                    self._index = index = GrainIndex(self.index_path)
+                    if index.place() is None:
+                        self._fill(index)
+                    self._put_right(index)
+                except IndexCorrupt as exc:
+                    self._rebuild(index, exc)
+                except OSError as exc:
                     self._give_up(exc)
             return self._index if self._usable else None
+
+    def _put_right(self, index: GrainIndex) -> None:
+        """What killed controllers, or a crash of the machine, left half done. Raises IndexCorrupt, OSError."""
+        crashed = index.crashed()
+        with self._intents.dead() as keys:
+            if keys is None or crashed is not None:
+                self._compare(index, (crashed or 0.0) - _UNSYNCED if keys is not None else float("-inf"))
+            elif keys:
+                with index.held():
+                    self._settle(index, keys)
+
+    def _settle(self, index: GrainIndex, keys: Iterable[str]) -> None:
+        """Have the index say of these keys what the files do; nobody else writes meanwhile."""
+        by_time: dict[float, list[tuple[str, Any]]] = {}
+        for key in dict.fromkeys(keys):
+            value, seen = self.get(key), self.written(key)
+            if isinstance(value, dict) and seen is not None:
+                by_time.setdefault(seen // 60 * 60, []).append((key, value))
+            else:
+                index.delete(key)
+        for seen, entries in by_time.items():
+            index.put_many(entries, seen=seen)
+
+    def _compare(self, index: GrainIndex, since: float) -> None:
+        """The same for keys of which only one of both knows, and for files of since then."""
+        with index.held():
+            known = {self._file(id).name: id for id in index.ids()}
+            files = {path.name: path for path in self._files()}
+            keys = [id for name, id in known.items() if name not in files]
+            for name, path in files.items():
+                state = stamp(path)
+                if name not in known or (state is not None and state[1] / 1e9 >= since):
+                    entry = self._read(path)
+                    if entry is not None and isinstance(entry.get("key"), str):
+                        keys.append(entry["key"])
+                    elif name in known:
+                        keys.append(known[name])
+            self._settle(index, keys)
 
     def _rebuild(self, index: GrainIndex, exc: Exception) -> bool:
         """Make the index anew from the files; whether that went well."""
@@ -136,23 +260,38 @@ class GrainBank(Bank):
                 return False
             if isinstance(exc, OSError):
                 return self._give_up(exc)
-            log.warning("the index of grains is damaged and made anew: %s", exc)
+            log.warning("the index of %s is damaged and made anew: %s", self.path.name, exc)
             try:
-                index.reset()
                 self._fill(index)
             except (IndexCorrupt, OSError) as again:
                 return self._give_up(again)
         return True
 
     def _fill(self, index: GrainIndex) -> None:
-        by_time: dict[float, list[tuple[str, Any]]] = {}
-        for key, value, seen in self.entries():
-            if isinstance(value, dict):
-                by_time.setdefault(seen // 60 * 60, []).append((key, value))
-        for seen, entries in by_time.items():
-            index.put_many(entries, seen=seen)
+        index.refill(self._source, self._differing, index.place())
+
+    def _source(self) -> Iterator[tuple[str, dict[str, Any], float, object]]:
+        """All entries, with what tells whether they have changed."""
+        for path in self._files():
+            state = stamp(path)
+            entry = self._read(path)
+            if entry is not None and state is not None and isinstance(entry.get("value"), dict):
+                yield str(entry.get("key")), entry["value"], state[1] / 1e9, (path.name, state)
+
+    def _differing(self, taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+        states = {path.name: stamp(path) for path in self._files()}
+        for key, state in taken.items():
+            name = self._file(key).name
+            if state == (name, states.get(name)):
+                del states[name]
+            elif name not in states:
+                yield key, None, 0.0
+        for name, state_now in states.items():
+            entry = self._read(self.path / name)
+            if entry is not None and state_now is not None and isinstance(entry.get("value"), dict):
+                yield str(entry.get("key")), entry["value"], state_now[1] / 1e9
 
     def _give_up(self, exc: Exception) -> bool:
         self._usable = False
-        self._complain("the index of grains cannot be used (%s); each id is looked at instead", exc)
+        self._complain("the index of %s cannot be used (%s); each id is looked at instead", self.path.name, exc)
         return False

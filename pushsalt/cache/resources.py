@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pushsalt.cache.store import Bank
 from pushsalt.errors import IndexCorrupt
 
 if TYPE_CHECKING:
@@ -26,10 +27,11 @@ INVENTORY_TYPES: Final = ("local", "offline", "ssh")
 
 
 class ResourceBank:
-    """The index, which is emptied and filled anew if it is damaged; where it cannot be used nothing is known."""
+    """The index, which is made anew if it is damaged; where it cannot be used nothing is known."""
 
-    def __init__(self, root: Path, name: str = "resources") -> None:
+    def __init__(self, root: Path, name: str = "resources", source: str = "minion_resources") -> None:
         self.path = root / name
+        self._source = Bank(root, source)
         self._index: ResourceIndex | None = None
         self._usable = True
         self._opening = threading.Lock()
@@ -80,6 +82,18 @@ class ResourceBank:
         gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if known.get(id) != type]
         return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._do(lambda index: index.reset(), None)
+
+    def problems(self) -> list[str]:
+        """What is wrong with the index on disk, in words."""
+        return self._do(lambda index: index.verify(), []) if self.path.exists() else []
+
+    def verify(self) -> list[str]:
+        """What is wrong with the index, in words."""
+        return self._do(lambda index: index.verify(), [])
+
     def close(self) -> None:
         """Let go of the index."""
         with self._opening:
@@ -95,8 +109,8 @@ class ResourceBank:
             try:
                 return work(index)
             except IndexCorrupt as exc:
-                log.warning("the index of resources is damaged and begun anew: %s", exc)
-                index.reset()
+                log.warning("the index of resources is damaged and made anew: %s", exc)
+                index.refill(self._kept, index.place())
                 return work(index)
         except (IndexCorrupt, OSError) as exc:
             if self._usable:
@@ -109,5 +123,13 @@ class ResourceBank:
             if self._index is None and self._usable:
                 from pushsalt.index.resources import ResourceIndex
 
-                self._index = ResourceIndex(self.path)
+                self._index = index = ResourceIndex(self.path)
+                if index.place() is None:
+                    index.refill(self._kept, None)
             return self._index if self._usable else None
+
+    def _kept(self) -> Iterator[tuple[str, str, str]]:
+        """What the managers said last; of two who named the same the later one has it."""
+        for manager, types, _ in sorted(self._source.entries(), key=lambda entry: entry[2]):
+            for type, ids in types.items() if isinstance(types, dict) else ():
+                yield from ((type, id, manager) for id in ids)

@@ -18,7 +18,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from thin import wire
 
@@ -26,7 +26,8 @@ log = logging.getLogger(__name__)
 
 MAGIC = b"pushsalt"
 VERSION = 1
-_HEAD = len(MAGIC) + 4 + 32
+#: bytes before the data, of which the last 32 are its checksum
+HEAD: Final = len(MAGIC) + 4 + 32
 
 
 def private_dir(path: Path) -> Path:
@@ -56,6 +57,16 @@ def private_dir(path: Path) -> Path:
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace the file by these bytes: readers see the old or the new content, whatever happens. Raises OSError."""
+    aside = write_aside(path, data, mode)
+    try:
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_aside(path: Path, data: bytes, mode: int = 0o600) -> Path:
+    """A new file beside it with these bytes, synced, to be renamed. Raises OSError."""
     aside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -66,10 +77,39 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
+    return aside
+
+
+class Staged:
+    """An entry that is ready to be kept: on disk already, but not in its place. Methods raise OSError."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self._path = path
+        self._data = data
+        self._same = stamp(path)
+        #: None when the entry says the same already, so that it is only touched
+        self._aside = None if self._same is not None and file_bytes(path) == data else write_aside(path, data)
+        self.done = False
+
+    def commit(self) -> None:
+        """Put it in its place, once."""
+        if self.done:
+            return
+        if self._aside is not None:
+            self._aside.replace(self._path)
+        elif stamp(self._path) == self._same:
+            os.utime(self._path, follow_symlinks=False)
+        else:  # another controller has written something else since
+            write_atomic(self._path, self._data)
+        self.done = True
+
+    def discard(self) -> None:
+        """Another one is kept instead."""
+        if self._aside is not None and not self.done:
+            self._aside.unlink(missing_ok=True)
 
 
 class Bank:
@@ -93,19 +133,17 @@ class Bank:
 
         An entry that says the same already is only touched: a sync costs more than all else that a target takes here.
         """
-        body = wire.pack({"key": key, "value": value})
         try:
-            private_dir(self.path)
-            data = MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body
-            path = self._file(key)
-            if _bytes(path) == data:
-                os.utime(path, follow_symlinks=False)
-            else:
-                write_atomic(path, data)
+            self._stage(key, value).commit()
         except OSError as exc:
             self._complain("cannot keep %s in the cache: %s", self.path.name, exc)
             return False
         return True
+
+    def _stage(self, key: str, value: Any) -> Staged:
+        body = wire.pack({"key": key, "value": value})
+        private_dir(self.path)
+        return Staged(self._file(key), MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body)
 
     def delete(self, key: str) -> bool:
         """Forget the entry; True when there was one."""
@@ -121,15 +159,17 @@ class Bank:
 
     def entries(self) -> Iterator[tuple[str, Any, float]]:
         """Every sound entry as key, value, and when it was written, in seconds since the epoch."""
-        try:
-            files = [path for path in self.path.iterdir() if not path.name.startswith(".")]
-        except OSError:
-            return
-        for path in files:
+        for path in self._files():
             entry = self._read(path)
             seen = _written(path)
             if entry is not None and isinstance(entry.get("key"), str) and seen is not None:
                 yield entry["key"], entry.get("value"), seen
+
+    def _files(self) -> list[Path]:
+        try:
+            return [path for path in self.path.iterdir() if not path.name.startswith(".")]
+        except OSError:
+            return []
 
     def clear(self) -> int:
         """Forget every entry, sound or not; how many there were."""
@@ -145,6 +185,21 @@ class Bank:
             return self._read(path) is None
 
         return self._remove(useless)
+
+    def problems(self) -> list[str]:
+        """What is wrong with the entries on disk, in words. Nothing is changed."""
+        before, self._complained = self._complained, True  # the caller says it
+        try:
+            paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
+            return [f"entry {path.name} is damaged" for path in paths if not self._is_sound(path)]
+        except OSError as exc:
+            return [] if isinstance(exc, FileNotFoundError) else [str(exc)]
+        finally:
+            self._complained = before
+
+    def _is_sound(self, path: Path) -> bool:
+        entry = self._read(path)
+        return entry is not None and isinstance(entry.get("key"), str) and self._file(entry["key"]) == path
 
     def expire(self, before: float) -> int:
         """Forget what was written, or last kept anew, before this time; how many there were."""
@@ -176,19 +231,22 @@ class Bank:
         return _written(self._file(key))
 
     def _read(self, path: Path) -> dict[str, Any] | None:
-        data = _bytes(path)
+        return self._parsed(path, file_bytes(path))
+
+    def _parsed(self, path: Path, data: bytes | None) -> dict[str, Any] | None:
+        """The entry in what was read of its file."""
         if data is None:
             return None
-        if len(data) < _HEAD or not data.startswith(MAGIC):
+        if len(data) < HEAD or not data.startswith(MAGIC):
             self._complain("%s: %s is no cache entry; ignored", self.path.name, path.name)
             return None
         if int.from_bytes(data[8:12], "big") != VERSION:
             return None
-        if hashlib.sha256(data[_HEAD:]).digest() != data[12:_HEAD]:
+        if hashlib.sha256(data[HEAD:]).digest() != data[12:HEAD]:
             self._complain("%s: entry %s is damaged; ignored, it will be rebuilt", self.path.name, path.name)
             return None
         try:
-            return dict(wire.unpack(data[_HEAD:]))
+            return dict(wire.unpack(data[HEAD:]))
         except ValueError as exc:
             self._complain("%s: entry %s is damaged (%s); ignored", self.path.name, path.name, exc)
             return None
@@ -199,6 +257,15 @@ class Bank:
             log.warning(text, *args)
 
 
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """Tells one state of a file from another; None when there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
 def _written(path: Path) -> float | None:
     try:
         return path.lstat().st_mtime
@@ -206,7 +273,7 @@ def _written(path: Path) -> float | None:
         return None
 
 
-def _bytes(path: Path) -> bytes | None:
+def file_bytes(path: Path) -> bytes | None:
     """What is in a regular file, or None."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -13,10 +13,12 @@ What a write kills is worked out by its writer and kept, so no reader has to.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -38,6 +40,12 @@ MOST_PARTS: Final = 8
 AT_ONCE: Final = 2048
 #: bytes of log from which on it is written anew, if that is also a quarter of the parts
 LOG_LEAST: Final = 1 << 20
+
+
+#: ids of one part when the index is filled from elsewhere
+FILL: Final = 4096
+
+_Filled = tuple[str, Mapping[str, Any], float, object]
 
 
 class GrainIndex:
@@ -84,8 +92,17 @@ class GrainIndex:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def put_many(self, entries: Iterable[tuple[str, Mapping[str, Any]]], seen: float | None = None) -> None:
-        """Keep the grains of these ids, all or nothing; ``seen`` is when they were collected, now by default."""
+    def put_many(
+        self,
+        entries: Iterable[tuple[str, Mapping[str, Any]]],
+        seen: float | None = None,
+        *,
+        within: Callable[[], object] | None = None,
+    ) -> None:
+        """Keep the grains of these ids, all or nothing; ``seen`` is when they were collected, now by default.
+
+        ``within`` is called before they are written, and nobody else writes in between; if it raises nothing is.
+        """
         at = time.time() if seen is None else seen
         packed = {id: Entry(_text(id), at, part.pack(dict(grains))) for id, grains in entries}
         if not packed:
@@ -100,6 +117,8 @@ class GrainIndex:
                 self._refresh()
                 added = [] if new is not None else [list(entry) for entry in packed.values()]
                 gone = [id for id in packed if id in self._entries] if new is not None else []
+                if within is not None:
+                    within()
                 self._append([new.name if new is not None else None, added, self._kills(packed), gone])
         except BaseException:
             if new is not None:
@@ -107,10 +126,12 @@ class GrainIndex:
             raise
         self._grow()
 
-    def delete(self, id: str) -> bool:
-        """Forget an id; whether it was known."""
+    def delete(self, id: str, *, within: Callable[[], object] | None = None) -> bool:
+        """Forget an id; whether it was known. ``within`` as for ``put_many``."""
         with self._journal.locked():
             self._refresh()
+            if within is not None:
+                within()
             kills = self._kills([id])
             if not kills and id not in self._entries:
                 return False
@@ -278,6 +299,61 @@ class GrainIndex:
                 found += one.problems()
             return list(dict.fromkeys(found))
 
+    def refill(
+        self,
+        source: Callable[[], Iterable[_Filled]],
+        differing: Callable[[dict[str, object]], Iterable[tuple[str, Mapping[str, Any] | None, float]]],
+        instead: tuple[int, int] | None,
+    ) -> None:
+        """Begin anew with the entries of a source, all at once for everybody.
+
+        ``source`` gives (id, grains, seen, stamp), while others go on; then, while writers wait, ``differing`` is given
+        the stamps by id and gives (id, grains or None, seen) of what is otherwise by now. ``instead`` is the ``place``
+        of the log that is to go: nothing is done when somebody else was first.
+        """
+        journal = self._journal
+        with journal.rewriting(wait=True):
+            if journal.place() == instead:
+                old = [path.name for path in self.path.glob("seg-*")]
+                parts: list[Part] = []
+                taken: dict[str, object] = {}
+                try:
+                    for batch in _batches(source()):
+                        parts.append(part.build(Entry(_text(id), at, part.pack(dict(g))) for id, g, at, _ in batch))
+                        taken.update((id, stamp) for id, _, _, stamp in batch)
+                        parts[-1].name = segment_name()
+                        parts[-1].write(self.path / parts[-1].name)
+                    with journal.locked():
+                        journal.reset([one.name for one in parts], _corrections(parts, list(differing(taken))))
+                except BaseException:
+                    for one in parts:
+                        (self.path / one.name).unlink(missing_ok=True)
+                    raise
+                journal.sweep(old, keep=())
+            journal.forget()
+            self._refresh()
+
+    def place(self) -> tuple[int, int] | None:
+        """Which file the log is now, for ``refill``; None when there is none yet."""
+        return self._journal.place()
+
+    def crashed(self) -> float | None:
+        """When it was last written, if the machine was started anew since, so that the last writes may be lost."""
+        return self._journal.crashed()
+
+    def spoil(self) -> None:
+        """Let everybody find that it is to be filled anew; this needs no room on the disk."""
+        with self._journal.locked():
+            os.truncate(self.path / "log", 1)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else writes; what was written is to be trusted as of now."""
+        with self._journal.locked():
+            self._refresh()
+            yield
+            self._journal.confirm()
+
     def reset(self) -> None:
         """Forget everything, whatever state the files are in; for who fills it anew."""
         with self._journal.rewriting(wait=True):
@@ -298,6 +374,25 @@ class GrainIndex:
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+def _batches(entries: Iterable[_Filled]) -> Iterator[list[_Filled]]:
+    rest = iter(entries)
+    while batch := list(islice(rest, FILL)):
+        yield batch
+
+
+def _corrections(parts: Sequence[Part], changed: Sequence[tuple[str, Mapping[str, Any] | None, float]]) -> list[bytes]:
+    """What is to be written behind new parts."""
+    if not changed:
+        return []
+    kills = {}
+    for one in parts:
+        rows = sorted({row for id, _, _ in changed if (row := one.row(id)) is not None})
+        if rows:
+            kills[one.name] = to_bytes(rows)
+    added = [[id, seen, part.pack(dict(grains))] for id, grains, seen in changed if grains is not None]
+    return [part.pack([None, added, kills, []])]
 
 
 class _Translation:

@@ -307,8 +307,8 @@ class Journal:
             self.settled = UNSETTLED
         _sync_folder(self.folder)
 
-    def reset(self, segments: Sequence[str] = ()) -> None:
-        """An empty log over these segments, whatever state the old one is in."""
+    def reset(self, segments: Sequence[str] = (), writes: Sequence[bytes] = ()) -> None:
+        """A log of these segments and writes, whatever state the old one is in."""
         with self.locked():
             mark = self._mark()
             generation = max(self.generation, mark[0] if mark else 0) + 1
@@ -316,8 +316,27 @@ class Journal:
                 fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | _FLAGS)
                 os.write(fd, b"\0")
                 os.close(fd)
-            self._install(segments, generation)
+            self._install(segments, generation, writes)
             self.forget()
+
+    def place(self) -> tuple[int, int] | None:
+        """Which file the log is now; another one after each rewrite. None when there is none."""
+        try:
+            now = (self.folder / "log").stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return now.st_dev, now.st_ino
+
+    def crashed(self) -> float | None:
+        """When the log was last written, if the machine was started anew since: its end may be missing. Else None."""
+        mark = self._mark()
+        if mark is None or not mark[2].strip(b"\0") or mark[2] == _boot():
+            return None
+        return (self.folder / "log").stat(follow_symlinks=False).st_mtime
+
+    def confirm(self) -> None:
+        """Note that the log is whole as of this start of the machine. The lock is held, and ``poll`` has seen all."""
+        os.pwrite(self._lock_fd, format.stamp(self.generation, self.number, self._boot), 0)
 
     def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
         meta = format.join([self.kind, str(generation), *segments])
@@ -333,14 +352,14 @@ class Journal:
             raise
         return fd
 
-    def _install(self, segments: Sequence[str], generation: int) -> None:
-        fd = self._prepare(segments, (), generation)
+    def _install(self, segments: Sequence[str], generation: int, writes: Sequence[bytes] = ()) -> None:
+        fd = self._prepare(segments, writes, generation)
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
         (self.folder / "log.new").replace(self.folder / "log")
-        os.pwrite(self._lock_fd, format.stamp(generation, 0, self._boot), 0)
+        os.pwrite(self._lock_fd, format.stamp(generation, len(writes), self._boot), 0)
 
     def _open_lock(self) -> None:
         if self._lock_fd >= 0:

@@ -421,6 +421,32 @@ class ResourceIndex:
                 found += self._segment.problems()
             return list(dict.fromkeys(found))
 
+    def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
+        """Begin anew with these entries, all at once for everybody: writers wait until it is done.
+
+        ``instead`` is the ``place`` of the log that is to go: nothing is done when somebody else was first. Of two
+        entries for one resource the later counts.
+        """
+        journal = self._journal
+        with journal.rewriting(wait=True), journal.locked():
+            if journal.place() == instead:
+                entries = {(type, id): manager for type, id, manager in source()}
+                name = segment_name()
+                if entries:
+                    build.merge(self.path / name, None, entries)
+                try:
+                    journal.reset([name] if entries else [])
+                except BaseException:
+                    (self.path / name).unlink(missing_ok=True)
+                    raise
+                journal.sweep([path.name for path in self.path.glob("seg-*")], keep=[name])
+            journal.forget()
+            self._refresh()
+
+    def place(self) -> tuple[int, int] | None:
+        """Which file the log is now, for ``refill``; None when there is none yet."""
+        return self._journal.place()
+
     def reset(self) -> None:
         """Forget everything, whatever state the files are in; for who fills it anew."""
         with self._journal.rewriting(wait=True):

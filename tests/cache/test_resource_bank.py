@@ -1,8 +1,12 @@
 """The resources of a project: an id has one type at a time, and damage costs what can be found again."""
 
+import os
+import shutil
+
 import pytest
 
 from pushsalt.cache.resources import ResourceBank
+from pushsalt.cache.store import Bank
 
 
 @pytest.fixture
@@ -33,6 +37,30 @@ def test_a_damaged_index_is_begun_anew(tmp_path, bank, caplog):
     assert again.by_type("ssh") == ["web1"]
     again.close()
     assert len(caplog.messages) <= 1
+
+
+@pytest.mark.parametrize("harm", ["noise", "cut", "no log", "no folder"])
+def test_what_lies_behind_targets_is_in_an_index_that_is_made_anew(tmp_path, bank, harm):
+    kept = Bank(tmp_path, "minion_resources")
+    kept.put("old", {"machine": {"m1": {"enter": ["x"]}, "m2": {}}})
+    os.utime(*kept.path.iterdir(), (1000, 1000))
+    kept.put("host1", {"machine": {"m1": {}}, "dummy": {"d1": {}}})
+    bank.put_many([("machine", "m1", "host1"), ("machine", "m2", "old"), ("dummy", "d1", "host1")])
+    bank.register("ssh", "host1", "controller")
+    bank.close()
+    log = bank.path / "log"
+    if harm == "no folder":
+        shutil.rmtree(bank.path)
+    elif harm == "no log":
+        log.unlink()
+    else:
+        log.write_bytes(log.read_bytes()[:20] if harm == "cut" else os.urandom(300))
+    again = ResourceBank(tmp_path)
+    assert again.owners("machine") == {"m1": "host1", "m2": "old"}
+    assert again.by_manager("host1") == [("dummy", "d1"), ("machine", "m1")]
+    again.register("ssh", "host1", "controller")
+    assert (again.by_type("ssh"), again.verify()) == (["host1"], [])
+    again.close()
 
 
 def test_where_it_cannot_be_used_nothing_is_known(bank, caplog):

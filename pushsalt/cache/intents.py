@@ -1,0 +1,103 @@
+"""Which entries a process is about to change, in a file of its own, so that others can finish what it was killed at.
+
+A file of keys, UTF-8 with NUL behind each (escaped as in ``pushsalt.index.format``), that its process holds by
+``flock`` as long as it lives. Keys are added before the change and gone when all changes under way are done. A file
+that nobody holds is that of a dead process: what its keys say may be half done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from pushsalt.index.format import decode, encode, escape, unescape
+
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Instead of a key: all of them. No escaped key looks like this.
+_ALL: Final = "\1"
+
+
+class Intents:
+    """Those of this process, in a folder; ``dead`` for those of others. Threads may share one. All raise OSError."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mutex = threading.Lock()
+        self._fd = -1
+        self._pid = 0
+        self._open = 0
+
+    def begin(self, keys: Iterable[str] | None) -> None:
+        """Note these keys, or all of them for None, until as many ``end`` as there were ``begin``."""
+        names = [_ALL] if keys is None else map(escape, keys)
+        data = b"".join(encode(name) + b"\0" for name in names)
+        with self._mutex:
+            if self._fd < 0 or self._pid != os.getpid() or not os.fstat(self._fd).st_nlink:
+                self._make()
+            os.write(self._fd, data)
+            self._open += 1
+
+    def end(self) -> None:
+        with self._mutex:
+            self._open = max(0, self._open - 1)
+            if not self._open and self._fd >= 0 and self._pid == os.getpid():
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._fd, 0)
+
+    def close(self) -> None:
+        """The file goes if nothing is under way."""
+        with self._mutex:
+            if self._fd >= 0 and self._pid == os.getpid() and not self._open:
+                with contextlib.suppress(OSError):
+                    self._path.unlink()
+            self._let_go()
+
+    def _make(self) -> None:
+        """A file that nobody else has found and removed before it was held."""
+        self._let_go()
+        while True:
+            self._path = self._folder / f"intent-{secrets.token_hex(8)}"
+            fd = os.open(self._path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:
+                self._fd, self._pid, self._open = fd, os.getpid(), 0
+                return
+            os.close(fd)
+
+    def _let_go(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    @contextlib.contextmanager
+    def dead(self) -> Iterator[list[str] | None]:
+        """The keys that dead processes left, None for all; they are forgotten unless the block raises."""
+        keys: list[str] | None = []
+        found = []
+        try:
+            for path in self._folder.glob("intent-*"):
+                with contextlib.suppress(FileNotFoundError):
+                    fd = os.open(path, _FLAGS)
+                    found.append((path, fd))
+                    try:
+                        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        os.close(found.pop()[1])
+                        continue
+                    names = decode(os.pread(fd, os.fstat(fd).st_size, 0)).split("\0")[:-1]
+                    keys = None if keys is None or _ALL in names else [*keys, *map(unescape, names)]
+            yield keys
+            for path, _ in found:
+                path.unlink(missing_ok=True)
+        finally:
+            for _, fd in found:
+                os.close(fd)
+
+
+__all__ = ["Intents"]
