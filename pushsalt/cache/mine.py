@@ -63,6 +63,13 @@ class MineBank(Bank):
             if values is not None:
                 yield key, values, written
 
+    def problems(self) -> list[str]:
+        """As ``Bank``; entries that are none of the mine too."""
+        found = super().problems()
+        if not found:
+            found = [f"{key}: no values" for key, body, _ in super().entries() if _parts(body)[0] is None]
+        return found
+
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
         with self._changing:

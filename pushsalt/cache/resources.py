@@ -94,6 +94,10 @@ class ResourceBank:
         """What is wrong with the index, in words."""
         return self._do(lambda index: index.verify(), [])
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._do(lambda index: index.reset(), None)
+
     def close(self) -> None:
         """Let go of the index."""
         with self._opening:

@@ -106,6 +106,20 @@ class SealedBank(Bank):
             removed += sum(self.delete(key) for key, _, _ in list(super().entries()) if key not in sound)
         return removed
 
+    def problems(self) -> list[str]:
+        """As ``Bank``; entries that the user's key does not open too."""
+        found = super().problems()
+        before, self._complained = self._complained, True
+        try:
+            if self._cipher is None:
+                return found
+            for key, sealed, _ in super().entries():
+                if self._opened(key, sealed) is None:
+                    found.append(f"the entry of {key} was sealed with another key")
+        finally:
+            self._complained = before
+        return found
+
     def _opened(self, key: str, sealed: Any) -> Any | None:
         data = self._plain(key, sealed)
         try:

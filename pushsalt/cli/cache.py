@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 EXAMPLES = """
 pushsalt cache list
 pushsalt cache show grains web1
+pushsalt cache show resources host1
 pushsalt cache clear pillar
 pushsalt cache clear all web1 web2
 pushsalt cache prune --older 30
+pushsalt cache verify
 """
 UNMASK = (Opt("unmask", ("--unmask",), "Show pillar in clear.", "flag"),)
 OLDER = (Opt("older", ("--older",), "Also entries that are older than so many days.", metavar="DAYS"),)
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
-_BANK = typer.Argument(metavar="BANK", help="grains, pillar or mine; `all` for these three.")
-_IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only.")
+_BANKS = "grains, pillar, mine, resources or resource_grains"
+_BANK = typer.Argument(metavar="BANK", help=f"{_BANKS}; `all` for all of them.")
+_IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only; resources are called type:id.")
 
 
 def _client(given: Given) -> Client:
@@ -49,7 +52,10 @@ def _write(given: Given, data: Any, lines: list[str]) -> None:
 
 @app.callback()
 def cache() -> None:
-    """What is kept of targets between runs: grains, pillar (encrypted) and the mine. Nothing is lost with it."""
+    """What is kept of targets between runs: grains, pillar (encrypted), the mine, and what lies behind them.
+
+    Nothing is lost with it.
+    """
 
 
 @app.command("list", cls=Command)
@@ -61,7 +67,7 @@ def list_(given: Given) -> int:
 
     found = caches.overview(_client(given).project)
     lines = [
-        f"{name:<10} {row['entries']:>7}"
+        f"{name:<16} {row['entries']:>7}"
         + (f"   newest {age_text(row['newest'])}, oldest {age_text(row['oldest'])} old" if row["entries"] else "")
         for name, row in found.items()
     ]
@@ -73,7 +79,7 @@ def list_(given: Given) -> int:
 @takes(UNMASK, OUTPUT, GLOBAL)
 def show(
     given: Given,
-    bank: Annotated[str, typer.Argument(metavar="BANK", help="grains, pillar or mine.")],
+    bank: Annotated[str, typer.Argument(metavar="BANK", help=f"{_BANKS}.")],
     ids: Annotated[list[str] | None, _IDS] = None,
 ) -> int:
     """What is kept of each target, with its age; pillar is masked."""
@@ -87,12 +93,13 @@ def show(
     found = caches.show(project, bank, list(ids or ()), unmask=bool(given.unmask))
     missing = [id for id in ids or () if id not in found]
     if missing:
-        raise UsageError(f"nothing is kept of {', '.join(missing)} in {bank}", hint="pushsalt grains collects grains")
+        raise UsageError(f"nothing is kept of {', '.join(missing)} in {bank}", hint=f"pushsalt cache show {bank}")
     if not given.unmask:
         found = client.redactor().data(found)
     lines = []
     for id, row in found.items():
-        lines.append(f"{id}: {age_text(row['age'])} old")
+        earlier = [f"{name} {age_text(age)}" for name, age in row.get("ages", {}).items() if age > row["age"]]
+        lines.append("; ".join([f"{id}: {age_text(row['age'])} old", *earlier]))
         lines += [f"  {line}" for line in json.dumps(row["value"], indent=2, default=str).splitlines()]
     _write(given, found, lines)
     return 0
@@ -114,7 +121,8 @@ def clear(
 @app.command("prune", cls=Command)
 @takes(OLDER, OUTPUT, GLOBAL)
 def prune(given: Given) -> int:
-    """Forget targets that are no longer in the inventory, damaged entries, and what is left of killed writes."""
+    """Forget targets that are no longer in the inventory, what nobody manages any more, damaged entries, and what is
+    left of killed writes."""
     from pushsalt.run import caches
 
     days = given.older
@@ -123,3 +131,16 @@ def prune(given: Given) -> int:
     found = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
     _write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
     return 0
+
+
+@app.command("verify", cls=Command)
+@takes(OUTPUT, GLOBAL)
+def verify(given: Given) -> int:
+    """Look for damage on disk: exit code 2 if there is any. What is damaged is no answer, and is made anew."""
+    from pushsalt.errors import EXIT_FAILED
+    from pushsalt.run import caches
+
+    found = caches.verify(_client(given).project)
+    lines = [f"{name}: {problem}" for name, problems in found.items() for problem in problems or ["sound"]]
+    _write(given, found, lines)
+    return EXIT_FAILED if any(found.values()) else 0

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BANKS: Final = ("grains", "pillar", "mine")
+#: ``resources`` is who manages what, by manager; the index of it goes along. The others are by key.
+BANKS: Final = ("grains", "pillar", "mine", "resources", "resource_grains")
 #: Seconds after which a file that a write left beside its place is nobody's.
 _LEFT_OVER: Final = 3600
 #: Seconds after which a copy of a git remote that nobody has fetched since is in nobody's configuration any more.
@@ -28,7 +29,13 @@ _COPIES: Final = 60 * 86400
 
 def banks(project: Project, name: str = "all") -> dict[str, Bank]:
     """The banks by name. Raises UsageError for a name that is none."""
-    known: dict[str, Bank] = {"grains": project.grains, "pillar": project.pillar_bank, "mine": project.mine}
+    known: dict[str, Bank] = {
+        "grains": project.grains,
+        "pillar": project.pillar_bank,
+        "mine": project.mine,
+        "resources": project.behind.bank,
+        "resource_grains": project.resource_grains,
+    }
     if name == "all":
         return known
     if name not in known:
@@ -37,17 +44,26 @@ def banks(project: Project, name: str = "all") -> dict[str, Bank]:
 
 
 def overview(project: Project) -> dict[str, dict[str, Any]]:
-    """``{bank: {"entries": n, "oldest": seconds, "newest": seconds}}``, ages of sound entries; None for none."""
+    """``{bank: {"entries": n, "oldest": seconds, "newest": seconds}}``, ages of sound entries; None for none.
+
+    Resources are counted themselves; ages are those of what their managers said.
+    """
     now = time.time()
     found = {}
     for name, bank in banks(project).items():
-        ages = [max(0.0, now - seen) for _, _, seen in bank.entries()]
-        found[name] = {"entries": len(ages), "oldest": max(ages, default=None), "newest": min(ages, default=None)}
+        count, ages = 0, []
+        for _, value, seen in bank.entries():
+            ages.append(max(0.0, now - seen))
+            count += sum(map(len, value.values())) if name == "resources" else 1
+        found[name] = {"entries": count, "oldest": max(ages, default=None), "newest": min(ages, default=None)}
     return found
 
 
 def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = False) -> dict[str, dict[str, Any]]:
-    """``{id: {"age": seconds, "value": …}}`` of these ids, of all for none named. Raises UsageError."""
+    """``{key: {"age": seconds, "value": …}}`` of these keys, of all for none named. Raises UsageError.
+
+    Of the mine, ``ages`` has the age of each value.
+    """
     [bank] = banks(project, name).values() if name != "all" else [None]
     if bank is None:
         raise UsageError("one bank at a time can be shown", hint=f"name one of {', '.join(BANKS)}")
@@ -61,31 +77,61 @@ def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = Fals
         if name == "pillar":
             value = shown(value, unmask or None, project.config.opts)
         found[id] = {"age": int(max(0.0, now - seen)), "value": value}
+        if name == "mine":
+            _, collected = project.mine.look(id)
+            found[id]["ages"] = {alias: int(max(0.0, now - at)) for alias, at in collected.items()}
     return found
 
 
 def clear(project: Project, name: str, ids: Sequence[str] = ()) -> dict[str, int]:
-    """Forget entries, of all ids for none named; ``{bank: how many}``. Raises UsageError."""
+    """Forget entries, of all keys for none named; ``{bank: how many}``. Raises UsageError.
+
+    Of ``resources``: what these managers manage, with all that is known of it.
+    """
     found = {}
     for each, bank in banks(project, name).items():
-        found[each] = sum(bank.delete(id) for id in ids) if ids else bank.clear()
+        if each == "resources":
+            found[each] = _clear_resources(project, ids)
+        else:
+            found[each] = sum(bank.delete(id) for id in ids) if ids else bank.clear()
     return found
 
 
+def _clear_resources(project: Project, managers: Sequence[str]) -> int:
+    if managers:
+        return sum(map(project.behind.forget, managers))
+    count = sum(len(project.resources.by_type(type)) for type in project.behind.types())
+    project.behind.bank.clear()
+    project.resources.clear()
+    return count
+
+
 def prune(project: Project, older: float | None = None) -> dict[str, int]:
-    """Forget ids that the inventory does not have, entries older than so many seconds, damaged ones and left-overs."""
+    """Forget ids that the inventory does not have, resources that nobody of it manages, entries older than so many
+    seconds, damaged ones and left-overs."""
     now = time.time()
     known = project.inventory.targets
+    managers = {key for key, _, seen in project.behind.bank.entries() if older is not None and now - seen > older}
+    resources = sum(map(project.behind.forget, managers)) + project.behind.prune(known)
+    behind = project.behind.all(known)
+    there = {
+        "grains": known.keys(), "resource_grains": behind.keys(), "resources": known.keys()
+    }  # fmt: skip
     found = {}
     for name, bank in banks(project).items():
+        of = there.get(name, known.keys() | behind.keys())
         gone = [
-            key
-            for key, _, seen in list(bank.entries())
-            if key not in known or (older is not None and now - seen > older)
+            key for key, _, seen in list(bank.entries()) if key not in of or (older is not None and now - seen > older)
         ]
         found[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
-    found["resources"] = project.resources.keep({id: target.transport for id, target in known.items()})
+    types = {id: target.transport for id, target in known.items()}
+    found["resources"] += resources + project.resources.keep(types)
     from pushsalt.git.prune import prune as prune_copies
 
     found["git"] = prune_copies(project.cache_dir, now - (_COPIES if older is None else older))
     return found
+
+
+def verify(project: Project) -> dict[str, list[str]]:
+    """``{bank: what is wrong with it on disk}``, in words. Damaged entries are no answers; nothing is changed here."""
+    return {name: bank.problems() for name, bank in banks(project).items()}

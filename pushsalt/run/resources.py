@@ -103,7 +103,13 @@ class Resources:
             raise TargetError(
                 "resource_unknown", f"{key}: nobody manages it", "pushsalt resource refresh TARGET looks what there is"
             )
-        enter = tuple(self.declared(through.id).get(type, {}).get(id, {}).get("enter") or ())
+        kept = self.declared(through.id).get(type, {}).get(id)
+        if kept is None:  # a damaged entry: it must not pass for a resource that one cannot get inside of
+            raise TargetError(
+                "resource_unknown", f"{key}: what {through.id} said of it is gone from the cache",
+                f"pushsalt resource refresh {through.id}",
+            )  # fmt: skip
+        enter = tuple(kept.get("enter") or ())
         return Target(
             id,
             transport="resource",
@@ -205,14 +211,15 @@ class Resources:
     def prune(self, known: Mapping[str, Any]) -> int:
         """Forget what ids manage that are not in the inventory; how many resources there were."""
         gone = [manager for manager in self.bank.keys() if manager not in known]  # noqa: SIM118
-        count = 0
-        for manager in gone:
-            keys = self.managed_by(manager)
-            count += len(keys)
-            for key in keys:
-                self._forget(key, manager)
-            self.bank.delete(manager)
-        return count
+        return sum(map(self.forget, gone))
+
+    def forget(self, manager: str) -> int:
+        """Forget all that one manages; how many resources there were."""
+        keys = self.managed_by(manager)
+        for key in keys:
+            self._forget(key, manager)
+        self.bank.delete(manager)
+        return len(keys)
 
     def _sound(self, manager: str, found: Found) -> dict[str, dict[str, Mapping[str, Any]]]:
         """What a target said, without what makes no sense: it may be anything."""

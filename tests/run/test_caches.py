@@ -7,8 +7,11 @@ import time
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
-from pushsalt.errors import NoTargetError, UsageError
+from pushsalt.errors import NoTargetError, TargetError, UsageError
 from pushsalt.run import caches
+
+SOUND: dict[str, list[str]] = {name: [] for name in caches.BANKS}
+NONE = dict.fromkeys(caches.BANKS, 0)
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def matching(client):
 def test_overview_and_contents(client):
     project = client.project
     os.utime(project.mine._file("web2"), (time.time() - 7200,) * 2)
-    assert counts(project) == {"grains": 2, "pillar": 1, "mine": 1}
+    assert counts(project) == {"grains": 2, "pillar": 1, "mine": 1, "resources": 0, "resource_grains": 0}
     assert 7200 <= caches.overview(project)["mine"]["oldest"] < 7300
     assert caches.show(project, "grains", ["web1", "nobody"])["web1"]["value"] == {"os": "Debian"}
     assert list(caches.show(project, "grains", [])) == ["gone", "web1"]
@@ -49,10 +52,10 @@ def test_overview_and_contents(client):
 def test_clearing(client):
     project = client.project
     assert matching(client) == ["web1"]
-    assert caches.clear(project, "all", ["web2"]) == {"grains": 0, "pillar": 0, "mine": 1}
+    assert caches.clear(project, "all", ["web2"]) == {**NONE, "mine": 1}
     assert caches.clear(project, "pillar") == {"pillar": 1}
     assert matching(client) == ["web1"]
-    assert caches.clear(project, "all") == {"grains": 2, "pillar": 0, "mine": 0}
+    assert caches.clear(project, "all") == {**NONE, "grains": 2}
     assert matching(client) == []
     assert project.grains.put("web2", {"os": "Debian"})
     assert matching(client) == ["web2"]
@@ -67,10 +70,105 @@ def test_pruning(client, tmp_path):
     left.write_bytes(b"x")
     os.utime(left, (1, 1))
     project.resources.register("ssh", "gone", "controller")
-    assert caches.prune(project) == {"grains": 1, "pillar": 1, "mine": 0, "resources": 1, "git": 0}
+    assert caches.prune(project) == {**NONE, "grains": 1, "pillar": 1, "resources": 1, "git": 0}
     assert not left.exists()
-    assert counts(project) == {"grains": 1, "pillar": 1, "mine": 1}
+    assert counts(project) == {**NONE, "grains": 1, "pillar": 1, "mine": 1}
     assert project.grains.view().ids(project.grains.view().everything) == ["web1"]
     os.utime(project.grains._file("web1"), (1, 1))
     assert caches.prune(project, older=86400)["grains"] == 1
     assert matching(client) == []
+
+
+@pytest.fixture
+def behind(client):
+    """A project with resources, of which grains, pillar and mine are kept."""
+    project = client.project
+    for manager, ids in (("web1", ["d1", "d2"]), ("web2", ["d3"])):
+        project.behind.register(manager, {"dummy": {id: {"grains": {"os": "Dummy"}} for id in ids}})
+    for key in ("dummy:d1", "dummy:d3"):
+        project.pillar_bank.put(key, {"a": 1})
+        project.mine.put(key, {"test.ping": True})
+    return project
+
+
+def kept(project):
+    return {name: sorted(key for key, _, _ in bank.entries()) for name, bank in caches.banks(project).items()}
+
+
+def dummies(project):
+    return sorted(project.behind.all(project.inventory.targets))
+
+
+def test_resources_are_listed_and_shown(behind):
+    assert counts(behind) == {"grains": 2, "pillar": 3, "mine": 3, "resources": 3, "resource_grains": 3}
+    found = caches.show(behind, "resources", ["web1", "nobody"])
+    assert found == {"web1": {"age": 0, "value": {"dummy": {"d1": {"enter": []}, "d2": {"enter": []}}}}}
+    assert caches.show(behind, "resource_grains", ["dummy:d3"])["dummy:d3"]["value"] == {"os": "Dummy"}
+    os.utime(behind.mine._file("dummy:d1"), (time.time() - 100,) * 2)
+    behind.mine.update("dummy:d1", {"new": 1})
+    assert caches.show(behind, "mine", ["dummy:d1"])["dummy:d1"]["ages"] == {"test.ping": 100, "new": 0}
+
+
+def test_clearing_resources(behind):
+    assert caches.clear(behind, "resources", ["web1", "nobody"]) == {"resources": 2}
+    assert dummies(behind) == ["dummy:d3"]
+    assert kept(behind) == {
+        "grains": ["gone", "web1"], "pillar": ["dummy:d3", "web1"], "mine": ["dummy:d3", "web2"],
+        "resources": ["web2"], "resource_grains": ["dummy:d3"],
+    }  # fmt: skip
+    assert caches.clear(behind, "resource_grains", ["dummy:d3"]) == {"resource_grains": 1}
+    behind.resources.register("ssh", "web1", "controller")
+    assert caches.clear(behind, "resources") == {"resources": 1}
+    assert (dummies(behind), behind.resources.types()) == ([], [])
+    behind.behind.register("web1", {"dummy": {"d1": {}}})
+    assert dummies(behind) == ["dummy:d1"]
+
+
+def test_pruning_resources(behind, tmp_path):
+    behind.resource_grains.put("dummy:left", {"os": "Dummy"})
+    behind.mine.put("dummy:left", {})
+    assert caches.prune(behind) == {**NONE, "grains": 1, "mine": 1, "resource_grains": 1, "git": 0}
+    (tmp_path / "inventory.json").write_text(json.dumps({"hosts": {"web1": {}}}))
+    later = Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache")).project
+    found = caches.prune(later)
+    assert (found["resources"], dummies(later), kept(later)) == (
+        1,
+        ["dummy:d1", "dummy:d2"],
+        {
+            "grains": ["web1"], "pillar": ["dummy:d1", "web1"], "mine": ["dummy:d1"], "resources": ["web1"],
+            "resource_grains": ["dummy:d1", "dummy:d2"],
+        },
+    )  # fmt: skip
+    os.utime(later.behind.bank._file("web1"), (1, 1))
+    assert caches.prune(later, older=86400)["resources"] == 2
+    assert dummies(later) == []
+
+
+def test_a_damaged_registration_is_no_answer(behind):
+    file = behind.behind.bank._file("web1")
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(TargetError) as caught:
+        behind.target("dummy:d1")
+    assert (caught.value.kind, "pushsalt resource refresh web1" in caught.value.hint) == ("resource_unknown", True)
+    assert behind.target("dummy:d3").manager == "web2"
+    assert caches.verify(behind)["resources"] == [f"entry {file.name} is damaged"]
+    caches.prune(behind)
+    assert caches.verify(behind) == SOUND
+
+
+def test_verifying_changes_nothing(client, caplog):
+    project = client.project
+    assert caches.verify(project) == SOUND
+    damaged = project.grains._file("web1")
+    damaged.write_bytes(b"x")
+    project.mine.path.joinpath("foreign").write_text("y")
+    project.pillar_bank.put("web2", {"a": 1})
+    project.pillar_bank._file("web1").write_bytes(project.pillar_bank._file("web2").read_bytes())
+    project = Client(Settings(cache_dir=project.cache_dir)).project
+    found = caches.verify(project)
+    assert found["grains"][0] == f"entry {damaged.name} is damaged"
+    counted = {name: len(problems) for name, problems in found.items() if problems}
+    assert counted == {"grains": 1, "mine": 1, "pillar": 1}
+    assert damaged.read_bytes() == b"x" and not caplog.messages
+    assert project.grains.get("web1") is None
+    assert [text.partition(":")[0] for text in caplog.messages] == ["grains"]
