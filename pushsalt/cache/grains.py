@@ -184,10 +184,18 @@ class GrainBank(Bank):
         index = self._open()
         return index.view() if index is not None and self._rebuild(index, exc) else None
 
-    def verify(self) -> list[str]:
-        """What is wrong with the index, in words."""
-        index = self._open()
-        return index.verify() if index is not None else []
+    def problems(self) -> list[str]:
+        """As ``Bank``; what is wrong with the bytes of the index, too."""
+        found = super().problems()
+        if self.index_path.exists():
+            from pushsalt.index.grains import GrainIndex
+
+            try:
+                with GrainIndex(self.index_path) as index:  # another one, so that it is seen before it is mended
+                    found += [f"index: {text}" for text in index.verify()]
+            except OSError as exc:
+                found.append(f"index: {exc}")
+        return found
 
     def close(self) -> None:
         """Let go of the index."""

@@ -86,18 +86,6 @@ class ResourceBank:
         """Forget all of them."""
         self._do(lambda index: index.reset(), None)
 
-    def problems(self) -> list[str]:
-        """What is wrong with the index on disk, in words."""
-        return self._do(lambda index: index.verify(), []) if self.path.exists() else []
-
-    def verify(self) -> list[str]:
-        """What is wrong with the index, in words."""
-        return self._do(lambda index: index.verify(), [])
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._do(lambda index: index.reset(), None)
-
     def close(self) -> None:
         """Let go of the index."""
         with self._opening:

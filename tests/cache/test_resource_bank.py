@@ -59,7 +59,7 @@ def test_what_lies_behind_targets_is_in_an_index_that_is_made_anew(tmp_path, ban
     assert again.owners("machine") == {"m1": "host1", "m2": "old"}
     assert again.by_manager("host1") == [("dummy", "d1"), ("machine", "m1")]
     again.register("ssh", "host1", "controller")
-    assert (again.by_type("ssh"), again.verify()) == (["host1"], [])
+    assert (again.by_type("ssh"), again.problems()) == (["host1"], [])
     again.close()
 
 
