@@ -86,6 +86,18 @@ class ResourceBank:
         """Forget all of them."""
         self._do(lambda index: index.reset(), None)
 
+    def problems(self) -> list[str]:
+        """What is wrong with the bytes of the index, in words; nothing is made anew here."""
+        if not self.path.exists():
+            return []
+        from pushsalt.index.resources import ResourceIndex
+
+        try:
+            with ResourceIndex(self.path) as index:
+                return [f"index: {text}" for text in index.verify()]
+        except OSError as exc:
+            return [f"index: {exc}"]
+
     def close(self) -> None:
         """Let go of the index."""
         with self._opening:

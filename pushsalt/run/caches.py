@@ -134,4 +134,6 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
 
 def verify(project: Project) -> dict[str, list[str]]:
     """``{bank: what is wrong with it on disk}``, in words. Damaged entries are no answers; nothing is changed here."""
-    return {name: bank.problems() for name, bank in banks(project).items()}
+    found = {name: bank.problems() for name, bank in banks(project).items()}
+    found["resources"] += project.resources.problems()
+    return found
