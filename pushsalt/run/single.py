@@ -351,7 +351,10 @@ class _Work:
             return self.session.removed, 0
         if not own and job.kind == "call":
             with self.phase("run"):
-                return await self.session.first[0], int(self.session.info.get("retcode") or 0)
+                value = await self.session.first[0]
+            if job.fun == "grains.items" and not job.args and not job.kwargs and isinstance(value, dict):
+                await self.runner.in_thread(partial(self.project.remember_grains, self.target, value))
+            return value, int(self.session.info.get("retcode") or 0)
         with self.phase("grains"):
             grains = self.session.info.get("grains") or await self.session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))

@@ -172,3 +172,14 @@ def test_verifying_changes_nothing(client, caplog):
     assert damaged.read_bytes() == b"x" and not caplog.messages
     assert project.grains.get("web1") is None
     assert [text.partition(":")[0] for text in caplog.messages] == ["grains"]
+
+
+def test_grains_that_are_asked_for_are_kept_too(tmp_path):
+    here = {"transport": "local", "thin_dir": str(tmp_path / "thin")}
+    (tmp_path / "inventory.json").write_text(json.dumps({"hosts": {"here": here}}))
+    client = Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache"))
+    client.run(Selection("here"), "grains.items", ["true"])
+    client.run(Selection("here"), "test.ping")
+    assert client.project.grains.get("here") is None
+    told = client.run(Selection("here"), "grains.items")["here"].ret
+    assert told["kernel"] == "Linux" and client.project.grains.get("here") == told
