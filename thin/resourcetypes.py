@@ -273,7 +273,9 @@ class Plain(object):
                    "__minion__": self.manager.modules})
         for kind in (self.loaders.modules, self.loaders.states):
             kind._words = self._refuse
-        self.loaders.modules._beyond = self._ping
+        self.loaders.modules._beyond = self._beyond
+        #: what only reads grains is harmless
+        self._grains = loader.Loader("modules", self.loaders.pack, opts, runtime, controller=True)
 
     def start(self):
         """Have the type's package loaded and initialized. Raises CommandExecutionError, which names the type."""
@@ -284,6 +286,11 @@ class Plain(object):
 
     def close(self):
         self.types.stop(self.type)
+
+    def offer(self):
+        """What modules there are, for people."""
+        names = sorted(set(self.loaders.modules._files()) | {"grains"})
+        return "a resource of type %s has the functions of these modules: %s" % (self.type, ", ".join(names))
 
     def set_test(self, test):
         """Whether changes are made, for what runs by the manager's options."""
@@ -306,9 +313,13 @@ class Plain(object):
     def _refuse(self, name, reason):
         return "'%s' is not supported for resource type '%s'%s" % (name, self.type, ": %s" % reason if reason else "")
 
-    def _ping(self, name):
-        """``test.ping`` of a type that has none of its own is the package's ``ping``."""
-        if name != "test.ping" or not self.types.has(self.type, "ping"):
+    def _beyond(self, name):
+        """What is there without being the type's: its package's ``ping`` as ``test.ping``, and reading its grains."""
+        if name == "test.ping" and self.types.has(self.type, "ping"):
+            found = self.types.functions["%s.ping" % self.type]
+        elif name.startswith("grains.") and name in self._grains:
+            found = self._grains[name]
+        else:
             return False
-        self.loaders.modules._functions[name] = self.types.functions["%s.ping" % self.type]
+        self.loaders.modules._functions[name] = found
         return True

@@ -33,7 +33,8 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
           (type, id, manager, inside: bool, declared: that of the
           type; what the session is about, see thin.resourcetypes)
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
-                                                                      was, if so) | exc: re, type, message, tb, known
+                                                                      was, if so) | exc: re, type, message, tb, known,
+                                                                      and of an unknown function: nearest, hint
 grains    n, refresh: bool                                            ret
 resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":
           discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:

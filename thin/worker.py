@@ -177,7 +177,8 @@ class Worker(object):
             function = self.loaders.modules[fun]
         except KeyError as exc:
             self.channel.send({"k": "exc", "re": message["n"], "type": "KeyError", "message": str(exc), "tb": "",
-                               "known": False, "nearest": self.loaders.modules.nearest(fun)})
+                               "known": False, "nearest": self.loaders.modules.nearest(fun),
+                               "hint": self._plain.offer() if self._plain is not None else ""})
             return
         from thin import calls
 

@@ -25,9 +25,8 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
             sls = chunk.get("__sls__")
             text = f"State '{full}' was not found in SLS '{sls}'" if sls else f"Specified state '{full}' was not found"
             place = sources.where(*of, chunk["fun"])
-            problems.setdefault(
-                text + str(place), Problem(text, place, did_you_mean(full, functions.names()), rule="unknown-state")
-            )
+            hint = did_you_mean(full, functions.names()) or getattr(functions, "limits", "")
+            problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state"))
             continue
         for text, key, hint in _check_args(chunk, full, spec):
             rule = "missing-argument" if key is None else "unknown-argument"

@@ -70,7 +70,8 @@ class Discovery:
         said = said if isinstance(said, dict) else {}
         found, failed = (part if isinstance(part, dict) else {} for part in (said.get("found"), said.get("failed")))
         for type, text in failed.items():
-            log.warning("%s: resources of type %.60s cannot be looked for: %.300s", self._target.id, type, text)
+            what = "there is trouble with some" if type in found else "they cannot be looked for"
+            log.warning("%s: resources of type %.60s: %s: %.300s", self._target.id, type, what, text)
         asked = {type: ids for type, ids in found.items() if type in declared}
         broken = [type for type in failed if type in declared]
         registered: dict[str, list[str]] = await self._in_thread(

@@ -451,7 +451,8 @@ class Session:
             return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
         known = message.get("nearest")
         near = [handshake.printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
-        hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
+        there = message.get("hint") or "`pushsalt run TARGET sys.list_functions` lists what there is"
+        hint = f"nearest: {', '.join(near)}" if near else handshake.printable(str(there))
         return FunctionError("unknown_function", text, hint, "CommandExecutionError")
 
     # --- answering

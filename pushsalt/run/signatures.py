@@ -38,6 +38,8 @@ class KnownStates:
         self._salt = salt
         self._type = of_type("states", resource, custom) if resource else {}
         self._alone = bool(resource) and not inside
+        #: why there are not as many as elsewhere, for people
+        self.limits = f"a resource of type {resource} has the states that its type brings, and no others" * self._alone
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when no file has it."""

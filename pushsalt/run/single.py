@@ -546,7 +546,7 @@ class _Work:
         """The minion for a question; a plain call on the target has none yet, and its grains are not known here."""
         if self._minion is None:
             assert self.session is not None
-            grains = await self.session.call("grains.items")
+            grains = await self.session.grains()
             await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
         assert self._minion is not None
         return self._minion

@@ -261,11 +261,13 @@ def test_a_dummy_has_what_its_type_brings_and_nothing_else(bed) -> None:
     assert peer.ready["grains"]["resource_id"] == "d1" and peer.ready["grains"]["role"] == "fixed"
     assert "kernel" not in peer.ready["grains"]
     assert peer.call("test.ping") is True
+    assert peer.call("grains.items")["resource_id"] == peer.call("grains.get", "resource_id") == "d1"
     assert "redbull" in peer.call("pkg.list_pkgs")
     for fun in ("cmd.run", "file.remove", "grains.setval", "sys.list_functions", "test.echo", "pkg.latest_version"):
         got = peer.request("call", fun=fun, args=["echo hello"], kwargs={}, cli=True)
         assert got["message"] == f"'{fun}' is not supported for resource type 'dummy'"
         assert got["known"] is False
+        assert got["hint"] == "a resource of type dummy has the functions of these modules: grains, pkg, service, test"
     assert peer.request("call", fun="pkg.instal", args=[], kwargs={})["nearest"][0] == "pkg.install"
     assert peer.request("grains", refresh=True)["ret"]["resource_id"] == "d1"
 
