@@ -201,21 +201,6 @@ class Bank:
         entry = self._read(path)
         return entry is not None and isinstance(entry.get("key"), str) and self._file(entry["key"]) == path
 
-    def problems(self) -> list[str]:
-        """What is wrong with the entries on disk, in words. Nothing is changed."""
-        before, self._complained = self._complained, True  # the caller says it
-        try:
-            paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
-            return [f"entry {path.name} is damaged" for path in paths if not self._is_sound(path)]
-        except OSError as exc:
-            return [] if isinstance(exc, FileNotFoundError) else [str(exc)]
-        finally:
-            self._complained = before
-
-    def _is_sound(self, path: Path) -> bool:
-        entry = self._read(path)
-        return entry is not None and isinstance(entry.get("key"), str) and self._file(entry["key"]) == path
-
     def expire(self, before: float) -> int:
         """Forget what was written, or last kept anew, before this time; how many there were."""
         return self._remove(lambda path: (_written(path) or before) < before)

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 _NOTHING: Final[dict[str, Any]] = {}
 #: In larger inventories it is not counted of whom nothing is known.
 _COUNTED: Final = 5000
+#: The pillar of fewer is looked at one by one.
+MANY: Final = 1000
 
 
 class Remembered:
@@ -88,6 +90,8 @@ class Remembered:
         """The keys for which the term holds (of these, if given); None where each is to be asked."""
         if term.matcher.SOURCE == "grains" and self._keeps:
             return self._by_grain(term)
+        if term.matcher.SOURCE == "pillar" and self._keeps and self._project.keeps_pillar:
+            return self._by_pillar(term, among)
         return None
 
     @property
@@ -119,6 +123,43 @@ class Remembered:
                 behind = {key for key in self.behind.all() if term.of(self.grains(key))}
             found |= self.behind.those(behind)
         return found
+
+    def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
+        """By the sealed image of all, if many are asked."""
+        if term.delimiter not in str(term.expr):
+            return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
+        keys = among
+        if keys is None:
+            keys = {*self._targets, *(self.behind.all() if self.behind.there() else ())}
+        if len(keys) < MANY or term.tgt_type not in ("pillar", "pillar_pcre", "pillar_exact"):
+            return None
+        view = self._pillar_view(keys)
+        if view is None:
+            return None
+        try:
+            found = set(view.ids(_ask(view, term)))
+        except IndexCorrupt:
+            self._project.pillar_bank.forget_image()
+            return None
+        found.intersection_update(keys)
+        path = str(term.expr).split(term.delimiter)[0]
+        for id, target in self._fixed_pillar.items():
+            fixed = target.pillar
+            if fixed and id in keys and (path in fixed or path == "*" or data.scalar(path) in fixed):
+                (found.add if term.of(self.pillar(id)) else found.discard)(id)
+        return found
+
+    def _pillar_view(self, keys: Collection[str]) -> View | None:
+        bank = self._project.pillar_bank
+        if "pillar" not in self._views:
+            view = bank.view()
+            oldest = view.oldest(view.bits(keys)) if view is not None else None
+            if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe it was kept anew since
+                view = bank.view(look=True)
+                oldest = view.oldest(view.bits(keys)) if view is not None else None
+            self._used("pillar", oldest)
+            self._views["pillar"] = view
+        return self._views["pillar"]
 
     def _indexed(self, term: Term, bank: GrainBank) -> set[str] | None:
         name = bank.path.name
@@ -196,7 +237,12 @@ _OLD: Final = {
 def _ask(view: View, term: Term) -> int:
     expr = str(term.expr)
     if term.tgt_type != "ipcidr":
-        return view.grain(expr, delimiter=term.delimiter, regex=term.tgt_type == "grain_pcre")
+        return view.grain(
+            expr,
+            delimiter=term.delimiter,
+            regex=term.tgt_type in ("grain_pcre", "pillar_pcre"),
+            exact=term.tgt_type == "pillar_exact",
+        )
     if "/" in expr:
         return view.subnet(expr)
     address = ipcidr.wanted(expr)  # its text is looked for, as Salt does

@@ -1,0 +1,58 @@
+"""Pillar between runs: a sealed entry for each target, and an image of all (``pillarimage``) that answers terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.cache.sealed import SealedBank
+from pushsalt.cache.store import HEAD, file_bytes
+
+if TYPE_CHECKING:
+    from pushsalt.index.view import View
+
+
+class PillarBank(SealedBank):
+    """``SealedBank`` with the image beside it, which is as secret, and gone when an entry is deleted."""
+
+    def __init__(self, root: Path, name: str, key: Path | None) -> None:
+        super().__init__(root, name, key)
+        self.images = SealedBank(root, f"{name}-index", key)
+
+    def view(self, *, look: bool = False) -> View | None:
+        """All that is kept now, for any number of terms; None where nothing can be opened.
+
+        When entries were written is as it was at the last look at their files, at the latest now if ``look``: one that
+        was kept anew with the same value may be younger.
+        """
+        if self._cipher is None:
+            return None
+        from pushsalt.cache import pillarimage
+
+        return pillarimage.view(self, look)
+
+    def open_file(self, path: Path) -> tuple[str, Any, bytes]:
+        """Key, value (None for what is no sound entry) and head of a file."""
+        data = file_bytes(path) or b""
+        entry = self._parsed(path, data or None)
+        key = entry.get("key") if entry is not None else None
+        if entry is None or not isinstance(key, str):
+            return "", None, b""
+        return key, self._opened(key, entry.get("value")), data[:HEAD]
+
+    def forget_image(self) -> None:
+        """Have it made anew when it is needed."""
+        self.images.clear()
+
+    def delete(self, key: str) -> bool:
+        found = super().delete(key)
+        if found:
+            self.forget_image()
+        return found
+
+    def _remove(self, chosen: Callable[[Path], bool]) -> int:
+        removed = super()._remove(chosen)
+        if removed:
+            self.forget_image()
+        return removed

@@ -1,0 +1,158 @@
+"""The sealed image of pillar: it answers as the entries do, whatever became of them since it was made."""
+
+import os
+import random
+import time
+
+import pytest
+
+from pushsalt.cache import pillarimage
+from pushsalt.cache.pillar import PillarBank
+from pushsalt.targeting import Subject, matches
+
+TERMS = [
+    ("pillar", "role:web"), ("pillar", "role:*"), ("pillar_pcre", "vhost:v1?\\."), ("pillar_exact", "role:web*"),
+    ("pillar", "deep:list:1"), ("pillar", "*:web"), ("pillar_exact", "deep:on:True"), ("pillar", "5:five"),
+]  # fmt: skip
+
+
+def pillar(n):
+    deep = {"list": [n % 2, "x"], "on": n % 5 == 0}
+    made = {"role": ["web", "db", "we*b"][n % 3], "vhost": f"v{n}.example", "deep": deep}
+    return {**made, 5: "five"} if n % 7 == 0 else made
+
+
+@pytest.fixture
+def make(tmp_path):
+    return lambda key="key": PillarBank(tmp_path / "cache", "pillar", tmp_path / key / "cache.key")
+
+
+@pytest.fixture
+def full(make):
+    bank = make()
+    for n in range(250):
+        bank.put(f"id{n}", pillar(n))
+    return bank
+
+
+def ask(view, tgt_type, expr):
+    found = view.grain(expr, regex=tgt_type == "pillar_pcre", exact=tgt_type == "pillar_exact")
+    return view.ids(found)
+
+
+def check(bank):
+    """All terms, against what the entries say."""
+    entries = {key: value for key, value, _ in bank.entries()}
+    view = bank.view()
+    for tgt_type, expr in TERMS:
+        want = sorted(id for id, value in entries.items() if matches(expr, tgt_type, Subject(id, {}, value)))
+        assert ask(view, tgt_type, expr) == want, expr
+    assert view.ids(view.everything) == sorted(entries)
+
+
+def image(bank):
+    return [path.read_bytes() for path in bank.images.path.iterdir()] if bank.images.path.exists() else []
+
+
+def settle(bank):
+    """As if nothing had happened for a while."""
+    os.utime(bank.path, ns=(0, time.time_ns() - 60 * 10**9))
+
+
+def test_the_image_answers_as_the_entries_do(make, full):
+    check(full)
+    [first] = image(full)
+    assert b"example" not in first and b"vhost" not in first and b"id7" not in first
+    check(make())
+    assert image(full) == [first]
+
+
+def test_files_are_not_looked_at_where_the_folder_is_as_it_was(full, monkeypatch):
+    settle(full)
+    check(full)
+    with monkeypatch.context() as patch:
+        patch.setattr(pillarimage, "_files", lambda folder: pytest.fail("looked"))
+        patch.setattr(full, "open_file", lambda path: pytest.fail("opened"))
+        assert len(ask(full.view(), "pillar", "role:web")) == 84
+    full.put("id1", {"role": "web"})
+    check(full)
+
+
+def test_whatever_becomes_of_entries(make, full):
+    pick = random.Random(3)
+    for _ in range(12):
+        for _ in range(pick.choice([1, 5, 120])):
+            n = pick.randrange(300)
+            act = pick.random()
+            if act < 0.5:
+                full.put(f"id{n}", pillar(pick.randrange(300)))
+            elif act < 0.6:
+                full.path.joinpath(full._file(f"id{n}").name).unlink(missing_ok=True)  # by another hand
+            elif act < 0.8 and full._file(f"id{n}").exists():
+                os.utime(full._file(f"id{n}"), (pick.random() * 1e9,) * 2)
+        check(make() if pick.random() < 0.5 else full)
+
+
+def test_an_entry_in_the_place_of_another_is_not_taken_for_it(full):
+    """The inode and the time of what it replaces, as a file system may give them again."""
+    check(full)
+    path = full._file("id3")
+    before = path.stat()
+    full.put("id3", {"role": "db", "vhost": "other"})
+    data = path.read_bytes()
+    full.put("id3", pillar(3))
+    check(full)
+    path.write_bytes(data)  # in place: the same inode
+    os.utime(path, ns=(before.st_mtime_ns + 1,) * 2)
+    check(full)
+
+
+def test_damage_is_never_an_answer(make, full, caplog):
+    check(full)
+    path = full._file("id6")
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    full._file("id9").write_bytes(b"something else")
+    view = make().view()
+    assert "id9" not in ask(view, "pillar", "role:web")  # id6 is known by its checksum, as it was when it was sound
+    for path in full.images.path.iterdir():
+        path.write_bytes(path.read_bytes()[:-9] + b"123456789")
+    bank = make()
+    assert not {"id6", "id9"} & set(ask(bank.view(), "pillar", "role:web"))
+    check(bank)
+
+
+def test_without_the_key_nothing_is_known(make, full):
+    check(full)
+    other = make("another")
+    view = other.view()
+    assert view.ids(view.everything) == []
+    assert PillarBank(full.path.parent, "pillar", None).view() is None
+    check(make())
+
+
+@pytest.mark.parametrize(
+    "forget", [lambda bank: bank.delete("id4"), lambda bank: bank.clear(), lambda bank: bank.expire(time.time() + 1)]
+)
+def test_what_is_deleted_is_gone_from_the_image_too(full, forget):
+    check(full)
+    assert image(full)
+    assert forget(full)
+    assert not image(full)
+    check(full)
+
+
+def test_ages(full):
+    os.utime(full._file("id5"), (1000, 1000))
+    view = full.view()
+    assert view.oldest(view.everything) == 1000
+    os.utime(full._file("id5"))
+    settle(full)
+    full.view()
+    view = full.view(look=True)
+    assert view.oldest(view.everything) > 1000
+    assert view.oldest(view.bits(["nobody"])) is None
+
+
+def test_there_may_be_nothing(make):
+    view = make().view()
+    assert view.ids(view.everything) == [] == ask(view, "pillar", "role:web")
