@@ -63,7 +63,8 @@ def discover(manager, runtime, own, declared):
 def declaration(said):
     """A declaration as packages see it: a dict, whose ``resource_ids`` are a list, of texts where they were numbers.
 
-    A list alone are the ids. Raises ValueError on anything else.
+    A list alone are the ids. A type may want to be told something of each: then they are a dict of that. Raises
+    ValueError on anything else.
     """
     said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
     if not isinstance(said, dict):
@@ -71,11 +72,15 @@ def declaration(said):
     ids = said.get("resource_ids")
     if ids is None:
         return said
-    if isinstance(ids, str):
-        ids = [ids]
-    if not isinstance(ids, (list, tuple)):
-        raise ValueError("resource_ids is not a list, but %s" % type(ids).__name__)
-    return dict(said, resource_ids=[str(one) if type(one) is int else one for one in ids])
+    if isinstance(ids, dict):
+        return dict(said, resource_ids={_text(one): ids[one] for one in ids})
+    if not isinstance(ids, (str, list, tuple)):
+        raise ValueError("resource_ids is neither a list nor a mapping, but %s" % type(ids).__name__)
+    return dict(said, resource_ids=[_text(one) for one in ([ids] if isinstance(ids, str) else ids)])
+
+
+def _text(id):
+    return str(id) if type(id) is int else id
 
 
 def own_files(kind, name, own, runtime):
@@ -255,7 +260,11 @@ class Plain(object):
 
     def __init__(self, said, opts, runtime, own, machine, grains, pillar_of):
         self.type, self.id = said["type"], said["id"]
-        declared = {self.type: declaration(said.get("declared"))}
+        self._trouble = None
+        try:
+            declared = {self.type: declaration(said.get("declared"))}
+        except ValueError as exc:
+            declared, self._trouble = {self.type: {}}, str(exc)
         self._runtime, self._own = runtime, own
         self._manager_opts = dict(opts, id=said.get("manager") or opts.get("id"))
         self.manager = loader.Loaders(
@@ -280,6 +289,8 @@ class Plain(object):
     def start(self):
         """Have the type's package loaded and initialized. Raises CommandExecutionError, which names the type."""
         try:
+            if self._trouble is not None:
+                raise CommandExecutionError(self._trouble)
             self.types.start(self.type)
         except CommandExecutionError as exc:
             raise CommandExecutionError("the resource type %s: %s" % (self.type, exc))

@@ -108,10 +108,12 @@ class Worker(object):
             if message.get("want_grains"):
                 ready["grains"] = dict(self.loaders.grains)
         except Exception as exc:
-            kind = "bootstrap_failed" if self._plain is None else "resource_unreachable"
+            if self._plain is None:
+                kind, text = "bootstrap_failed", "grains cannot be collected: %s: %s" % (type(exc).__name__, exc)
+            else:
+                kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
             self.channel.send({"k": "error", "kind": kind, "hint": "run with `-l debug` for the details",
-                               "message": "grains cannot be collected: %s: %s" % (type(exc).__name__, exc),
-                               "tb": _traceback()})
+                               "message": text, "tb": _traceback()})
             return
         self.channel.send(ready)
         for waiting in held:

@@ -192,6 +192,7 @@ _HINTS = {
     "worker_died": "what it did until then is unknown: look at the target, and run again",
     "disk_full": "free some space on the target",
     "protocol_error": "run again with -l debug and report what it prints",
+    "resource_unreachable": "look at it from its manager; -l debug shows more",
 }
 
 

@@ -44,7 +44,8 @@ def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
     """The ids that are declared of a type."""
     said = (declared or {}).get(type)
     ids = said.get("resource_ids") if isinstance(said, Mapping) else said
-    return set(map(str, ids)) if isinstance(ids, list) else set()
+    ids = [ids] if isinstance(ids, str) else ids
+    return set(map(str, ids)) if isinstance(ids, (list, Mapping)) else set()
 
 
 class Resources:

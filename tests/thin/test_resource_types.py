@@ -204,6 +204,7 @@ def said(peer: Any, fun: str, *args: Any) -> str:
         (["a", "b", "a"], ["a", "b"]),
         ([7], ["7"]),
         ({"resource_ids": "a"}, ["a"]),
+        ({"resource_ids": {"a": {"more": 1}, 7: None}}, ["a", "7"]),
         ({}, []),
         (None, []),
     ],
@@ -222,13 +223,17 @@ def test_ways_to_declare(bed, declared, ids) -> None:
     [
         (5, "neither a mapping nor a list of ids, but int"),
         ("a", "neither a mapping nor a list of ids, but str"),
-        ({"resource_ids": {"a": 1}}, "resource_ids is not a list, but dict"),
+        ({"resource_ids": 5}, "resource_ids is neither a list nor a mapping, but int"),
     ],
 )
 def test_declarations_without_sense(bed, declared, words) -> None:
     found, failed = bed.discover(dummy=declared, http_api={})
     assert (found, list(failed)) == ({"http_api": {}}, ["dummy"])
     assert words in failed["dummy"]
+
+
+def test_a_session_with_a_declaration_without_sense(bed) -> None:
+    assert "neither a mapping nor" in said(bed.start({"type": "dummy", "id": "d", "declared": 5}), "test.ping")
 
 
 def test_ids_that_are_none_are_said_and_the_others_found(bed) -> None:
@@ -551,7 +556,7 @@ def endpoint() -> Iterator[Endpoint]:
 @pytest.fixture
 def declared(endpoint: Endpoint) -> dict[str, Any]:
     whole = {"url": endpoint.url + "/api/", "token": "s3cret", "grains": "/about", "ping": "health"}
-    return {"timeout": 5, "endpoints": {"crm": whole, "wiki": endpoint.url + "/none"}}
+    return {"timeout": 5, "resource_ids": {"crm": whole, "wiki": endpoint.url + "/none"}}
 
 
 def test_endpoints_are_found_with_their_grains(bed, endpoint, declared) -> None:
@@ -565,13 +570,13 @@ def test_endpoints_are_found_with_their_grains(bed, endpoint, declared) -> None:
 
 
 def test_endpoints_that_are_down_or_senseless(bed, endpoint, declared) -> None:
-    declared["endpoints"].update(
+    declared["resource_ids"].update(
         down={"url": "http://127.0.0.1:1", "grains": "/"}, user="http://me:hidden@127.0.0.1/", file="file:///etc/passwd",
         number=5, typo={"url": endpoint.url, "tokn": "hidden"}, lines={"url": endpoint.url, "token": "hidden\nX: y"},
     )  # fmt: skip
     endpoint.objects["/api/about"] = ["no object"]
     found, failed = bed.discover(http_api=declared)
-    assert sorted(found["http_api"]) == sorted(declared["endpoints"])
+    assert sorted(found["http_api"]) == sorted(declared["resource_ids"])
     assert [id for id, what in found["http_api"].items() if "grains" in what] == ["wiki"]
     assert "hidden" not in str(failed) and "s3cret" not in str(failed)
     assert "crm" in failed["http_api"] and "gives no JSON object" in failed["http_api"]
@@ -635,7 +640,7 @@ def test_states_of_an_endpoint(bed, endpoint, declared) -> None:
     endpoint.stubborn = False
     assert [states(peer, gone, test=test)[0]["result"] for test in (True, False, True)] == [None, True, True]
     assert "/api/customers/7" not in endpoint.objects
-    bad = bed.start({"type": "http_api", "id": "typo", "declared": {"endpoints": {"typo": 5}}})
+    bad = bed.start({"type": "http_api", "id": "typo", "declared": {"resource_ids": {"typo": 5}}})
     assert states(bad, chunk)[0]["result"] is False
 
 

@@ -1,13 +1,13 @@
 """Resources of type http_api: endpoints that speak JSON over HTTP, asked by their manager.
 
-Declared in pillar, each by its id; what all have in common may stand beside ``endpoints``:
+Declared in pillar, each by its id; what all have in common may stand beside ``resource_ids``:
 
 .. code-block:: yaml
 
     resources:
       http_api:
         timeout: 10
-        endpoints:
+        resource_ids:
           crm:
             url: https://crm.example.org/api/v2
             token: a-secret                     # sent as "Authorization: Bearer a-secret"
@@ -35,16 +35,15 @@ def init(opts):
     """Understand what is declared; of an endpoint that makes no sense, each question to it says why."""
     key = opts.get("resource_pillar_key") or "resources"
     declared = dict(opts["pillar"].get(key, {}).get("http_api") or {})
-    endpoints = declared.pop("endpoints", None) or {}
+    endpoints = declared.pop("resource_ids", None) or {}
     if not isinstance(endpoints, dict):
-        raise CommandExecutionError("`endpoints` is a mapping of ids to what they are")
-    declared.pop("resource_ids", None)
+        raise CommandExecutionError("`resource_ids` is a mapping of ids to URLs, or to mappings with `url`")
     __context__["http_api"] = {}
     for id, said in endpoints.items():
         try:
-            __context__["http_api"][str(id)] = _endpoint(declared, said)
+            __context__["http_api"][id] = _endpoint(declared, said)
         except CommandExecutionError as exc:
-            __context__["http_api"][str(id)] = exc
+            __context__["http_api"][id] = exc
 
 
 def initialized():
