@@ -19,16 +19,17 @@ from thin.grains import outside
 ALPINE = 'NAME="Alpine Linux"\nID=alpine\nVERSION_ID=3.20.1\nPRETTY_NAME="Alpine Linux v3.20"\n'
 
 MACHINECTL = """#!/bin/sh
-show() { printf 'Name=%s\\nLeader=%s\\nClass=container\\nRootDirectory=%s\\n\\n' $1 $LEADER $2; }
+show() { printf 'Name=%s\\nLeader=%s\\nClass=container\\nRootDirectory=%s\\nService=%s\\n\\n' $1 $LEADER $2 $3; }
 case "$*" in
     *"list --no-legend --full")
         echo "web1   container systemd-nspawn debian 12 10.0.0.2"
         echo "web2   container systemd-nspawn debian 12 -"
         echo "disk   vm        libvirt-qemu   -      -  -"
+        echo "gone   container systemd-nspawn -      -  -"
         echo "build  container libvirt-lxc    -      -  -";;
     *show*) for name; do case $name in
-        web1) show web1 $ROOT;;
-        web2|build) show $name /nowhere;;
+        web1|web2) show $name $ROOT systemd-nspawn;;
+        build) show build /nowhere libvirt-lxc;;
         gone) echo "Could not get path to machine: No machine 'gone' known" >&2; exit 1;;
     esac; done;;
 esac
@@ -191,6 +192,8 @@ def test_what_the_tools_refuse_is_said(tools: Any, load: Any) -> None:
         load("machine", {}).discover({})
     with pytest.raises(CommandExecutionError, match="podman ps failed: Failed to connect to bus"):
         load("container", {}).discover({})
+    chroots = load("machine", {"include": [], "chroots": {"jail": "/srv/jail"}, "resource_ids": ["db"]})
+    assert chroots.discover({}) == ["db", "jail"], "what is declared needs no look"
 
 
 # what is seen ---------------------------------------------------------------------------------------------------------
@@ -223,7 +226,9 @@ def test_grains_of_a_machine(tools: Any, load: Any, tmp_path: Path) -> None:
     assert grains["machine"] == {"name": "web1", "kind": "nspawn", "root": str(tmp_path / "web1")}
     assert (grains["virtual"], grains["kernel"], machine.ping()) == ("systemd-nspawn", "Linux", True)
     assert grains["nodename"] == "web1", "what leads it is no init: the name is the machine's"
-    about(machine, "gone")
+    lxc = about(load("machine", {}), "build").grains()
+    assert (lxc["machine"]["kind"], lxc["virtual"], lxc["virtual_subtype"]) == ("libvirt-lxc", "container", "LXC")
+    machine = about(load("machine", {"resource_ids": ["gone", "web1"]}), "gone")
     assert (machine.grains()["nodename"], machine.ping(), "os" in machine.grains()) == ("gone", False, False)
 
 

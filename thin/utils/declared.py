@@ -32,6 +32,11 @@ class Wanted(object):
             raise CommandExecutionError(
                 "resources: %s: id_format %r has no {name}: all would have one id" % (kind, self._format))
 
+    @property
+    def looks(self):
+        """Whether anything that is found could count: else there is no need to look."""
+        return bool(self._include)
+
     def text(self, name, default):
         """An option that is text."""
         value = self.said.get(name)

@@ -20,7 +20,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.grains import outside
+from thin.grains import outside, virtual
 from thin.utils.declared import Wanted
 
 _CONTEXT = "container_resource"
@@ -76,8 +76,8 @@ def grains():
     """
     found = _current()
     engine = os.path.basename(_state()["engine"] or "")
-    ret = {"virtual": "container", "virtual_subtype": engine.capitalize()} if engine in ("podman", "docker") else {}
-    ret.update(outside.named(found.get("hostname", "")))
+    names = zip(("virtual", "virtual_subtype"), virtual.systemd_detect_virt(engine))
+    ret = dict(outside.named(found.get("hostname", "")), **{name: value for name, value in names if value})
     if found.get("running") == "true":
         ret.update(outside.grains(_reader(found), __grains__))
     ret["id"] = __resource__["id"]
@@ -137,7 +137,7 @@ def _look():
     """id -> what is known of it: a dict with ``name`` and, where there is one, the rest of _SEEN."""
     state = _state()
     wanted = state["wanted"]
-    running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] else []
+    running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] and wanted.looks else []
     found = {}
     if running or (wanted.declared and state["engine"]):
         # what is gone by now, or never was there, is not among what is said

@@ -20,7 +20,7 @@ import os
 
 from thin import log, process
 from thin.exceptions import CommandExecutionError
-from thin.grains import outside
+from thin.grains import outside, virtual
 from thin.utils.declared import Wanted
 
 #: where systemd keeps the roots of machines
@@ -84,13 +84,14 @@ def discover(opts):
 
 def grains():
     """
-    Return what can be seen of it from outside; ``machine`` has its name, kind (``nspawn``, ``chroot``) and root
+    Return what can be seen of it from outside; ``machine`` has its name, kind (``nspawn``, ``chroot`` …) and root
     """
     found = _current()
     if found["kind"] == "chroot":
         ret = dict(_virtual_of_chroot(), **outside.named(__grains__.get("nodename", "")))
     else:
-        ret = dict(outside.named(_nodename(found)), virtual="systemd-nspawn")
+        names = zip(("virtual", "virtual_subtype"), virtual.systemd_detect_virt(found["service"]))
+        ret = dict(outside.named(_nodename(found)), **{name: value for name, value in names if value})
     if found["files"]:
         ret.update(outside.grains(outside.reader(found["files"]), __grains__))
     ret["id"] = __resource__["id"]
@@ -149,9 +150,10 @@ def _look():
     """id -> what is known of it: ``name``, ``kind``, ``root`` for people, ``files``: where it can be read, if so."""
     state = __context__[_CONTEXT]
     wanted = state["wanted"]
-    running = _shown(_listed())
+    names = _listed(partly=not wanted.looks)
+    running = _shown([name for name in names if wanted.looks or name in wanted.declared])
     names = set(running)
-    if wanted.said.get("stopped"):
+    if wanted.looks and wanted.said.get("stopped"):
         names.update(_images())
     there = {wanted.id(name): _machine(name, running.get(name)) for name in wanted.of(names)}
     for name, path in state["chroots"].items():
@@ -166,27 +168,33 @@ def _look():
 def _machine(name, shown):
     folder = os.path.join(IMAGES, name)
     found = {"name": name, "kind": "nspawn", "root": folder, "files": folder if os.path.isdir(folder) else ""}
+    found["service"] = "systemd-nspawn"
     if shown:
+        found["service"] = shown.get("Service") or found["service"]
+        found["kind"] = found["service"].replace("systemd-", "")
         found["leader"] = shown["Leader"]
         found["root"] = shown.get("RootDirectory") or folder
         found["files"] = "/proc/%s/root" % shown["Leader"]
     return found
 
 
-def _listed():
+def _listed(partly=False):
     """Names of the containers that machined knows."""
-    text = _machinectl("list", "--no-legend", "--full")
+    text = _machinectl("list", "--no-legend", "--full", partly=partly)
     rows = [line.split() for line in text.splitlines()]
     return [row[0] for row in rows if len(row) > 1 and row[1] == "container"]
 
 
 def _shown(names):
     """name -> properties of those that run, all in one question."""
-    if not names:
-        return {}
-    blocks = _machinectl("show", *names, partly=True).split("\n\n")
-    found = [dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks]
-    return {one["Name"]: one for one in found if one.get("Leader", "0") != "0" and one.get("Class") == "container"}
+    found, left = {}, list(names)
+    while left:
+        blocks = _machinectl("show", *left, partly=True).split("\n\n")
+        for one in (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks):
+            if one.get("Leader", "0") != "0" and one.get("Class") == "container":
+                found[one["Name"]] = one
+        left = [name for name in left if name not in found][1:]  # it stops at the first that is gone by now
+    return found
 
 
 def _images():
@@ -200,7 +208,7 @@ def _images():
 
 
 def _machinectl(*words, partly=False):
-    """What machinectl prints; nothing where there is none. ``partly``: some of what was asked for may be gone."""
+    """What machinectl prints; nothing where there is none. ``partly``: a failure is no answer."""
     program = process.which("machinectl")
     if program is None:
         return ""
@@ -223,8 +231,8 @@ def _nodename(found):
 
 
 def _virtual_of_chroot():
-    virtual = __grains__.get("virtual", "physical")
-    return {"virtual": "virtual" if virtual == "physical" else virtual, "virtual_subtype": "chroot"}
+    what = __grains__.get("virtual", "physical")
+    return {"virtual": "virtual" if what == "physical" else what, "virtual_subtype": "chroot"}
 
 
 def _checked(name):
