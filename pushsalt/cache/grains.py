@@ -55,7 +55,7 @@ class GrainBank(Bank):
         index = self._open()
         staged = self._all_staged(entries)
         if index is None:
-            self._note(staged)
+            self._note(dict.fromkeys(staged, ""))
             kept = [self._commit(one) for one in staged.values()]
         else:
             self._waiting += [(key, entries[key], one) for key, one in staged.items()]
@@ -90,7 +90,8 @@ class GrainBank(Bank):
                 for one in every:
                     one.commit()
 
-            if not self._change(index, list(grains), lambda: index.put_many(grains.items(), within=commit)):
+            names = {key: one.name for key, _, one in batch}
+            if not self._change(index, names, lambda: index.put_many(grains.items(), within=commit)):
                 for one in every:
                     self._commit(one)
 
@@ -111,10 +112,10 @@ class GrainBank(Bank):
 
         index = self._open()
         if index is None:
-            self._note([key])
+            self._note({key: ""})
             remove()
             return found
-        known = self._change(index, [key], lambda: index.delete(key, within=remove))
+        known = self._change(index, {key: ""}, lambda: index.delete(key, within=remove))
         return known or found or super().delete(key)
 
     def clear(self) -> int:
@@ -133,13 +134,13 @@ class GrainBank(Bank):
 
     def sweep(self, before: float) -> int:
         """As ``Bank``; what is damaged is known no longer, and what the index has besides goes."""
-        removed = super().sweep(before)
         index = self._open()
+        removed = super().sweep(before)
         if index is not None:
             self._change(index, None, lambda: self._compare(index, float("inf")))
         return removed
 
-    def _change(self, index: GrainIndex, keys: list[str] | None, change: Callable[[], bool | None]) -> bool:
+    def _change(self, index: GrainIndex, keys: Mapping[str, str] | None, change: Callable[[], bool | None]) -> bool:
         """Change files and index together; the answer, or True for None. False when the index is not up to it."""
         self._note(keys)
         try:
@@ -154,8 +155,11 @@ class GrainBank(Bank):
         self._intents.end()
         return done is not False
 
-    def _note(self, keys: Iterable[str] | None) -> None:
-        """What the index says of these keys, of all for None, may not be what the files say, until ``Intents.end``."""
+    def _note(self, keys: Mapping[str, str] | None) -> None:
+        """What the index says of these keys, of all for None, may not be what the files say, until ``Intents.end``.
+
+        Besides each key: the file that is to be its entry.
+        """
         if not self.index_path.is_dir():
             return
         try:
@@ -226,12 +230,29 @@ class GrainBank(Bank):
     def _put_right(self, index: GrainIndex) -> None:
         """What killed controllers, or a crash of the machine, left half done. Raises IndexCorrupt, OSError."""
         crashed = index.crashed()
-        with self._intents.dead() as keys:
-            if keys is None or crashed is not None:
-                self._compare(index, (crashed or 0.0) - _UNSYNCED if keys is not None else float("-inf"))
-            elif keys:
-                with index.held():
-                    self._settle(index, keys)
+        with self._intents.dead() as (entries, all_of_them):
+            if not entries and not all_of_them and crashed is None:
+                return
+            with index.held():
+                for key, name in entries:
+                    self._finish(self._file(key), name)
+                self._settle(index, [key for key, _ in entries])
+                if all_of_them or crashed is not None:
+                    self._compare(index, float("-inf") if all_of_them or not crashed else crashed - _UNSYNCED)
+
+    def _finish(self, path: Path, name: str) -> None:
+        """A batch of which some files may be in place: this one too, unless another one was put there later."""
+        aside = self.path / name
+        if not name.startswith(f".{path.name}."):
+            return
+        try:
+            begun = aside.lstat().st_ctime_ns
+            if path.exists() and path.lstat().st_ctime_ns >= begun:
+                aside.unlink()
+            else:
+                aside.replace(path)
+        except FileNotFoundError:
+            pass  # it is in place
 
     def _settle(self, index: GrainIndex, keys: Iterable[str]) -> None:
         """Have the index say of these keys what the files do; nobody else writes meanwhile."""

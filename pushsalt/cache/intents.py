@@ -1,8 +1,9 @@
 """Which entries a process is about to change, in a file of its own, so that others can finish what it was killed at.
 
-A file of keys, UTF-8 with NUL behind each (escaped as in ``pushsalt.index.format``), that its process holds by
-``flock`` as long as it lives. Keys are added before the change and gone when all changes under way are done. A file
-that nobody holds is that of a dead process: what its keys say may be half done.
+A file of keys, each with the name of the file that is to be its entry (empty where it is to go, or is changed in place):
+UTF-8 with NUL behind each, escaped as in ``pushsalt.index.format``. Its process holds it by ``flock`` as long as it
+lives. Keys are added before a change, and gone when no change is under way. A file that nobody holds is that of a
+dead process: what its keys say may be half done.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import fcntl
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -33,10 +34,10 @@ class Intents:
         self._pid = 0
         self._open = 0
 
-    def begin(self, keys: Iterable[str] | None) -> None:
+    def begin(self, entries: Mapping[str, str] | None) -> None:
         """Note these keys, or all of them for None, until as many ``end`` as there were ``begin``."""
-        names = [_ALL] if keys is None else map(escape, keys)
-        data = b"".join(encode(name) + b"\0" for name in names)
+        pairs = [(_ALL, "")] if entries is None else [(escape(key), name) for key, name in entries.items()]
+        data = b"".join(encode(f"{key}\0{name}\0") for key, name in pairs)
         with self._mutex:
             if self._fd < 0 or self._pid != os.getpid() or not os.fstat(self._fd).st_nlink:
                 self._make()
@@ -76,9 +77,9 @@ class Intents:
             self._fd = -1
 
     @contextlib.contextmanager
-    def dead(self) -> Iterator[list[str] | None]:
-        """The keys that dead processes left, None for all; they are forgotten unless the block raises."""
-        keys: list[str] | None = []
+    def dead(self) -> Iterator[tuple[list[tuple[str, str]], bool]]:
+        """Keys and files that dead processes left, and whether one meant all keys; forgotten unless the block raises."""
+        entries: list[tuple[str, str]] = []
         found = []
         try:
             for path in self._folder.glob("intent-*"):
@@ -90,9 +91,10 @@ class Intents:
                     except BlockingIOError:
                         os.close(found.pop()[1])
                         continue
-                    names = decode(os.pread(fd, os.fstat(fd).st_size, 0)).split("\0")[:-1]
-                    keys = None if keys is None or _ALL in names else [*keys, *map(unescape, names)]
-            yield keys
+                    texts = decode(os.pread(fd, os.fstat(fd).st_size, 0)).split("\0")[:-1]
+                    entries += zip(texts[0::2], texts[1::2], strict=False)
+            whole = [(unescape(key), name) for key, name in entries if key != _ALL]
+            yield whole, len(whole) < len(entries)
             for path, _ in found:
                 path.unlink(missing_ok=True)
         finally:

@@ -94,6 +94,11 @@ class Staged:
         self._aside = None if self._same is not None and file_bytes(path) == data else write_aside(path, data)
         self.done = False
 
+    @property
+    def name(self) -> str:
+        """The file that is to be the entry; empty when that is there already."""
+        return self._aside.name if self._aside is not None else ""
+
     def commit(self) -> None:
         """Put it in its place, once."""
         if self.done:

@@ -105,8 +105,12 @@ class GrainIndex:
         """
         at = time.time() if seen is None else seen
         packed = {id: Entry(_text(id), at, part.pack(dict(grains))) for id, grains in entries}
-        if not packed:
-            return
+        if packed:
+            with self._sound():
+                self._put(packed, within)
+                self._grow()
+
+    def _put(self, packed: Mapping[str, Entry], within: Callable[[], object] | None) -> None:
         self._refresh()  # the log is there before the first segment, which without a log would be damage
         new = part.build(packed.values()) if len(packed) > MOST_ENTRIES else None
         if new is not None:
@@ -124,28 +128,42 @@ class GrainIndex:
             if new is not None:
                 (self.path / new.name).unlink(missing_ok=True)
             raise
-        self._grow()
 
     def delete(self, id: str, *, within: Callable[[], object] | None = None) -> bool:
         """Forget an id; whether it was known. ``within`` as for ``put_many``."""
-        with self._journal.locked():
-            self._refresh()
-            if within is not None:
-                within()
-            kills = self._kills([id])
-            if not kills and id not in self._entries:
-                return False
-            self._append([None, [], kills, [id]])
-        self._grow()
-        return True
+        with self._sound():
+            with self._journal.locked():
+                self._refresh()
+                if within is not None:
+                    within()
+                kills = self._kills([id])
+                if not kills and id not in self._entries:
+                    return False
+                self._append([None, [], kills, [id]])
+            self._grow()
+            return True
 
     def compact(self) -> None:
         """Make one part of all. Readers and writers go on meanwhile; it happens by itself as parts become many."""
-        self._rewrite(list, wait=True)
+        with self._sound():
+            self._rewrite(list, wait=True)
 
     def maintain(self) -> None:
         """Merge what is worth it, if nobody else is at it."""
-        self._rewrite(self._worth, wait=False)
+        with self._sound():
+            self._rewrite(self._worth, wait=False)
+
+    @contextlib.contextmanager
+    def _sound(self) -> Iterator[None]:
+        """Damage of parts that is met in here becomes IndexCorrupt."""
+        try:
+            yield
+        except Damage as exc:
+            self._journal.forget()
+            raise self._journal.corrupt(str(exc)) from None
+        except FileNotFoundError as exc:
+            self._journal.forget()
+            raise self._journal.corrupt(f"{Path(str(exc.filename)).name} is missing") from None
 
     def _kills(self, ids: Iterable[str]) -> dict[str, bytes]:
         """The rows of these ids that live."""
@@ -216,14 +234,11 @@ class GrainIndex:
             if not (entries or long or len(names) > 1 or any(any(dead[name]) for name in names)):
                 return
             sources, gone = [parts[name] for name in names], [dead[name] for name in names]
-            try:
-                flushed = part.build(entries.values()) if entries else None
-                if flushed is not None:
-                    sources.append(flushed)
-                    gone.append(bytes(flushed.rows))
-                merged = part.merge(sources, gone)
-            except Damage as exc:
-                raise journal.corrupt(str(exc)) from None
+            flushed = part.build(entries.values()) if entries else None
+            if flushed is not None:
+                sources.append(flushed)
+                gone.append(bytes(flushed.rows))
+            merged = part.merge(sources, gone)
             new = merged.part
             kept = [name for name in parts if name not in names]
             if new.rows:
