@@ -84,7 +84,7 @@ def show(
 ) -> int:
     """Show all settings of one id; secrets are masked."""
     project = _project(given)
-    known = project.read_inventory() if given.explain else project.inventory
+    known = project.read_inventory(detailed=True) if given.explain else project.inventory
     if id not in known.targets:
         near = known.nearest(id)
         raise UsageError(
@@ -99,8 +99,8 @@ def show(
     for name, value in settings.items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         lines.append(f"  {name:<14} {shown}")
-        if given.explain and name in target.origin:
-            lines.append(f"  {'':<14} from {_shown(target.origin[name])}")
+        if given.explain:
+            lines += [f"  {'':<14} {text}" for text in _from(target.origin, name)]
     TERMINAL.get().stdout.write("".join(f"{one_line(line)}\n" for line in lines))
     return 0
 
@@ -198,7 +198,7 @@ def _settings(target: Target, project: Project) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for each in fields(target):
         value = getattr(target, each.name)
-        if each.name in ("id", "origin") or value in (None, (), {}):
+        if each.name in ("id", "origin") or value in (None, (), {}, ""):
             continue
         if each.name in _SECRETS:
             value = MASK
@@ -216,6 +216,16 @@ def _masked(value: Any, project: Project) -> Any:
         secret = project.redactor.is_secret_key
         return {key: MASK if secret(key) else _masked(item, project) for key, item in value.items()}
     return [_masked(item, project) for item in value] if isinstance(value, list) else value
+
+
+def _from(origin: Mapping[str, str], name: str) -> list[str]:
+    """Where a setting is from; of one that is merged of several places, each of its keys."""
+    keys = {key.partition(".")[2]: _shown(place) for key, place in origin.items() if key.startswith(f"{name}.")}
+    if len(set(keys.values())) > 1:
+        return [f"{key} from {place}" for key, place in keys.items()]
+    if name not in origin:
+        return []
+    return [f"from {next(iter(keys.values()), _shown(origin[name]))}"]
 
 
 def _shown(origin: str) -> str:

@@ -19,7 +19,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,10 +87,12 @@ def load_inventory(
     render: Render,
     defaults: Mapping[str, Any] | None = None,
     execute: Execute = _not_executed,
+    detailed: bool = False,
 ) -> Inventory:
     """The targets of these files; with no file at all the one local target ``localhost``.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
+    ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
@@ -98,7 +100,7 @@ def load_inventory(
     if not paths:
         return Inventory({"localhost": Target(id="localhost", transport="local")})
     hosts: dict[str, Host] = {}
-    reader = _Reader(render, execute, base, warnings)
+    reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
         for host in reader.read(path):
             if host.id in hosts:
@@ -113,7 +115,8 @@ def load_inventory(
 class _Reader:
     """Reads the files of one inventory, of whatever kind."""
 
-    def __init__(self, render: Render, execute: Execute, base: Layer, warnings: list[str]) -> None:
+    def __init__(self, render: Render, execute: Execute, base: Layer, warnings: list[str], detailed: bool) -> None:
+        self._detailed = detailed
         self._render = render
         self._execute = execute
         self._base = base
@@ -142,20 +145,24 @@ class _Reader:
         text = _text(path)
         if ansible.is_ini(text) or is_ssh_config(text):
             return []
-        source = _parse(path, text, self._render)
+        source = self._parsed(path, text)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
         return [Host(id, source.where(()), (self._base, layer))]
 
+    def _parsed(self, path: Path, text: str) -> Source:
+        tagged = ansible.load_tagged(text) if ansible.has_tags(text) else None
+        source = _parse(path, text, self._render) if tagged is None else Source(path, tagged, {}, text)
+        return replace(source, detailed=self._detailed)
+
     def _of_text(self, path: Path, text: str) -> list[Host]:
         if is_ssh_config(text):
             return parse_ssh_config(path, text, self._base, self._warnings)
         if ansible.is_ini(text):
-            return ansible.parse_ini(path, text, self._base, self._warnings)
-        tagged = ansible.load_tagged(text) if ansible.has_tags(text) else None
-        source = _parse(path, text, self._render) if tagged is None else Source(path, tagged, {}, text)
+            return ansible.parse_ini(Source(path, {}, {}, text, self._detailed), self._base, self._warnings)
+        source = self._parsed(path, text)
         if source.data is None:
             return []
         if not isinstance(source.data, dict):

@@ -13,7 +13,7 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ import yaml
 
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.merge import Host
-from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
+from pushsalt.inventory.schema import FIELDS, Layer, Source, check_id, parse_layer
 
 #: Ansible's variable -> our setting
 _SETTINGS: Final = {
@@ -32,6 +32,10 @@ _SETTINGS: Final = {
     "ansible_become_pass": "sudo_password", "ansible_python_interpreter": "python",
 }  # fmt: skip
 _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
+#: those of other variables
+_ALSO: Final = {
+    "ansible_connection": "transport", "ansible_ssh_common_args": "jump", "ansible_ssh_extra_args": "jump"
+}  # fmt: skip
 _JUMP: Final = re.compile(r"(?:-o\s*['\"]?ProxyJump[= ]|-J\s*)['\"]?([^\s'\"]+)")
 _SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
 _RANGE: Final = re.compile(r"\[(?P<first>\w+):(?P<last>\w+)(?::(?P<step>\d+))?\]")
@@ -40,12 +44,20 @@ _MOST: Final = 100_000
 
 @dataclass
 class Group:
-    """One group as it is written. ``hosts``: id -> variables."""
+    """One group as it is written. ``hosts``: id -> variables. ``places``: where variables stand, those of the group
+    (None) and those of its hosts, as far as that is wanted.
+    """
 
     name: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     children: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
+    places: dict[str | None, dict[Any, Position]] = field(default_factory=dict)
+
+    def stand(self, id: str | None, places: Mapping[Any, Position]) -> None:
+        """Note where variables stand."""
+        if places:
+            self.places.setdefault(id, {}).update(places)
 
 
 class _Vaulted:
@@ -85,7 +97,9 @@ def is_listing(data: object) -> bool:
 # --- the three ways to write it --------------------------------------------------------------------------------------
 
 
-def parse_ini(path: Path, text: str, base: Layer, warnings: list[str]) -> list[Host]:
+def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
+    """``source`` has the text alone."""
+    path, text = source.path, source.text
     groups: dict[str, Group] = {}
     lines: dict[tuple[Any, ...], int] = {}
     section, kind = "ungrouped", ""
@@ -116,23 +130,27 @@ def parse_ini(path: Path, text: str, base: Layer, warnings: list[str]) -> list[H
             if not equals:
                 raise InventoryError(f"{line!r} is no variable", "write name=value", where)
             group.variables[name.strip()] = _literal(value.strip())
+            group.stand(None, {name.strip(): where})
         else:
             variables = dict(_pair(word, where) for word in words[1:])
             for id in _expanded(words[0], where):
                 name, port = _with_port(id)
                 group.hosts.setdefault(name, {}).update({**port, **variables})
                 lines[("hosts", name)] = number
-    return _hosts(Source(path, {}, lines, text), groups, base, warnings)
+                if source.detailed:
+                    group.stand(name, dict.fromkeys([*port, *variables], where))
+    return _hosts(replace(source, lines=lines), groups, base, warnings)
 
 
 def parse_yaml(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
     groups: dict[str, Group] = {}
     for name, body in source.data.items():
-        _add_yaml(str(name), body, groups, source)
+        _add_yaml(str(name), body, groups, source, (name,))
     return _hosts(source, groups, base, warnings)
 
 
-def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source) -> None:
+def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at: tuple[Any, ...]) -> None:
+    """``at`` is the way to the group in the file."""
     group = groups.setdefault(name, Group(name))
     if body is None:
         return
@@ -141,10 +159,12 @@ def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source) ->
     for id, variables in _mapping(body.get("hosts"), f"hosts of group {name}", source, name).items():
         for each in _expanded(str(id), source.where((id,))):
             group.hosts.setdefault(each, {}).update(variables or {})
+            group.stand(each, source.places((*at, "hosts", id), variables or ()))
     group.variables.update(_mapping(body.get("vars"), f"vars of group {name}", source, name))
+    group.stand(None, source.places((*at, "vars"), body.get("vars") or ()))
     for child, inner in _mapping(body.get("children"), f"children of group {name}", source, name).items():
         group.children.append(str(child))
-        _add_yaml(str(child), inner, groups, source)
+        _add_yaml(str(child), inner, groups, source, (*at, "children", child))
 
 
 def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
@@ -162,10 +182,12 @@ def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host
         group = groups[str(name)] = Group(str(name), {str(id): {} for id in hosts})
         group.children = [str(child) for child in body.get("children") or []]
         group.variables = dict(body.get("vars") or {})
+        group.stand(None, source.places((name, "vars"), group.variables))
     rest = Group("ungrouped")
     for id, variables in hostvars.items():
         at = next((group for group in groups.values() if id in group.hosts), rest)
         at.hosts.setdefault(str(id), {}).update(variables or {})
+        at.stand(str(id), source.places(("_meta", "hostvars", id), variables or ()))
     if rest.hosts:
         groups.setdefault("ungrouped", rest).hosts.update(rest.hosts)
     return _hosts(source, groups, base, warnings)
@@ -180,28 +202,34 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
     ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
-    beside = _Beside(source.path.parent, warnings)
+    beside = _Beside(source.path.parent, source.detailed)
     left_out: set[str] = set()
 
-    def layer(variables: Mapping[str, Any], key: tuple[Any, ...], words: str) -> Layer:
+    def layer(
+        variables: Mapping[str, Any], key: tuple[Any, ...], words: str, places: Mapping[Any, Position]
+    ) -> Layer:
         settings = _settings(variables, ids, left_out)
-        return parse_layer(settings, source, key, words, warnings)
+        return _placed(parse_layer(settings, source, key, words, warnings), places)
 
-    common = layer({**whole.variables, **beside.of("group_vars", "all")}, ("all",), "group all")
+    def of_group(group: Group, key: tuple[Any, ...]) -> Layer:
+        more, places = beside.of("group_vars", group.name)
+        there = {**group.places.get(None, {}), **places}
+        return layer({**group.variables, **more}, key, f"group {group.name}", there)
+
+    common = of_group(whole, ("all",))
     order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
-    layers = {
-        name: layer({**groups[name].variables, **beside.of("group_vars", name)}, ("groups", name), f"group {name}")
-        for name in order
-    }
+    layers = {name: of_group(groups[name], ("groups", name)) for name in order}
     hosts = []
     for raw in ids:
         id = check_id(raw, source.where(("hosts", raw)))
         own: dict[str, Any] = {}
+        places: dict[Any, Position] = {}
         for group in (whole, *groups.values()):
             own.update(group.hosts.get(raw, {}))
-        own.update(beside.of("host_vars", raw))
+            places.update(group.places.get(raw, {}))
+        more, there = beside.of("host_vars", raw)
         of = [name for name in order if raw in members[name]]
-        last = layer(own, ("hosts", raw), f"host {id}")
+        last = layer({**own, **more}, ("hosts", raw), f"host {id}", {**places, **there})
         named = tuple(name for name in of if name != "ungrouped")
         hosts.append(
             Host(id, source.where(("hosts", raw)), (base, common, *(layers[name] for name in of), last), named)
@@ -210,6 +238,23 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         warnings.append(f"{source.path}: variables with Jinja or in a vault are Ansible's, and left out: {names}")
     return hosts
+
+
+def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
+    """The layer with the places of the variables that it was made of."""
+    if not places:
+        return layer
+    settings = dict(layer.settings)
+    for variable, where in places.items():
+        name, _ = FIELDS.get(_SETTINGS.get(variable) or _ALSO.get(variable, ""), ("", None))
+        if name in settings:
+            settings[name] = replace(settings[name], where=where)
+    pillar = settings.get("pillar")
+    if pillar is not None and pillar.value:
+        known = {str(variable): where for variable, where in places.items() if str(variable) in pillar.value}
+        where = next(iter(known.values())) if len(set(known.values())) == 1 == len(known) else pillar.where
+        settings["pillar"] = replace(pillar, where=where, places={**pillar.places, **known})
+    return replace(layer, settings=settings)
 
 
 def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> None:
@@ -295,24 +340,27 @@ def _is_ansibles(value: Any) -> bool:
 class _Beside:
     """``group_vars`` and ``host_vars`` beside an inventory."""
 
-    def __init__(self, folder: Path, warnings: list[str]) -> None:
+    def __init__(self, folder: Path, detailed: bool) -> None:
         self._folder = folder
-        self._warnings = warnings
+        self._detailed = detailed
         self._there = {kind: (folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
 
-    def of(self, kind: str, name: str) -> dict[str, Any]:
-        """The variables of a group or host; of several files the later by name wins."""
+    def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
+        """The variables of a group or host, and where they stand; of several files the later by name wins."""
         variables: dict[str, Any] = {}
+        places: dict[str, Position] = {}
         for path in self._files(kind, name) if self._there[kind] else ():
             try:
-                data = load(path.read_text("utf-8"))
+                text = path.read_text("utf-8")
+                data = load(text)
             except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
                 place = getattr(getattr(exc, "problem_mark", None), "line", None)
                 where = Position(str(path), None if place is None else place + 1)
                 raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
             if isinstance(data, dict):
                 variables.update({str(key): value for key, value in data.items()})
-        return variables
+                places.update(Source(path, data, {}, text, self._detailed).places((), map(str, data)))
+        return variables, places
 
     def _files(self, kind: str, name: str) -> Iterator[Path]:
         base = self._folder / kind

@@ -41,11 +41,13 @@ def _merge(host: Host) -> Target:
         for name, setting in layer.settings.items():
             if setting.value is None:
                 values.pop(name, None)
-                origin.pop(name, None)
+                origin = {key: place for key, place in origin.items() if key.partition(".")[0] != name}
                 continue
             merged = name in MERGED and name in values
             values[name] = deep_merge(values[name], setting.value) if merged else copy.deepcopy(setting.value)
             origin[name] = f"{setting.where} ({layer.words})"
+            for key, place in setting.places.items():
+                origin[f"{name}.{key}"] = f"{place} ({layer.words})"
     return Target(id=host.id, groups=host.groups, origin=origin, **values)
 
 

@@ -7,7 +7,7 @@ characters, leading dashes and numbers out of range are refused where the invent
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,12 @@ class Source:
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     #: text as a person edits it: the place of a key is looked up here when rendering has moved the lines
     text: str = ""
+    #: whether it is wanted where each key of a mapping stands: that takes long in large inventories
+    detailed: bool = False
+
+    def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
+        """The place of each key of a mapping, if that is wanted."""
+        return {key: self.where((*key_path, key)) for key in keys} if self.detailed else {}
 
     def where(self, key_path: KeyPath) -> Position:
         """The place of a key, or of the nearest one around it."""
@@ -56,6 +62,8 @@ class Setting:
 
     value: Any
     where: Position
+    #: of a mapping that is merged key by key: where its keys stand, as far as that is known
+    places: Mapping[Any, Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                 raise InventoryError(
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
                 ) from None
-            settings[name] = Setting(parsed, where)
+            places = source.places((*key_path, key), parsed) if name in MERGED and parsed else {}
+            settings[name] = Setting(parsed, where, places)
         elif key in WITHOUT_EFFECT:
             if value:
                 warnings.append(f"{where}: `{key}` of {words} has no effect here: {WITHOUT_EFFECT[key]}")

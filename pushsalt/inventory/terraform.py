@@ -6,6 +6,7 @@ its attributes); ``terraform show -json`` has the same resources below ``values`
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -46,8 +47,8 @@ def parse_state(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         raw = str(tags.get("Name") or _first(values, _NAMES) or name)
         where = source.where(())
         id = check_id(raw.replace(" ", "-"), where)
-        if id in hosts:
-            id = check_id(f"{id}-{sum(known.partition('-')[0] == id for known in hosts) + 1}", where)
+        if id in hosts:  # machines of one name are usual: those of a group that grows and shrinks
+            id = next(each for each in (f"{id}-{number}" for number in itertools.count(2)) if each not in hosts)
         if not address:
             warnings.append(f"{source.path}: {kind} {name} has no address, and is left out")
             continue

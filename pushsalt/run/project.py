@@ -78,13 +78,14 @@ class Project:
             inventoryimage.keep(self, digest, found)
         return found
 
-    def read_inventory(self) -> Inventory:
+    def read_inventory(self, detailed: bool = False) -> Inventory:
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
         found = load_inventory(
             self.config.inventories,
             render=self._render_roster,
             defaults=self.config.target_defaults(),
             execute=list_inventory,
+            detailed=detailed,
         )
         self._warn(found)
         for target in found.targets.values():
