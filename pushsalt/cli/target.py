@@ -8,6 +8,7 @@ import typer
 
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.display.safe import one_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -57,7 +58,6 @@ def target(
 ) -> int:
     """Print the ids that match, one a line. Nothing is connected to, but for --refresh."""
     from pushsalt.cli.job import Watcher, open_client
-    from pushsalt.display.safe import one_line
     from pushsalt.outputters import load
 
     selection = given.selection(expr)
@@ -77,11 +77,18 @@ def target(
     else:
         ids = client.target(selection)
         if text:
-            terminal.stdout.write("".join(f"{one_line(id)}\n" for id in ids))
+            terminal.stdout.write(_one_a_line(ids))
             return 0
         data = sorted(ids)
     terminal.stdout.write(load(given.out).output(data, terminal=terminal.stdout.is_terminal), utf8=True)
     return 0
+
+
+def _one_a_line(ids: list[str]) -> str:
+    text = "".join(ids)
+    if text.isascii() and text.isprintable():  # as they mostly are, and there may be a million
+        return "\n".join(ids) + "\n"
+    return "".join(f"{one_line(id)}\n" for id in ids)
 
 
 def _lines(found: dict[str, dict[str, Any]]) -> list[str]:

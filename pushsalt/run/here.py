@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pushsalt.model import Target
@@ -84,6 +84,12 @@ class ResourcesHere:
         if manager is not None:
             self.relied_on.add(manager)
         return manager
+
+    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+        for key in keys if self._all is None else ():
+            if key not in self._managers:
+                self.manager(key)
+        return self._managers
 
     def those(self, keys: Iterable[str]) -> set[str]:
         """Which of these are there."""

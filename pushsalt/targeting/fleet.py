@@ -9,7 +9,9 @@ from ``Behind``, which is asked only where an answer depends on it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 from pushsalt.errors import NoTargetError
@@ -27,6 +29,8 @@ CONTROLLER: Final = "controller"
 _TOKENS: Final = 20
 #: A glob takes in what so many managers have one by one; those of more are picked from all resources.
 _MANAGERS: Final = 200
+#: So few that are left by other terms are asked one by one.
+_FEW: Final = 2000
 
 
 def manager_of(target: Target) -> str:
@@ -67,6 +71,9 @@ class Behind(Protocol):
 
     def manager(self, key: str) -> str | None: ...
 
+    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+        """The manager of each of these, at least."""
+
     def elsewhere(self, name: str) -> Mapping[str, str]:
         """key -> manager of what is called so, but is not there because its manager is not."""
 
@@ -91,6 +98,9 @@ class NothingBehind:
 
     def manager(self, key: str) -> str | None:
         return None
+
+    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+        return {}
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
         return {}
@@ -173,9 +183,10 @@ class Fleet:
         resources = [key for key in chosen if key not in known]
         if not resources:
             return [id for id in ids if id in chosen]
-        managed: dict[str, list[str]] = {}
+        managers = self.behind.managers(resources)
+        managed: defaultdict[str | None, list[str]] = defaultdict(list)
         for key in resources:
-            managed.setdefault(str(self.behind.manager(key)), []).append(key)
+            managed[managers[key]].append(key)
         ordered = []
         for id in ids:
             if id in chosen:
@@ -226,21 +237,21 @@ class Fleet:
     # expressions -----------------------------------------------------------------------------------------------------
 
     def _chosen(self, expression: Expression, tree: tuple[Any, ...], among: set[str] | None) -> set[str]:
-        """Those for which it holds; of ``among``, if given. Pillar, which is sealed, is looked at last, and of few."""
+        """Those for which it holds; of ``among``, if given. What costs most is asked last, of those that are left."""
         kind = tree[0]
         if kind == "word":
             return self.find(expression.terms[tree[1]], among)
         if kind == "not":
             return (self._all() if among is None else among) - self._chosen(expression, tree[1], among)
         if kind == "and":
-            for part in _by_cost(expression, tree[1]):
+            for part in sorted(tree[1], key=partial(_cost, expression)):
                 among = self._chosen(expression, part, among)
             return among or set()
         if kind == "or":
             found: set[str] = set()
-            for part in _by_cost(expression, tree[1]):
+            for part in sorted(tree[1], key=partial(_cost, expression)):
                 rest = among
-                if found and _costs(expression, part):
+                if found and _cost(expression, part) == _PILLAR:
                     rest = (self._all() if among is None else among) - found
                 found = found | self._chosen(expression, part, rest)
             return found
@@ -250,8 +261,11 @@ class Fleet:
 
     def find(self, term: Term, among: set[str] | None = None) -> set[str]:
         """The keys for which a term holds; of ``among``, if given."""
-        if among is not None and term.matcher.SOURCE == "pillar" and term not in self._answers:
-            return self._look_up(term, among)
+        if among is not None and term not in self._answers:
+            if term.matcher.SOURCE == "pillar":
+                return self._look_up(term, among)
+            if _cost_of(term) == _ALL and len(among) <= _FEW:
+                return {key for key in among if term.match(self.subject(key))}
         if term not in self._answers:
             self._answers[term] = self._find(term)
         found = self._answers[term]
@@ -335,17 +349,24 @@ def _tokens(expr: str) -> list[str] | None:
     return [",".join(parts[at:end]) for at in range(len(parts)) for end in range(at + 1, len(parts) + 1)]
 
 
-def _by_cost(expression: Expression, parts: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return sorted(parts, key=lambda part: _costs(expression, part))
+#: What a term costs: a look-up, a question to an index, a look at all names, a look at all sealed entries.
+_LOOKUP, _INDEX, _ALL, _PILLAR = range(4)
 
 
-def _costs(expression: Expression, tree: tuple[Any, ...]) -> bool:
-    """Whether a part looks at pillar."""
+def _cost(expression: Expression, tree: tuple[Any, ...]) -> int:
     if tree[0] == "word":
-        return bool(expression.terms[tree[1]].matcher.SOURCE == "pillar")
+        return _cost_of(expression.terms[tree[1]])
     if tree[0] in ("and", "or"):
-        return any(_costs(expression, part) for part in tree[1])
-    return tree[0] == "not" and _costs(expression, tree[1])
+        return max(_cost(expression, part) for part in tree[1])
+    return max(_ALL, _cost(expression, tree[1])) if tree[0] == "not" else _LOOKUP
+
+
+def _cost_of(term: Term) -> int:
+    source, expr = term.matcher.SOURCE, str(term.expr)
+    if source in ("grains", "pillar"):
+        return _INDEX if source == "grains" else _PILLAR
+    narrow = {"managing_minion": True, "list": True, "glob": not is_wildcard(expr), "resource": ":" in expr}
+    return _LOOKUP if narrow.get(term.tgt_type) else _ALL
 
 
 class InventoryCaches:

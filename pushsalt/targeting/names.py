@@ -33,9 +33,17 @@ def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
     """One name for each key, in their order; no two are alike, whatever resources are called."""
     keys = list(keys)
     known = inventory.targets
-    if all(key in known for key in keys):
-        return keys
-    found: list[str] = [key if key in known else _bare(key, inventory) for key in keys]
+    found: list[str] = []
+    resources = False
+    for key in keys:
+        if key in known:
+            found.append(key)
+            continue
+        resources = True
+        id = key.partition(":")[2]
+        found.append(Name(key if ":" in id and of_whole_name(id, inventory) else id, key))
+    if not resources:
+        return found
     while True:
         shared = {name for name, count in Counter(found).items() if count > 1}
         if not shared:
@@ -47,11 +55,6 @@ def of_whole_name(text: str, inventory: Inventory) -> bool:
     """Whether this is the ``type:id`` of an inventory id."""
     type, colon, id = text.partition(":")
     return bool(colon) and id in inventory.targets and inventory.targets[id].transport == type
-
-
-def _bare(key: str, inventory: Inventory) -> Name:
-    id = key.partition(":")[2]
-    return Name(key if of_whole_name(id, inventory) else id, key)
 
 
 def _whole(key: str, inventory: Inventory) -> Name:
