@@ -27,6 +27,8 @@ _TYPE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _ID: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,255}")
 #: A word of a command that every login shell hands on as it is (see ``pushsalt.bundle.shim``).
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
+#: Options of a manager that are not for what is worked on by it.
+_OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
 #: How many resources of one type a target may say that it manages.
 _MOST: Final = 100_000
 
@@ -111,6 +113,7 @@ class Resources:
                 f"pushsalt resource refresh {through.id}",
             )  # fmt: skip
         enter = tuple(kept.get("enter") or ())
+        opts = {} if enter else {name: value for name, value in through.minion_opts.items() if name not in _OWN}
         return Target(
             id,
             transport="resource",
@@ -125,6 +128,7 @@ class Resources:
             timeout=through.timeout,
             python=None if enter else through.python,
             thin_dir=None if enter else through.thin_dir,
+            minion_opts=opts,
         )
 
     def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:

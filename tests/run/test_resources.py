@@ -12,7 +12,9 @@ KNOWN = {"host1": None, "host2": None}
 
 @pytest.fixture
 def project(tmp_path):
-    hosts = {"host1": {"host": "192.0.2.1", "sudo": True, "python": "/opt/python3"}, "host2": {"transport": "local"}}
+    opts = {"cachedir": "/srv/cache", "grains": {"a": 1}}
+    host1 = {"host": "192.0.2.1", "sudo": True, "python": "/opt/python3", "minion_opts": opts}
+    hosts = {"host1": host1, "host2": {"transport": "local"}}
     (tmp_path / "inventory.json").write_text(json.dumps({"hosts": hosts}))
     return Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache")).project
 
@@ -39,6 +41,7 @@ def test_as_targets(project):
     assert (machine.id, machine.key, machine.type, machine.place) == ("m1", "machine:m1", "machine", "machine:m1")
     assert (machine.enter, machine.sudo, machine.python) == (("chroot", "/srv/m1"), True, None)
     assert (dummy.place, dummy.enter, dummy.python) == ("host1", (), "/opt/python3")
+    assert (machine.minion_opts, dummy.minion_opts) == ({}, {"cachedir": "/srv/cache"})
     with pytest.raises(TargetError) as caught:
         project.behind.target("machine:gone")
     assert caught.value.kind == "resource_unknown"
