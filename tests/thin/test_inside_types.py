@@ -34,7 +34,8 @@ case "$*" in
     esac; done;;
 esac
 """
-#: What podman says; docker does alike, with a slash before a name, and refuses fields of podman's own.
+#: Containers, web that can be seen from here and build that cannot, both with the files of this machine. What podman
+#: says; docker does alike, with a slash before a name, and refuses fields of podman's own.
 ENGINE = """#!/bin/sh
 slash=
 case "$0 $*" in *docker*IsInfra*) echo "no such field" >&2; exit 1;; *docker*) slash=/;; esac
@@ -50,7 +51,7 @@ case "$1 $2" in
         db) say db 44dd false "$format" 0;;
         *) echo "Error: no such container $id" >&2; code=125;;
         esac; done; exit $code;;
-    "exec build") [ "$3 $4" = "cat /etc/os-release" ] && printf "$OS_RELEASE";;
+    "exec build") shift 2; exec "$@";;
 esac
 """
 
@@ -65,7 +66,6 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.setenv("LEADER", str(os.getpid()))
     monkeypatch.setenv("ROOT", str(tmp_path / "web1"))
-    monkeypatch.setenv("OS_RELEASE", ALPINE.replace("\n", "\\n"))
 
     def put(**programs: str) -> Path:
         for name, text in programs.items():
@@ -242,7 +242,8 @@ def test_grains_of_a_container(tools: Any, load: Any) -> None:
     assert (seen["nodename"], seen["virtual_subtype"], seen["kernel"]) == ("web-host", "Podman", "Linux")
     assert "os" in seen
     asked = about(container, "build").grains()
-    assert (asked["os"], asked["osrelease"]) == ("Alpine", "3.20.1")
+    own = {"id", "nodename", "host", "localhost", "container"}
+    assert {name: asked[name] for name in asked.keys() - own} == {name: seen[name] for name in seen.keys() - own}
     down = about(container, "db").grains()
     assert ("os" in down, down["container"]["id"]) == (False, "44dd")
     assert [about(container, id).ping() for id in ("web", "db")] == [True, False]
