@@ -1,10 +1,13 @@
 """Target expressions: what matches is what matches for real Salt, for random expressions over random targets.
 
-`EXAMPLES` targets are tried, each with so many expressions (`ASKED`).
+One test asks the matchers about one target; the other selects from a whole fleet with resources, out of inventory and
+caches, and asks Salt about each id. `EXAMPLES` targets are tried, each with so many expressions (`ASKED`), and as many
+expressions over fleets, or `EXPRESSIONS` of them; `SEED` makes them others.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import os
@@ -16,8 +19,10 @@ from typing import Any
 
 import pytest
 
-from pushsalt.errors import UsageError
-from pushsalt.targeting import Subject, matches
+from pushsalt.api import Client, Selection, Settings
+from pushsalt.errors import NoTargetError, UsageError
+from pushsalt.targeting import Subject, key_of, matches
+from thin.utils import dictupdate
 
 ASKED = 25
 DRIVER = Path(__file__).with_name("match_driver.py")
@@ -223,3 +228,145 @@ def test_random_expressions(real: RealMatchers, examples: int) -> None:
             elif ours(target, question) != theirs:
                 wrong.append(f"{seed} {question} of {target}: Salt says {theirs}")
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:5])
+
+
+class Fleet(Made):
+    """A random inventory, with caches and resources, and expressions that look at it."""
+
+    TYPES = ("machine", "x", "dummy")
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        pick = self.random
+        ids = pick.sample(IDS, pick.randint(2, 6))
+        self.hosts: dict[str, dict[str, Any]] = {}
+        self.found: dict[str, dict[str, dict[str, Any]]] = {}
+        #: key -> what was collected, or compiled
+        self.grains: dict[str, dict[str, Any]] = {}
+        self.pillar: dict[str, dict[str, Any]] = {}
+        #: key -> as Salt is given it
+        self.subjects: dict[str, dict[str, Any]] = {}
+        self.nodegroups = self._groups()
+        for id in ids:
+            self._host(id, pick.choice([None, *ids]))
+        taken: set[str] = set()
+        for manager in [*pick.sample(ids, pick.randint(1, 2)), "elsewhere"]:
+            self.found[manager] = {}
+            for type in pick.sample(self.TYPES, pick.randint(1, 3)):
+                for id in pick.sample([*IDS, "m1", "m2", "x:y"], pick.randint(0, 3)):
+                    if f"{type}:{id}" not in taken:
+                        taken.add(f"{type}:{id}")
+                        self._resource(type, id, manager)
+
+    def _host(self, id: str, jump: str | None) -> None:
+        pick, made = self.random, self.target()
+        host: dict[str, Any] = {"transport": pick.choice(["ssh", "ssh", "local", "offline"])}
+        if host["transport"] == "ssh" and jump is not None and self.hosts.get(jump, {}).get("transport") == "ssh":
+            host["jump"] = jump
+        if pick.random() < 0.4:
+            host["grains"] = self._mapping(2)
+        if pick.random() < 0.4:
+            host["pillar"] = self._mapping(3)
+        self.hosts[id] = host
+        known = self._known(id, made)
+        self._subject(id, id, host["transport"], host.get("jump") or "controller", {
+            "grains": {**known["grains"], **host.get("grains", {})},
+            "pillar": dictupdate.update(copy.deepcopy(known["pillar"]), copy.deepcopy(host.get("pillar", {}))),
+        })  # fmt: skip
+
+    def _resource(self, type: str, id: str, manager: str) -> None:
+        known = self._known(f"{type}:{id}", self.target())
+        self.found[manager].setdefault(type, {})[id] = {"grains": known["grains"]}
+        if manager in self.hosts:
+            self._subject(f"{type}:{id}", id, type, manager, known)
+
+    def _known(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
+        known: dict[str, Any] = {"grains": {}, "pillar": {}}
+        if self.random.random() < 0.9:
+            known["grains"] = self.grains[key] = made["grains"]
+        if self.random.random() < 0.8:
+            known["pillar"] = self.pillar[key] = made["pillar"]
+        return known
+
+    def _subject(self, key: str, id: str, type: str, manager: str, known: dict[str, Any]) -> None:
+        self.subjects[key] = {
+            "id": id, "manager": manager, "resources": {type: [id]}, "nodegroups": self.nodegroups, **known
+        }  # fmt: skip
+
+    def word(self, target: dict[str, Any]) -> str:
+        if self.random.random() < 0.2:
+            return self.random.choice([
+                f"T@{self.random.choice([*self.TYPES, 'ssh', 'local', 'offline', 'y'])}",
+                f"T@{self.random.choice([*self.TYPES, 'ssh'])}:{self.random.choice([*IDS, 'm1', 'x:y'])}",
+                f"M@{self.random.choice([*self.hosts, *IDS, 'controller', 'elsewhere', '*'])}",
+            ])  # fmt: skip
+        return super().word(self.random.choice(list(self.subjects.values()) or [target]))
+
+    def compound(self) -> str:
+        return self.expression({})
+
+    def client(self, folder: Path) -> Client:
+        folder.mkdir()
+        inventory, settings = folder / "inventory.json", folder / "pushsalt.yaml"
+        inventory.write_text(json.dumps({"hosts": self.hosts}))
+        settings.write_text(json.dumps({"nodegroups": self.nodegroups}))
+        client = Client(Settings(inventories=[inventory], config=settings, cache_dir=folder / "cache"))
+        project = client.project
+        project.grains.put_many({key: value for key, value in self.grains.items() if key in self.hosts})
+        for key, value in self.pillar.items():
+            project.pillar_bank.put(key, value)
+        for manager, found in self.found.items():
+            project.behind.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
+        return client
+
+
+def selected(client: Client, fleet: Fleet, expression: str) -> set[str]:
+    """The keys. What a command refuses is asked of the matchers."""
+    try:
+        found = client.target(Selection(expression, "compound"))
+    except NoTargetError:
+        return set()
+    except UsageError:
+        return {key for key, subject in fleet.subjects.items() if alone(subject, fleet, expression)}
+    assert len(found) == len(set(found)), "two share a name"
+    assert all(client.project.target(name).key == (key_of(name) or name) for name in found)
+    return {key_of(name) or name for name in found}
+
+
+def alone(subject: dict[str, Any], fleet: Fleet, expression: str) -> bool:
+    [type] = subject["resources"]
+    one = Subject(subject["id"], subject["grains"], subject["pillar"], type, subject["manager"])
+    try:
+        return matches(expression, "compound", one, nodegroups=fleet.nodegroups)
+    except UsageError:
+        return False
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.usefixtures("quiet")
+def test_random_expressions_over_fleets(
+    real: RealMatchers, examples: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    wrong: list[str] = []
+    total = int(os.environ.get("EXPRESSIONS") or examples)
+    first = int(os.environ.get("SEED") or 0) * 1_000_000
+    asked = chosen = 0
+    for seed in range(first, first + max(1, total // ASKED)):
+        fleet = Fleet(seed)
+        client = fleet.client(tmp_path / str(seed))
+        expressions = [fleet.compound() for _ in range(ASKED)]
+        answers = {
+            key: real.ask(subject, [("compound", each, None) for each in expressions])
+            for key, subject in fleet.subjects.items()
+        }
+        for place, expression in enumerate(expressions):
+            asked += 1
+            theirs = {key for key, each in answers.items() if each[place] is True}
+            broken = {key for key, each in answers.items() if isinstance(each[place], str)}
+            found = selected(client, fleet, expression)
+            chosen += bool(found)
+            if found - broken != theirs:
+                wrong.append(f"{seed}: {expression!r}: Salt says {sorted(theirs)}, we say {sorted(found)}")
+    print(f"{asked} expressions, of which {chosen} select anything")
+    assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:10])

@@ -7,8 +7,11 @@ import time
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
+from pushsalt.cache import pillarimage
 from pushsalt.errors import NoTargetError, TargetError, UsageError
-from pushsalt.targeting import key_of
+from pushsalt.run import here, lookup
+from pushsalt.targeting import fleet, key_of
+from tests.differential.test_matchers import ASKED, Fleet, alone, selected
 
 HOSTS = {
     "web1": {},
@@ -290,3 +293,21 @@ def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
     found = client.target(Selection("T@dummy and M@bastion", "compound"))
     assert found == ["machine:m2", "ssh:paper", "dummy:ssh:web1"]
     assert client.project.target("machine:m1").transport == "ssh"
+
+
+@pytest.mark.parametrize("way", ["few", "many"])
+def test_selecting_is_asking_the_matchers_about_each(way, tmp_path, monkeypatch, caplog):
+    """Random expressions over random fleets; that the matchers answer as Salt's do is another test."""
+    caplog.set_level("CRITICAL")
+    if way == "many":  # the ways that only large fleets go
+        for place, name in (
+            (lookup, "MANY"), (here, "_MANY"), (fleet, "_FEW"), (fleet, "_MANAGERS"), (fleet, "_TOKENS"),
+            (pillarimage, "_CHANGED"),
+        ):  # fmt: skip
+            monkeypatch.setattr(place, name, 0)
+    for seed in range(100, 106):
+        made = Fleet(seed)
+        client = made.client(tmp_path / str(seed))
+        for expression in [made.compound() for _ in range(ASKED)]:
+            want = {key for key, subject in made.subjects.items() if alone(subject, made, expression)}
+            assert selected(client, made, expression) == want, (seed, expression)
