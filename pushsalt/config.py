@@ -163,8 +163,8 @@ def minion_opts(
             "user": "",  # who executes there, which is not known yet; the configuration's is the master's
         }
     )
-    if target.transport == "local" and config.opts["cachedir"] and config.path is not None and config.path.name == NAME:
-        opts["cachedir"] = str(config.opts["cachedir"])  # this machine's, as the project says
+    if target.transport == "local":
+        opts["cachedir"] = own_cachedir(config) or opts["cachedir"]
     opts.update(copy.deepcopy(dict(target.minion_opts)))
     for name, value in (("test", test), ("saltenv", saltenv), ("pillarenv", pillarenv)):
         if value is not None:
@@ -173,6 +173,11 @@ def minion_opts(
         opts["pillarenv"] = opts["saltenv"]
     opts.update({"id": target.id, "__role": "minion", "__cli": "salt-minion", "file_client": "local"})
     return opts
+
+
+def own_cachedir(config: Config) -> str:
+    """This machine's, if a project says one; a Salt master's configuration means the master's."""
+    return str(config.opts["cachedir"] or "") if config.path is not None and config.path.name == NAME else ""
 
 
 def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,6 +164,7 @@ _BOTH: Final = _of(
     ("log_granular_levels", "map", {}, "Levels by logger name."),
     ("ipv6", "bool", None, "Prefer IPv6 where both are there."),
     ("root_dir", "text", "/", "Root that grains and others look below."),
+    ("resource_pillar_key", "text", "resources", "The pillar key under which resources are declared."),
     ("user", "text", "", "Accepted; `opts` have the user who executes on the target, or that of its minion_opts."),
 )  # fmt: skip
 
@@ -177,7 +178,6 @@ _CONTROLLER: Final = _of(
     ("nodegroups", "map", {}, "Named target expressions for -N and N@."),
     ("ssh_list_nodegroups", "map", {}, "Named lists of ids for -N and N@."),
     ("glob_includes_resources", "bool", True, "A glob with a wildcard also selects what a matched id manages."),
-    ("resource_pillar_key", "text", "resources", "The pillar key under which resources are declared."),
     ("minion_data_cache", "bool", True, "Keep grains and pillar between runs, for targeting."),
     ("default_include", "text", "master.d/*.conf", "Further files of a Salt master configuration."),
     ("include", "any", [], "Further configuration files (globs), the last one wins."),
