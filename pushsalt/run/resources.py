@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.resources import INVENTORY_TYPES
 from pushsalt.cache.store import Bank
+from pushsalt.config import own_cachedir
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 
@@ -29,6 +30,8 @@ _ID: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,255}")
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
 #: Options of a manager that are not for what is worked on by it.
 _OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
+#: Options by which there may be more than the declared ids.
+_MORE: Final = ("include", "chroots")
 #: How many resources of one type a target may say that it manages.
 _MOST: Final = 100_000
 
@@ -59,7 +62,10 @@ class Resources:
 
     @cached_property
     def bank(self) -> Bank:
-        """Manager -> type -> id -> ``{"enter": [word, ...]}``."""
+        """Manager -> type -> id -> ``{"enter": [word, ...], "about": value}``.
+
+        ``about`` is the grain that is named like the type: what only the manager knows of the resource.
+        """
         return Bank(self._project.cache_dir, "minion_resources")
 
     # asking; ``known`` are the ids of the inventory -------------------------------------------------------------------
@@ -114,6 +120,8 @@ class Resources:
             )  # fmt: skip
         enter = tuple(kept.get("enter") or ())
         opts = {} if enter else {name: value for name, value in through.minion_opts.items() if name not in _OWN}
+        if through.transport == "local" and not enter and (folder := own_cachedir(self._project.config)):
+            opts.setdefault("cachedir", folder)
         return Target(
             id,
             transport="resource",
@@ -129,6 +137,7 @@ class Resources:
             python=None if enter else through.python,
             thin_dir=None if enter else through.thin_dir,
             minion_opts=opts,
+            grains={type: kept["about"]} if enter and "about" in kept else {},
         )
 
     def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -148,8 +157,11 @@ class Resources:
         if known.keys() != declared.keys():
             return True
         for type, said in declared.items():
-            ids = _named(declared, type)
-            if ids and not (isinstance(said, Mapping) and "id_format" in said) and ids != set(known[type]):
+            ids, options = _named(declared, type), said if isinstance(said, Mapping) else {}
+            if not ids or "id_format" in options:
+                continue
+            more = any(options.get(name) for name in _MORE)
+            if not ids <= known[type].keys() if more else ids != known[type].keys():
                 return True
         return False
 
@@ -189,6 +201,9 @@ class Resources:
                     continue
                 taken[type][id] = {"enter": list(said.get("enter") or ())}
                 given = said.get("grains")
+                known = given if isinstance(given, dict) and type in given else {type: said.get("about")}
+                if known[type] is not None:
+                    taken[type][id]["about"] = known[type]
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if said.get("enter") else None
                     grains[key] = {**(kept if isinstance(kept, dict) else {}), **given}

@@ -109,6 +109,17 @@ def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
     assert project.resource_grains.get("dummy:d1") == {"b": 1}
 
 
+def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
+    """It is among the fixed grains of a run inside, so that it stays whatever is collected there."""
+    behind = project.behind
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
+    assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
+    behind.register("host1", {}, ["machine"])
+    assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
+    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    assert behind.target("machine:m1").grains == {}
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -164,6 +175,9 @@ def test_the_pillar_key_is_an_option(project):
         ({"dummy": ["a", "c"]}, True),
         ({"dummy": {"resource_ids": ["a"]}}, True),
         ({"dummy": {"resource_ids": ["a"], "id_format": "{name}.x"}}, False),
+        ({"dummy": {"resource_ids": ["a"], "include": ["*"]}}, False),
+        ({"dummy": {"resource_ids": ["c"], "include": ["*"]}}, True),
+        ({"dummy": {"resource_ids": ["a"], "chroots": {"b": "/srv/b"}}}, False),
         ({"dummy": {}, "machine": {}}, True),
         ({}, True),
     ],
