@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 
 import pytest
@@ -35,26 +36,35 @@ PILLAR = {
 ALL = "web1 host2 dummy:m1 dummy:web1 machine:m3 bastion host1 dummy:d1 machine:m1 machine:m2 paper"
 
 
+def opened(folder, **config):
+    inventory, settings = folder / "inventory.json", folder / "pushsalt.yaml"
+    inventory.write_text(json.dumps({"hosts": HOSTS}))
+    settings.write_text(json.dumps(config))
+    return Client(Settings(inventories=[inventory], config=settings, cache_dir=folder / "cache"))
+
+
 @pytest.fixture
 def make(tmp_path):
-    def client(**config):
-        inventory, settings = tmp_path / "inventory.json", tmp_path / "pushsalt.yaml"
-        inventory.write_text(json.dumps({"hosts": HOSTS}))
-        settings.write_text(json.dumps(config))
-        return Client(Settings(inventories=[inventory], config=settings, cache_dir=tmp_path / "cache"))
-
-    return client
+    return lambda **config: opened(tmp_path, **config)
 
 
-@pytest.fixture
-def client(make):
-    project = make().project
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory):
+    """A cache that knows all of the above."""
+    folder = tmp_path_factory.mktemp("stocked")
+    project = opened(folder).project
     for manager, types in FOUND.items():
         found = {type: {id: {"grains": grains} for id, grains in ids.items()} for type, ids in types.items()}
         project.behind.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
     for key, pillar in PILLAR.items():
         project.pillar_bank.put(key, pillar)
     project.grains.put_many({"web1": {"os": "Debian"}, "host1": {"os": "Fedora"}})
+    return folder / "cache"
+
+
+@pytest.fixture
+def client(make, stocked, tmp_path):
+    shutil.copytree(stocked, tmp_path / "cache")
     return make()
 
 
