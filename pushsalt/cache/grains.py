@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 #: Writes at a time, of which each waits for the disk most of the time.
 _WRITERS: Final = 8
+#: How often in a row an index is made anew before the disk is no place for one.
+_TRIES: Final = 3
 #: Seconds before a crash of the machine that the index may have lost.
 _UNSYNCED: Final = 90
 
@@ -144,11 +146,14 @@ class GrainBank(Bank):
         """Change files and index together; the answer, or True for None. False when the index is not up to it."""
         self._note(keys)
         try:
-            try:
-                done = change()
-            except IndexCorrupt as exc:
-                if not self._rebuild(index, exc):
-                    return False
+            for _ in range(_TRIES):
+                try:
+                    done = change()
+                    break
+                except IndexCorrupt as exc:
+                    if not self._rebuild(index, exc):
+                        return False
+            else:
                 done = change()
         except (IndexCorrupt, OSError) as exc:
             return self._give_up(exc)
@@ -178,15 +183,21 @@ class GrainBank(Bank):
         index = self._open()
         if index is None:
             return None
-        try:
-            return index.view()
-        except (IndexCorrupt, OSError) as exc:
-            return index.view() if self._rebuild(index, exc) else None
+        return self._view(index)
 
     def damaged(self, exc: Exception) -> View | None:
         """To be called when a view met damaged bytes: another view, made from the files, or None."""
         index = self._open()
-        return index.view() if index is not None and self._rebuild(index, exc) else None
+        return self._view(index) if index is not None and self._rebuild(index, exc) else None
+
+    def _view(self, index: GrainIndex) -> View | None:
+        for _ in range(_TRIES):
+            try:
+                return index.view()
+            except (IndexCorrupt, OSError) as exc:
+                if not self._rebuild(index, exc):
+                    return None
+        return None
 
     def problems(self) -> list[str]:
         """As ``Bank``; what is wrong with the bytes of the index, too."""
@@ -290,10 +301,15 @@ class GrainBank(Bank):
             if isinstance(exc, OSError):
                 return self._give_up(exc)
             log.warning("the index of %s is damaged and made anew: %s", self.path.name, exc)
-            try:
-                self._fill(index)
-            except (IndexCorrupt, OSError) as again:
-                return self._give_up(again)
+            for last in (False, True):
+                try:
+                    self._fill(index)
+                    break
+                except IndexCorrupt as again:
+                    if last:
+                        return self._give_up(again)
+                except OSError as again:
+                    return self._give_up(again)
         return True
 
     def _fill(self, index: GrainIndex) -> None:

@@ -1,9 +1,9 @@
 """Which entries a process is about to change, in a file of its own, so that others can finish what it was killed at.
 
-A file of keys, each with the name of the file that is to be its entry (empty where it is to go, or is changed in place):
-UTF-8 with NUL behind each, escaped as in ``pushsalt.index.format``. Its process holds it by ``flock`` as long as it
-lives. Keys are added before a change, and gone when no change is under way. A file that nobody holds is that of a
-dead process: what its keys say may be half done.
+A file of keys, each with the name of the file that is to be its entry (empty where it goes, or is but touched): UTF-8
+with NUL behind each, escaped as in ``pushsalt.index.format``. Its process holds it by ``flock`` as long as it lives.
+Keys are added before a change, and gone when no change is under way. A file that nobody holds is that of a dead
+process: what its keys say may be half done.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Intents:
 
     @contextlib.contextmanager
     def dead(self) -> Iterator[tuple[list[tuple[str, str]], bool]]:
-        """Keys and files that dead processes left, and whether one meant all keys; forgotten unless the block raises."""
+        """Keys and files that dead processes left, and whether one meant all keys; gone if the block is done."""
         entries: list[tuple[str, str]] = []
         found = []
         try:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
+#: How often in a row an index is made anew before the disk is no place for one.
+_TRIES: Final = 3
 #: The types of inventory ids: an id has one of them at a time.
 INVENTORY_TYPES: Final = ("local", "offline", "ssh")
 
@@ -110,12 +112,13 @@ class ResourceBank:
             index = self._open()
             if index is None:
                 return otherwise
-            try:
-                return work(index)
-            except IndexCorrupt as exc:
-                log.warning("the index of resources is damaged and made anew: %s", exc)
-                index.refill(self._kept, index.place())
-                return work(index)
+            for _ in range(_TRIES):
+                try:
+                    return work(index)
+                except IndexCorrupt as exc:
+                    log.warning("the index of resources is damaged and made anew: %s", exc)
+                    index.refill(self._kept, index.place())
+            return work(index)
         except (IndexCorrupt, OSError) as exc:
             if self._usable:
                 log.warning("the index of resources cannot be used: %s", exc)

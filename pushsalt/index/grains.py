@@ -80,6 +80,7 @@ class GrainIndex:
     def view(self) -> View:
         """Everything as it is now, for several questions to the same state."""
         with self._journal.mutex:
+            self._journal.look()
             self._refresh()
             if self._view is None:
                 self._view = View(list(self._parts.values()), self._dead, self._entries, self._journal.corrupt)

@@ -133,6 +133,11 @@ class Journal:
         # Bytes that are no write may be a writer at work, or the last word of one who made a new log.
         return not ((self._watching or size != self.end) and self._replaced())
 
+    def look(self) -> None:
+        """Have the log loaded anew if somebody removed the file: nothing is said there of what came after it."""
+        if self.fd >= 0 and not os.fstat(self.fd).st_nlink:
+            self.forget()
+
     def _accept(self, frames: format.Scan, size: int) -> None:
         self.end += frames.end
         self.number += len(frames.payloads)
@@ -204,6 +209,7 @@ class Journal:
                 if self._lock_fd < 0 or self._forked:
                     self._open_lock()
                 fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+                self.look()
             self._depth += 1
         except BaseException:
             self.mutex.release()

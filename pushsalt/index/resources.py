@@ -115,6 +115,7 @@ class ResourceIndex:
 
     def _read(self, function: Callable[[], _T]) -> _T:
         with self._journal.mutex:
+            self._journal.look()
             self._refresh()
             if self._retired:
                 self._retired.pop()

@@ -11,7 +11,7 @@ import pytest
 
 from pushsalt.index import GrainIndex, ResourceIndex, build
 
-SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "3"))
+SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "2"))
 
 
 @pytest.mark.parametrize("kind", ["resources", "grains"])
