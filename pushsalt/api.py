@@ -79,10 +79,11 @@ class Client:
         other = Client(self.settings)  # which has a reporter of its own: this is not the job that was asked for
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
+        everything = Selection("*", "compound")  # resources too, whatever a glob alone includes
         if looks_at_pillar(other.project, selection):
-            found = await other.run_async(Selection("*"), "saltutil.refresh_pillar", options=options)
+            found = await other.run_async(everything, "saltutil.refresh_pillar", options=options)
         else:
-            found = await other.grains_async(Selection("*"), options)
+            found = await other.grains_async(everything, options)
         return {id: result for id, result in found.items() if result.exit_code}
 
     def apply(

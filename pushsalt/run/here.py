@@ -1,14 +1,14 @@
 """The resources behind the targets of an inventory, as targeting asks for them (``pushsalt.targeting.Behind``).
 
 Where no target ever said that it manages any, that costs one look at a folder. What was answered is kept, and whose
-registrations were relied on, so that their age can be said.
+registrations terms relied on (``T@``, ``M@``), so that their age can be said.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pushsalt.model import Target
@@ -31,8 +31,8 @@ class ResourcesHere:
         self._all: dict[str, str] | None = None
         #: key -> manager, of those that were asked for
         self._managers: dict[str, str | None] = {}
-        #: whose registrations an answer relied on
-        self.relied_on: set[str] = set()
+        #: whose registrations a term relied on
+        self._relied_on: set[str | None] = set()
 
     @property
     def _behind(self) -> Resources:
@@ -49,24 +49,20 @@ class ResourcesHere:
         if self._all is None:
             self._all = self._sound(self._behind.all(self._known))
             self._managers = dict(self._all)
-        self.relied_on.update(self._all.values())
         return self._all
 
     def of_type(self, type: str) -> Collection[str]:
         found = self._sound(self._behind.of_type(type, self._known))
         if self._all is None:
             self._managers.update(found)
-        self.relied_on.update(found.values())
         return found.keys()
 
     def of_manager(self, manager: str) -> Collection[str]:
         if manager not in self._known:
             return ()
         found = self._sound(dict.fromkeys(self._behind.managed_by(manager), manager))
-        if found:
-            if self._all is None:
-                self._managers.update(found)
-            self.relied_on.add(manager)
+        if self._all is None:
+            self._managers.update(found)
         return found.keys()
 
     def called(self, id: str) -> Collection[str]:
@@ -81,15 +77,17 @@ class ResourcesHere:
         else:
             manager = self._behind.manager(key) if key not in self._known else None
             self._managers[key] = manager = manager if manager in self._known else None
-        if manager is not None:
-            self.relied_on.add(manager)
         return manager
 
-    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+    def managers(self, keys: Collection[str]) -> Mapping[str, str | None]:
         for key in keys if self._all is None else ():
             if key not in self._managers:
                 self.manager(key)
         return self._managers
+
+    def relied(self, keys: Collection[str]) -> None:
+        managers = self.managers(keys)
+        self._relied_on.update(managers[key] for key in keys)
 
     def those(self, keys: Iterable[str]) -> set[str]:
         """Which of these are there."""
@@ -109,9 +107,9 @@ class ResourcesHere:
         return None if written is None else max(0, int(time.time() - written))
 
     def oldest(self) -> float | None:
-        """When the oldest registration that an answer relied on was taken in, in seconds since the epoch."""
-        written = self._behind.bank.written
-        return min((at for at in map(written, self.relied_on) if at is not None), default=None)
+        """When the oldest registration that a term relied on was taken in, in seconds since the epoch."""
+        written = [self._behind.bank.written(manager) for manager in self._relied_on if manager is not None]
+        return min((at for at in written if at is not None), default=None)
 
     def _sound(self, found: dict[str, str]) -> dict[str, str]:
         for key in found.keys() & self._known.keys():

@@ -220,7 +220,7 @@ class Remembered:
 
     def say_age(self) -> None:
         """Warn of what was used and is older than the option ``cache_life``."""
-        self._used("minion_resources", self.behind.oldest() if self.behind.relied_on else None)
+        self._used("minion_resources", self.behind.oldest())
         for bank, written in self._oldest.items():
             if _is_old(written, self._project.cache_life):
                 log.warning(_OLD[bank], age_text(time.time() - written))

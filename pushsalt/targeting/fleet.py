@@ -71,8 +71,11 @@ class Behind(Protocol):
 
     def manager(self, key: str) -> str | None: ...
 
-    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+    def managers(self, keys: Collection[str]) -> Mapping[str, str | None]:
         """The manager of each of these, at least."""
+
+    def relied(self, keys: Collection[str]) -> None:
+        """Told of those that a term selected by what was registered of them."""
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
         """key -> manager of what is called so, but is not there because its manager is not."""
@@ -99,8 +102,11 @@ class NothingBehind:
     def manager(self, key: str) -> str | None:
         return None
 
-    def managers(self, keys: Sequence[str]) -> Mapping[str, str | None]:
+    def managers(self, keys: Collection[str]) -> Mapping[str, str | None]:
         return {}
+
+    def relied(self, keys: Collection[str]) -> None:
+        pass
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
         return {}
@@ -265,7 +271,10 @@ class Fleet:
             if term.matcher.SOURCE == "pillar":
                 return self._look_up(term, among)
             if _cost_of(term) == _ALL and len(among) <= _FEW:
-                return {key for key in among if term.match(self.subject(key))}
+                few = {key for key in among if term.match(self.subject(key))}
+                if term.tgt_type == "resource":
+                    self.behind.relied(few - self.inventory.targets.keys())
+                return few
         if term not in self._answers:
             self._answers[term] = self._find(term)
         found = self._answers[term]
@@ -317,16 +326,21 @@ class Fleet:
         if colon:
             found = {id} if id in known and known[id].transport == type else set()
             if self.behind.there() and self.behind.manager(expr) is not None:
+                self.behind.relied([expr])
                 found.add(expr)
             return found
         found = {id for id, target in known.items() if target.transport == type}
-        return found.union(self.behind.of_type(type)) if self.behind.there() else found
+        return found | self._relied(self.behind.of_type(type)) if self.behind.there() else found
 
     def _of_manager(self, name: str) -> set[str]:
         found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
         if name in self.inventory.targets and self.behind.there():
-            found.update(self.behind.of_manager(name))
+            found |= self._relied(self.behind.of_manager(name))
         return found
+
+    def _relied(self, keys: Collection[str]) -> set[str]:
+        self.behind.relied(keys)
+        return set(keys)
 
     def _all(self) -> set[str]:
         if self._everything is None:

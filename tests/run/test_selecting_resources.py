@@ -255,10 +255,13 @@ def old(folder):
     [
         ("T@machine", "what lies behind the targets was last looked at 3 days ago"),
         ("M@host1", "what lies behind the targets"),
-        ("m1", "what lies behind the targets"),
+        ("T@machine:m1 or T@ssh:nobody", "what lies behind the targets"),
+        ("M@host1 and T@machine", "what lies behind the targets"),
+        ("G@os:Debian and T@machine", "what lies behind the targets"),
+        ("m1 or not web1", ""),
         ("M@bastion", ""),
         ("G@os:Plan9 or G@os:Rocky", ""),
-        ("I@app:port:1", "what lies behind the targets"),
+        ("I@app:port:1 and not T@ssh", ""),
     ],
 )
 def test_old_registrations_are_said(make, client, caplog, expr, words):
