@@ -28,7 +28,7 @@ from pushsalt.render.reads import WHOLE, NoKeyError, Recorded, ask, current, key
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
-from pushsalt.run.signatures import KnownStates
+from pushsalt.run.signatures import KnownStates, TypeFunctions
 from pushsalt.run.trees import PillarTree, RenderedTree, each_time
 from pushsalt.targeting import Subject, matches, tgt_types
 from thin import runtime
@@ -150,16 +150,21 @@ class Minion:
         return self.project.custom(self.saltenv)
 
     def has_custom(self, name: str) -> bool:
-        """Whether an execution function is of the users' own modules."""
-        return self.custom.has(name)
+        """Whether an execution function is of the users' own modules, or of the resource's type."""
+        return self._type.has(name) or self.custom.has(name)
+
+    @cached_property
+    def _type(self) -> TypeFunctions:
+        """What the type of this resource brings of its own; of what is no resource, nothing."""
+        return TypeFunctions(self.target.resource, self.custom)
 
     def has_salt(self, name: str) -> bool:
         """Whether an execution function is of real Salt, which ``salt_python`` names."""
         return self.project.salt_python is not None and self.project.salt_python.has(name)
 
     def changes(self, name: str) -> bool:
-        """Whether it is a user's own execution function, and marked to change the system."""
-        return self.custom.changes(name)
+        """Whether it is a user's own execution function, or the resource's type's, and marked to change the system."""
+        return self._type.changes(name) or self.custom.changes(name)
 
     def warn(self, text: str) -> None:
         """Log a warning about the trees, once for all targets."""
@@ -169,6 +174,8 @@ class Minion:
 
     def on_controller(self, name: str) -> bool:
         """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
+        if self._type.has(name) or (self.target.resource and name == "test.ping"):
+            return False
         return self.custom.on_controller(name) if self.custom.has(name) else name in shared()
 
     def derive(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec
 from thin import runtime
+from thin.loader import marked
 from thin.utils import pysource
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class KnownStates:
         module, _, function = name.partition(".")
         for text in self._type.get(module, ()):
             found = _lookup(defined(text), function)
-            if found or re.search(rf"\b{re.escape(function)}\b", text):
+            if found or _mentions(text, function):
                 return found or ANYTHING
         if self._alone:
             return None
@@ -84,6 +85,30 @@ def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> di
     files.update(own.of_type(kind) if own else {})
     index = runtime.index(files.items())
     return {virtual: [files[name] for name in names] for virtual, names in index.items()}
+
+
+class TypeFunctions:
+    """The execution functions that a type of resources brings; none when there is no type."""
+
+    def __init__(self, resource: str, custom: CustomModules | None = None) -> None:
+        self._files = of_type("modules", resource, custom) if resource else {}
+
+    def has(self, name: str) -> bool:
+        """Whether ``module.function`` may be one."""
+        module, _, function = name.partition(".")
+        return any(_mentions(text, function) for text in self._files.get(module, ()))
+
+    def changes(self, name: str) -> bool:
+        """Whether it is one that is marked to change something (``__changes__``)."""
+        module, _, function = name.partition(".")
+        try:
+            return any(function in marked(text, "__changes__") for text in self._files.get(module, ()))
+        except (SyntaxError, ValueError):  # the target says what is wrong
+            return False
+
+
+def _mentions(text: str, word: str) -> bool:
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None
 
 
 def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:

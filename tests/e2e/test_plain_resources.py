@@ -24,6 +24,8 @@ FILES = {
         "tree:\n  pkg.installed:\n    - version: '{{ pillar.get('version', '1') }}'\n"
         "{{ grains['resource_id'] }}: pkg.installed\nsamba: service.running\n"
     ),
+    "salt/asks.sls": "{{ salt['look.all']()[3] }}-{{ salt['test.ping']() }}-{{ salt['test.echo']('x') }}: {a.b: []}\n",
+    "salt/changes.sls": "{{ salt['pkg.install']('x') }}: pkg.installed\n",
     "salt/denied.sls": "/tmp/never: file.managed\n",
     "salt/_resources/rack/__init__.py": (
         "def discover(opts):\n"
@@ -95,6 +97,11 @@ def test_states(project: Project) -> None:
     denied = project.run("apply", "d1", "denied")
     assert denied.code == 2 and "State 'file.managed' was not found in SLS 'denied'" in denied.out
     assert "has the states that its type brings" in denied.out
+    shown = project.json("run", "-L", "r1,d1", "state.show_sls", "asks").data
+    assert list(shown["r1"]) == ["r1-True-x"]
+    assert "not supported" in str(shown["d1"]) or "look.all" in str(shown["d1"])
+    dry = project.run("apply", "--test", "d1", "changes")
+    assert "pkg.install changes the system, and this is a dry run" in dry.out
 
 
 def test_secrets_stay_in_memory(project: Project) -> None:

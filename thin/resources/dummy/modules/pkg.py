@@ -1,5 +1,8 @@
 """Packages of a dummy."""
 
+#: what templates cannot call in a dry run
+__changes__ = ("install", "remove", "upgrade")
+
 
 def list_pkgs():
     """``{name: version}`` of what is installed"""

@@ -1,5 +1,8 @@
 """Services of a dummy."""
 
+#: what templates cannot call in a dry run
+__changes__ = ("start", "stop", "restart")
+
 
 def get_all():
     """The names of its services"""

@@ -1,5 +1,8 @@
 """Ask an endpoint. Paths are below the URL that is declared of it; what is sent and answered is JSON."""
 
+#: what templates cannot call in a dry run
+__changes__ = ("post", "put", "patch", "delete", "query")
+
 
 def get(path="", **params):
     """
