@@ -7,6 +7,7 @@ Files of an index folder::
     compact.lock   flock of who rewrites segments
     seg-*          immutable segments (``segment`` for resources, ``columns`` for grains)
     *.new, seg-* that the log does not name: left over by a killed process, removed by the next rewrite
+    intent-*       not of the index but of the cache around it (``pushsalt.cache.intents``)
 
 Log::
 
