@@ -6,6 +6,7 @@ characters, leading dashes and numbers out of range are refused where the invent
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ KeyPath = tuple[Hashable, ...]
 
 TRANSPORTS: Final = ("ssh", "local", "offline")
 
+#: the key that a line begins with
+_KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -48,12 +51,18 @@ class Source:
 
     def _search(self, key_path: KeyPath) -> int | None:
         """The line of the first key of that name, where there is just one."""
-        for key in reversed(key_path):
-            pattern = re.compile(rf"^[ \t]*['\"]?{re.escape(str(key))}['\"]?[ \t]*:", re.MULTILINE)
-            found = list(pattern.finditer(self.text))
-            if len(found) == 1:
-                return self.text.count("\n", 0, found[0].start()) + 1
-        return None
+        lines = (self._keys.get(str(key)) for key in reversed(key_path))
+        return next((line for line in lines if line), None)
+
+    @functools.cached_property
+    def _keys(self) -> dict[str, int | None]:
+        """key -> its line in the text; None where there are several."""
+        found: dict[str, int | None] = {}
+        for number, line in enumerate(self.text.split("\n"), 1):
+            key = _KEY.match(line)
+            if key is not None:
+                found[key[1]] = None if key[1] in found else number
+        return found
 
 
 @dataclass(frozen=True)
