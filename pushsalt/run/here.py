@@ -55,6 +55,7 @@ class ResourcesHere:
         found = self._sound(self._behind.of_type(type, self._known))
         if self._all is None:
             self._managers.update(found)
+        self._relied_on.update(found.values())
         return found.keys()
 
     def of_manager(self, manager: str) -> Collection[str]:

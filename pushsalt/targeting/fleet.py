@@ -62,7 +62,8 @@ class Behind(Protocol):
     def all(self) -> Mapping[str, str]:
         """key -> manager."""
 
-    def of_type(self, type: str) -> Collection[str]: ...
+    def of_type(self, type: str) -> Collection[str]:
+        """The keys of all of a type. That is relied on (``relied``)."""
 
     def of_manager(self, manager: str) -> Collection[str]: ...
 
@@ -330,17 +331,15 @@ class Fleet:
                 found.add(expr)
             return found
         found = {id for id, target in known.items() if target.transport == type}
-        return found | self._relied(self.behind.of_type(type)) if self.behind.there() else found
+        return found.union(self.behind.of_type(type)) if self.behind.there() else found
 
     def _of_manager(self, name: str) -> set[str]:
         found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
         if name in self.inventory.targets and self.behind.there():
-            found |= self._relied(self.behind.of_manager(name))
+            managed = self.behind.of_manager(name)
+            self.behind.relied(managed)
+            found.update(managed)
         return found
-
-    def _relied(self, keys: Collection[str]) -> set[str]:
-        self.behind.relied(keys)
-        return set(keys)
 
     def _all(self) -> set[str]:
         if self._everything is None:
