@@ -59,7 +59,7 @@ class Controller(filebed.Sources):
 
 def everything(folder):
     """Load all modules; then what has a stand-in, where the standard library lacks it."""
-    from thin import exceptions, grains, link, log
+    from thin import exceptions, grains, link, log, resourcetypes, runtime
 
     log.sink = lambda level, text: None
     bed = filebed.Bed(folder)
@@ -69,6 +69,12 @@ def everything(folder):
             assert callable(kind[name]), name
         refused = {name: reason for name, reason in kind._reasons.items() if reason and "Error: " in str(reason)}
         assert not refused, refused
+    types = resourcetypes.Types(every, runtime, [], {})
+    for name in sorted(runtime.virtual_index("resources")):
+        types.functions.need(name)
+    declared = {"dummy": ["a"], "http_api": {"resource_ids": {"b": {"url": "http://b", "grains": "/"}}}}
+    looked = resourcetypes.discover(every, runtime, [], declared)
+    assert list(looked["found"]["dummy"]) == ["a"] and "install python3" in looked["failed"]["http_api"], looked
     assert grains.collect({})["kernel"]
     assert every.modules.nearest("cmd.runn")[0] == "cmd.run"
 

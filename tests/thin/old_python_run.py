@@ -12,7 +12,7 @@ sys.path.insert(0, root)
 sys.dont_write_bytecode = True
 sys.modules["msgpack"] = None  # a target has the vendored one only
 
-from thin import engine, loader, log, requisites, runtime  # noqa: E402
+from thin import engine, loader, log, requisites, resourcetypes, runtime  # noqa: E402
 
 log.sink = lambda level, text: None
 
@@ -30,6 +30,23 @@ for kind in (every.modules, every.states):
 assert every.modules["cmd.run"]("echo a") == "a"
 lazy = loader.LazyDict(lambda: {"a": 1})
 assert dict(lazy) == {"a": 1} and json.dumps(loader.LazyDict(lambda: {"a": 1})) == '{"a": 1}'
+
+# every type of resources loads with all that is its own, and a plain one works
+names = sorted(runtime.virtual_index("resources"))
+assert {"container", "dummy", "http_api", "machine"} <= set(names), names
+types = resourcetypes.Types(every, runtime, [], {})
+for name in names:
+    types.functions.need(name)
+    for kind in ("modules", "states"):
+        own = loader.Loader(kind, every.pack, {}, resourcetypes.TypeFiles(runtime, name))
+        assert all(callable(own[function]) for function in own) and not own._reasons, (name, kind, own._reasons)
+answer = resourcetypes.discover(every, runtime, [], {"dummy": ["a"], "http_api": {"resource_ids": {"b": "http://b"}}})
+assert answer["failed"] == {} and answer["found"]["http_api"] == {"b": {"grains": {"url": "http://b"}}}, answer
+said = {"type": "dummy", "id": "a", "declared": None, "manager": "m"}
+plain = resourcetypes.Plain(said, {"id": "a", "test": False}, runtime, [], dict, dict, {})
+assert plain.loaders.modules["test.ping"]() is True and "cmd.run" not in plain.loaders.modules
+assert plain.manager.modules["cmd.run"]("echo a") == "a"
+assert plain.grains()["resource_id"] == "a"
 
 for case in sorted(os.listdir(cases)):
     if case.endswith(".json"):
