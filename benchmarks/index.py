@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def resources(runs: Runs, stores: list[str], work: Path) -> None:
     for figure, (_, _, _, changes) in FIGURES.items():
         for round in range(runs.rounds + 1):
             for store in stores:
-                if store == "salt" and round > 1:
+                if store == "salt" and round != 1:
                     continue
                 folder = work / store
                 if changes:
@@ -116,13 +117,37 @@ def grains(runs: Runs, stores: list[str], work: Path, profiles: str) -> None:
     for query in (*index_grains.QUERIES, "put"):
         for round in range(runs.rounds + 1):
             for store in stores:
-                if store == "salt" and round > 1:
+                if store == "salt" and round != 1:
                     continue
                 result = runs.measure(store, "index_grains.py", query, str(work / f"{store}.grains"), profiles)
                 if round:
                     runs.add(f"grains {query}", store, result)
         found = {tuple({run["found"] for run in of}) for of in runs.times[f"grains {query}"].values() if query != "put"}
         assert len(found) < 2, f"{query}: the stores disagree: {found}"
+
+
+def processes(runs: Runs, work: Path) -> None:
+    """The whole ``pushsalt target``, from its start to its end; the inventory's image is kept from the first round."""
+    project = work / "project"
+    cache = project / "cache"
+    cache.mkdir(parents=True, mode=0o700)
+    shutil.copytree(work / "pushsalt.grains", cache / "grains-index")
+    hosts = "".join(f"  host-{n:07d}: {{host: 192.0.2.1}}\n" for n in range(index_grains.COUNT))
+    (project / "inventory.yaml").write_text(f"hosts:\n{hosts}")
+    start = [*runs.python("pushsalt"), "-m", "pushsalt.cli", "-i", str(project / "inventory.yaml")]
+    env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    for query, terms in index_grains.QUERIES.items():
+        flag, text = query.split(" ", 1)
+        expr = text if flag == "-C" else terms[0][1]
+        argv = [*start, "--cache-dir", str(cache), "target", flag, expr, "--out", "json"]
+        for round in range(runs.rounds + 1):
+            began = time.perf_counter()
+            done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, env=env, cwd=project)
+            took = time.perf_counter() - began
+            found = len(json.loads(done.stdout))
+            assert found == runs.times[f"grains {query}"]["pushsalt"][0]["found"], f"{query}: {found}"
+            if round:
+                runs.add(f"process {query}", "pushsalt", {"seconds": took, "found": found})
 
 
 def table(runs: Runs, stores: list[str], about: dict[str, str]) -> Iterator[str]:
@@ -162,6 +187,14 @@ def table(runs: Runs, stores: list[str], about: dict[str, str]) -> Iterator[str]
         for query, of in queries.items():
             name = "write the grains of 1,000" if query == "put" else f"`{query}`".replace("|", "\\|")
             yield _line(name, of, both, "seconds", 1e3)
+        yield ""
+        yield f"## `pushsalt target` over an inventory of {index_grains.COUNT:,}, the whole process: ms"
+        yield ""
+        yield "| | pushsalt |"
+        yield "|---|---:|"
+        for figure, of in runs.times.items():
+            if figure.startswith("process"):
+                yield _line(f"`{figure[8:]}`".replace("|", "\\|"), of, ["pushsalt"], "seconds", 1e3)
 
 
 def _line(title: str, of: dict[str, list[Any]], stores: list[str], key: str, factor: float) -> str:
@@ -203,6 +236,7 @@ def main() -> None:
         waits(runs, work)
         if options.profiles:
             grains(runs, [store for store in stores if store in ("pushsalt", "salt")], work, options.profiles)
+            processes(runs, work)
     options.out.write_text(json.dumps({"about": about, "runs": runs.times}, indent=1) + "\n")
     text = "\n".join(table(runs, stores, about)) + "\n"
     options.out.with_name(f"{options.out.stem.upper()}.md").write_text(text)
