@@ -22,6 +22,8 @@ dunder                         what it is
 Salt: ``salt.loader.resource``, ``salt.loader.resource_modules``, ``Minion._discover_resources``.
 """
 
+import time
+
 from thin import custom, loader
 from thin.exceptions import CommandExecutionError, SaltException
 
@@ -30,6 +32,8 @@ KINDS = ("modules", "states", "grains")
 #: How much is said of what is wrong with one type.
 MOST_SAID = 5
 ID_LENGTH = 255
+#: Seconds after which discovery collects no more grains of one type: each may wait for something that is down.
+GRAINS_TIME = 60
 
 
 def discover(manager, runtime, own, declared):
@@ -95,7 +99,7 @@ def _each(types, name, wrong):
         types.declared[name].get("resource_ids") or [])
     if isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
         raise CommandExecutionError("discover() gave %s, not a list of ids" % type(ids).__name__)
-    inside, seen = types.has(name, "enter"), set()
+    inside, seen, end = types.has(name, "enter"), set(), time.monotonic() + GRAINS_TIME
     for one in types.guarded(name, "discover", lambda: list(ids)):
         trouble = _wrong_id(one)
         if trouble:
@@ -113,6 +117,8 @@ def _each(types, name, wrong):
                 wrong.append("%s cannot be entered: %s" % (one, exc))
                 continue
         try:
+            if time.monotonic() > end:
+                raise CommandExecutionError("those of the others took more than %d seconds" % GRAINS_TIME)
             said["grains"] = types.grains(name)
         except CommandExecutionError as exc:
             wrong.append("the grains of %s are missing: %s" % (one, exc))

@@ -19,7 +19,7 @@ from pushsalt.fileserver import FileServer
 from pushsalt.run import resourcefiles
 from pushsalt.run.custom import CustomModules
 from pushsalt.run.signatures import KnownStates, defined
-from thin import lock
+from thin import lock, resourcetypes, runtime
 
 _spec = importlib.util.spec_from_file_location("worker_peer", Path(__file__).with_name("test_worker.py"))
 assert _spec is not None and _spec.loader is not None
@@ -392,6 +392,13 @@ def test_a_broken_resource_stops_no_other_of_its_type(bed) -> None:
     assert "the grains of b are missing: grains() gave int, not a dict" in failed["odd"]
     assert "the grains of c are missing: grains(): _resources/odd/__init__.py:6: KeyError: 'c'" in failed["odd"]
     assert "an id is text, not int: 7" in failed["odd"]
+
+
+def test_slow_grains_hold_nobody_up(make_loaders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resourcetypes, "GRAINS_TIME", -1)
+    answer = resourcetypes.discover(make_loaders(), runtime, [], {"dummy": ["a", "b"]})
+    assert answer["found"] == {"dummy": {"a": {}, "b": {}}}
+    assert answer["failed"]["dummy"].startswith("the grains of a are missing: those of the others took more than")
 
 
 def test_a_resource_that_cannot_be_entered_is_left_out(bed) -> None:
