@@ -7,6 +7,7 @@ file than that, the common ones are taken over. Salt: salt.roster.sshconfig.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,19 +48,27 @@ def parse_ssh_config(path: Path, text: str, base: Layer, warnings: list[str]) ->
             blocks.append(([], {}))
         elif key in _KEYS and value.lower() != "none":
             blocks[-1][1].setdefault(_KEYS[key], value)
-    ids = list(dict.fromkeys(name for names, _ in blocks for name in names if not re.search(r"[*?!]", name)))
+    ids = dict.fromkeys(name for names, _ in blocks for name in names if not re.search(r"[*?!]", name))
     source = Source(path, {}, lines, text)
+    plain: dict[str, list[int]] = {}  # the blocks of each name; those with patterns are asked for every one
+    wide = [at for at, (names, _) in enumerate(blocks) if any(re.search(r"[*?![]", name) for name in names)]
+    for at, (names, _) in enumerate(blocks):
+        for name in names:
+            plain.setdefault(name, []).append(at)
+    of = {id: [blocks[at] for at in sorted({*plain[id], *wide})] for id in ids}
     return [
         Host(
             check_id(id, source.where((id,))),
             source.where((id,)),
-            (base, parse_layer(_settings(id, blocks, ids), source, (id,), f"host {id}", warnings)),
+            (base, parse_layer(_settings(id, of[id], ids), source, (id,), f"host {id}", warnings)),
         )
         for id in ids
     ]
 
 
-def _settings(id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: list[str]) -> dict[str, Any]:
+def _settings(
+    id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: Collection[str]
+) -> dict[str, Any]:
     import fnmatch
 
     settings: dict[str, Any] = {}
