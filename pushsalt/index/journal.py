@@ -272,7 +272,8 @@ class Journal:
         """Put a new log in the place of this one: these segments, the writes in ``first``, and what follows ``end``.
 
         ``number`` is that of the last write before ``end``; ``translate`` is what a write means over the new segments.
-        The lock is held for the last moment alone. Raises OSError, ESTALE when somebody else was first.
+        The lock is held for the last moment alone. Raises OSError; IndexCorrupt when the log is not what it was, which
+        nobody but who rewrites may do.
         """
         fd = self._prepare(segments, first, self.generation + 1)
         count = len(first)
@@ -301,7 +302,7 @@ class Journal:
             catch_up()  # what writers wait for is the last few records alone
             with self.locked():
                 if not self.poll(take):
-                    raise OSError(errno.ESTALE, "the log was replaced by somebody else")
+                    raise Damage("its log was changed by somebody else while it was rewritten")
                 copy()
                 self.append(HINT)
                 (self.folder / "log.new").replace(self.folder / "log")
