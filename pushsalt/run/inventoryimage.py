@@ -1,7 +1,8 @@
 """A large inventory as it was read before, sealed, so that the next command need not read it again.
 
-The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them)
-and the very settings below them. A file that is rendered first, or run, has none: what it gives may differ each time.
+The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them),
+of what programs among them print, and for the very settings below them. Of a file that had to be rendered there is
+none: what that gives may differ each time.
 It has secrets, so it is encrypted with the user's key (``cache.sealed``); where there is none, nothing is kept. A
 target is made when it is asked for, and its secrets are hidden from then on.
 """
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
-from pushsalt.inventory import Inventory, folder_files, is_program, is_template
-from pushsalt.inventory.ansible import is_ini
+from pushsalt.errors import InventoryError
+from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.model import Secret, Target
 from thin import wire
 
@@ -33,17 +34,14 @@ _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields
 
 
 def digest_of(project: Project) -> bytes | None:
-    """What an image of the project's inventory depends on; None when there can be none, or it is too small for one."""
+    """What an image of the project's inventory depends on; None when it is too small for one."""
     seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults())).encode())
     total = 0
     for path in project.config.inventories:
         for file in _files(path):
             try:
-                data = file.read_bytes()
-            except OSError:
-                return None
-            text = data.decode("utf-8", "replace")
-            if is_program(file) or (is_template(text) and not is_ini(text)):
+                data = project.listed(file).encode() if is_program(file) else file.read_bytes()
+            except (OSError, InventoryError):  # who reads it says so
                 return None
             total += len(data)
             seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
@@ -60,6 +58,13 @@ def _files(path: Path) -> Iterator[Path]:
             yield from sorted(each for each in folder.rglob("*") if each.is_file())
 
 
+def is_worth_it(project: Project, inventory: Inventory) -> bool:
+    """Whether an image helps, and holds: whether anything is rendered is told by the bytes alone, so it is no part of
+    the digest.
+    """
+    return len(inventory.ids) >= WORTH_IT and not project.inventory_rendered
+
+
 def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
     """The inventory from its image, if there is one that holds. ``made`` is told each target that is made of it."""
     image = _bank(project).get(_name(project))
@@ -72,7 +77,7 @@ def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inv
 
 def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
     """Make the image of an inventory that is worth it."""
-    if len(inventory.ids) < WORTH_IT:
+    if not is_worth_it(project, inventory):
         return
     rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
     image = {"digest": digest, "ids": "\0".join(inventory.ids), "rows": rows, "warnings": list(inventory.warnings)}

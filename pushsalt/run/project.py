@@ -45,6 +45,9 @@ class Project:
         self._custom: dict[str, CustomModules] = {}
         #: warnings that were logged, by whichever target was the first
         self.said: set[str] = set()
+        self._listed: dict[Path, str] = {}
+        #: whether a file of the inventory was rendered: then it may be another one each time
+        self.inventory_rendered = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
@@ -84,13 +87,19 @@ class Project:
             self.config.inventories,
             render=self._render_roster,
             defaults=self.config.target_defaults(),
-            execute=list_inventory,
+            execute=self.listed,
             detailed=detailed,
         )
         self._warn(found)
         for target in found.targets.values():
             self._hide(target)
         return found
+
+    def listed(self, path: Path) -> str:
+        """What an inventory that is a program prints; it is run once. Raises InventoryError."""
+        if path not in self._listed:
+            self._listed[path] = list_inventory(path)
+        return self._listed[path]
 
     def _warn(self, inventory: Inventory) -> None:
         for text in inventory.warnings:
@@ -106,6 +115,7 @@ class Project:
         """A salt-ssh roster as Salt renders it, Jinja then YAML, with the configuration as ``opts`` and no target."""
         from pushsalt.render import RenderContext, compile_template
 
+        self.inventory_rendered = True
         context = RenderContext("", self.config.opts, {}, {}, {})
         return compile_template(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja|yaml")
 

@@ -1,7 +1,6 @@
 """What selecting needs of a large inventory, kept between runs: ids, types, jump hosts and grains; nothing secret.
 
-The image is one entry of the bank ``inventory`` for each set of files. It holds only for the very bytes of these files
-and the very settings below them; a file that is rendered first has none, since what it gives may differ each time.
+The image is one entry of the bank ``inventory`` for each set of files. It holds as that of ``inventoryimage`` does.
 Hosts that are alike in what is kept share one Target, which has no id.
 """
 
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.cache.store import Bank
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
-from pushsalt.run.inventoryimage import WORTH_IT, digest_of
+from pushsalt.run.inventoryimage import digest_of, is_worth_it
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
@@ -45,7 +44,7 @@ def selectable(project: Project) -> Selectable:
                 project.reporter.warning(None, text)
             return image
     inventory = project.inventory
-    if digest is not None and len(inventory.ids) >= WORTH_IT:
+    if digest is not None and is_worth_it(project, inventory):
         bank.put(name, _image(inventory, digest))
     return Selectable(inventory)
 

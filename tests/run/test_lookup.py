@@ -251,3 +251,30 @@ def test_large_inventories_are_read_once(tmp_path, monkeypatch):
     write(hosts)
     assert chosen(client(), "new") == ["new"]
     assert image_alone(client(), "new") == ["new"]
+
+
+def test_images_of_what_is_run_or_looks_like_a_template(tmp_path):
+    inventory, count = tmp_path / "inventory", tmp_path / "count"
+    listing = {"_meta": {"hostvars": {f"h{n}": {"v": "{{ jinja }}"} for n in range(2100)}}, "g": {"hosts": ["h1"]}}
+
+    def listed(listing):
+        (tmp_path / "listing").write_text(json.dumps(listing))
+        inventory.write_text(f"#!/bin/sh\necho >> {count}\ncat {tmp_path}/listing\n")
+        inventory.chmod(0o755)
+
+    def read(expr):
+        """What matches, and whether the inventory had to be parsed for it."""
+        client = Client(Settings(inventories=[inventory], cache_dir=tmp_path / "cache"))
+        return chosen(client, expr), "inventory" in client.project.__dict__
+
+    listed(listing)
+    assert [read("h77"), read("h77")] == [(["h77"], True), (["h77"], False)]
+    assert len(count.read_text()) == 2  # it is asked each time, and once
+    listing["_meta"]["hostvars"]["new"] = {}
+    listed(listing)
+    assert [read("new"), read("new")] == [(["new"], True), (["new"], False)]
+    inventory.chmod(0o644)
+    inventory.write_text("all:\n  vars: {v: '{{ jinja }}'}\n  hosts:\n" + "".join(f"    y{n}:\n" for n in range(2100)))
+    assert [read("y7"), read("y7")] == [(["y7"], True), (["y7"], False)]
+    inventory.write_text("{% for n in range(2100) %}\nr{{ n }}: {host: h}\n{% endfor %}# long enough" + "." * 9000)
+    assert [read("r7"), read("r7")] == [(["r7"], True), (["r7"], True)]
