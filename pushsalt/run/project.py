@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.grains import GrainBank
     from pushsalt.cache.mine import MineBank
-    from pushsalt.cache.resources import ResourceBank
     from pushsalt.cache.pillar import PillarBank
+    from pushsalt.cache.resources import ResourceBank
     from pushsalt.cache.store import Bank
     from pushsalt.fileserver import FileServer
     from pushsalt.git.remotes import Remotes
