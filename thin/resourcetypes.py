@@ -27,8 +27,6 @@ import time
 from thin import custom, loader
 from thin.exceptions import CommandExecutionError, SaltException
 
-#: The kinds of files that a type may have of its own.
-KINDS = ("modules", "states", "grains")
 #: How much is said of what is wrong with one type.
 MOST_SAID = 5
 ID_LENGTH = 255
@@ -289,6 +287,10 @@ class Plain(object):
         for kind in (self.loaders.modules, self.loaders.states):
             kind._words = self._refuse
         self.loaders.modules._beyond = self._beyond
+        try:  # what is shipped of it may have to be sent first: nothing may come in between later on
+            runtime.code("thin.resources." + self.type)
+        except Exception:  # it is a user's, or who needs it will say what is wrong
+            pass
         #: what only reads grains is harmless
         self._grains = loader.Loader("modules", self.loaders.pack, opts, runtime, controller=True)
 

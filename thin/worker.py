@@ -81,18 +81,18 @@ class Worker(object):
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
         self._fixed_grains = message.get("grains") or {}
-        warnings, held = [], []
-        if message.get("custom"):
-            try:
-                self._held = held
-                warnings = self._take_custom(message["custom"])
-            except ValueError as exc:
-                self.channel.send({"k": "error", "kind": "bootstrap_failed", "message": str(exc)})
-                return
-            finally:
-                self._held = None
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
-        machine = self._load(message.get("resource"))
+        warnings, held = [], []
+        try:
+            self._held = held
+            if message.get("custom"):
+                warnings = self._take_custom(message["custom"])
+            machine = self._load(message.get("resource"))
+        except ValueError as exc:
+            self.channel.send({"k": "error", "kind": "bootstrap_failed", "message": str(exc)})
+            return
+        finally:
+            self._held = None
         if self._custom is not None:
             from thin import compat
 
