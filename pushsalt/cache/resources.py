@@ -133,7 +133,22 @@ class ResourceBank:
                 self._index = index = ResourceIndex(self.path)
                 if index.place() is None:
                     index.refill(self._kept, None)
+                elif index.crashed() is not None:
+                    try:
+                        self._put_right(index)
+                    except IndexCorrupt as exc:
+                        log.warning("the index of resources is damaged and made anew: %s", exc)
+                        index.refill(self._kept, index.place())
             return self._index if self._usable else None
+
+    def _put_right(self, index: ResourceIndex) -> None:
+        """After a crash of the machine: the index may have lost its last writes, the bank has not."""
+        with index.held():
+            kept = {(type, id): manager for type, id, manager in self._kept()}
+            for type, id, _ in index.items():
+                if type not in INVENTORY_TYPES and (type, id) not in kept:
+                    index.delete(type, id)
+            index.put_many([(*key, manager) for key, manager in kept.items() if index.get(*key) != manager])
 
     def _kept(self) -> Iterator[tuple[str, str, str]]:
         """What the managers said last; of two who named the same the later one has it."""

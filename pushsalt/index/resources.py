@@ -8,9 +8,10 @@ State in memory: a mapped segment, and above it ``_changes``, the writes of the 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Final, TypeVar
@@ -447,6 +448,18 @@ class ResourceIndex:
     def place(self) -> tuple[int, int] | None:
         """Which file the log is now, for ``refill``; None when there is none yet."""
         return self._journal.place()
+
+    def crashed(self) -> float | None:
+        """When it was last written, if the machine was started anew since, so that the last writes may be lost."""
+        return self._journal.crashed()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Nobody else writes; what was written is to be trusted as of now."""
+        with self._journal.locked():
+            self._refresh()
+            yield
+            self._journal.confirm()
 
     def reset(self) -> None:
         """Forget everything, whatever state the files are in; for who fills it anew."""

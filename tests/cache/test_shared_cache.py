@@ -121,15 +121,24 @@ def test_a_power_loss_takes_the_end_of_the_index(tmp_path, monkeypatch, lost):
     bank.close()
 
 
-def test_a_power_loss_takes_the_index_of_resources(tmp_path, monkeypatch):
-    Bank(tmp_path, "minion_resources").put("host1", {"machine": {"m1": {}}})
+@pytest.mark.parametrize("lost", ["end", "all"])
+def test_a_power_loss_takes_the_index_of_resources(tmp_path, monkeypatch, lost):
+    kept = Bank(tmp_path, "minion_resources")
     bank = ResourceBank(tmp_path)
-    assert bank.owners("machine") == {"m1": "host1"}
+    bank.register("ssh", "host1", "controller")
+    bank.put_many([("machine", "m1", "host1"), ("machine", "gone", "host1")])
+    before = (bank.path / "log").read_bytes()
+    kept.put("host1", {"machine": {"m1": {}, "new": {}}})
+    bank.put_many([("machine", "new", "host1")])
+    bank.delete("machine", "gone")
     bank.close()
-    (bank.path / "log").write_bytes(b"")
+    (bank.path / "log").write_bytes(before if lost == "end" else b"")
     monkeypatch.setattr(journal, "_boot", lambda: b"another1")
     again = ResourceBank(tmp_path)
-    assert (again.owners("machine"), again.problems()) == ({"m1": "host1"}, [])
+    assert again.owners("machine") == {"m1": "host1", "new": "host1"}
+    assert again.problems() == []
+    assert again.by_type("ssh") == (["host1"] if lost == "end" else [])
+    assert again._open().crashed() is None
     again.close()
 
 

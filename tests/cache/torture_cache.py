@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from pushsalt.cache.grains import GrainBank
 from pushsalt.cache.mine import MineBank
+from pushsalt.cache.pillar import PillarBank
 from pushsalt.cache.resources import ResourceBank
-from pushsalt.cache.sealed import SealedBank
 from pushsalt.cache.store import Bank
 from pushsalt.errors import IndexCorrupt
 
@@ -40,7 +40,7 @@ class Cache:
         root = Path(root)
         self.grains = GrainBank(root)
         self.resource_grains = GrainBank(root, "resource_grains")
-        self.pillar = SealedBank(root, "pillar", root / "state" / "cache.key")
+        self.pillar = PillarBank(root, "pillar", root / "state" / "cache.key")
         self.mine = MineBank(root)
         self.managers = Bank(root, "minion_resources")
         self.resources = ResourceBank(root)
@@ -101,6 +101,7 @@ class Cache:
             "inside": number(self.resource_grains.get(f"machine:{who}-2")),
             "inside in the index": indexed(self.resource_grains, f"machine:{who}-2"),
             "pillar": number(self.pillar.get(who)),
+            "pillar in the image": indexed(self.pillar, who),
             "mine": (self.mine.get("both") or {}).get(who),
             "manage": max(managed, default=None),
         }
@@ -116,6 +117,12 @@ class Cache:
 def ask(bank, question):
     """An answer of the index; once more when it met damage."""
     view = bank.view()
+    if isinstance(bank, PillarBank):
+        for _ in range(9):
+            if view is not None:
+                return question(view)
+            view = bank.view()
+        raise AssertionError("there is no image of the pillar")
     for _ in range(9):
         try:
             return question(view)
@@ -187,8 +194,10 @@ def tidy(root):
 
 def harm(root, rng):
     """Damage a file of an index; which, and how."""
-    folder = Path(root, rng.choice(["grains-index", "grains-index", "resource_grains-index", "resources"]))
-    paths = [path for path in folder.glob("*") if path.name == "log" or path.name.startswith("seg-")]
+    folders = ["grains-index", "grains-index", "resource_grains-index", "resources", "pillar-index"]
+    folder = Path(root, rng.choice(folders))
+    begins = ("log", "seg-") if folder.name != "pillar-index" else tuple("0123456789abcdef")
+    paths = [path for path in folder.glob("*") if path.name.startswith(begins)]
     if not paths:
         return None
     path = rng.choice(paths)
@@ -232,6 +241,7 @@ def check(root, notes):
         if may.get("manage", {None}) == {found["manage"]} and found["manage"] is not None:
             kept = [(kind, id) for kind, ids in cache.managers.get(who).items() for id in ids]
             assert cache.resources.by_manager(who) == sorted(kept)
+        assert found["pillar in the image"] == found["pillar"]
         batch = {(cache.grains.get(f"{who}-{i}") or {}).get("n") for i in range(BATCH)}
         assert batch <= may.get("batch", {None}), f"{who}: {batch}"
     for bank in (cache.grains, cache.resource_grains):
