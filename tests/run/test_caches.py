@@ -174,6 +174,21 @@ def test_verifying_changes_nothing(client, caplog):
     assert [text.partition(":")[0] for text in caplog.messages] == ["grains"]
 
 
+def test_damage_of_the_indexes_is_told_and_made_good(behind):
+    for bank in (behind.resources, behind.grains, behind.resource_grains):
+        bank.close()
+    for name in ("resources", "grains-index", "resource_grains-index"):
+        log = behind.cache_dir / name / "log"
+        log.write_bytes(log.read_bytes().replace(b"web1", b"wxb1").replace(b"Dummy", b"dummy"))
+    again = Client(Settings(inventories=behind.config.inventories, cache_dir=behind.cache_dir))
+    found = caches.verify(again.project)
+    assert [name for name, problems in found.items() if problems] == ["grains", "resources", "resource_grains"]
+    assert again.target(Selection("os:Dummy", "grain")) == ["d1", "d2", "d3"]
+    assert matching(again) == ["web1"]
+    later = Client(Settings(inventories=behind.config.inventories, cache_dir=behind.cache_dir))
+    assert caches.verify(later.project) == SOUND
+
+
 def test_grains_that_are_asked_for_are_kept_too(tmp_path):
     here = {"transport": "local", "thin_dir": str(tmp_path / "thin")}
     (tmp_path / "inventory.json").write_text(json.dumps({"hosts": {"here": here}}))
