@@ -1,14 +1,17 @@
 """The sealed image of a bank of pillar: what was in its entries, by value, so that target terms need not open each.
 
-It is made when a term is asked of many; from then on only entries that changed are opened. It is one more sealed entry,
-in a bank of its own. Its value, rows in the order of ids::
+It is made when a term is asked of many; from then on only entries that changed are opened, and what they have is noted
+beside it until that is much. Both are sealed entries of a bank of their own, with the keys ``all`` and ``since``. Rows
+are in the order of ids, times in ns::
 
-    {"folder": ns, "built": ns, "ids": text, "files": 20 bytes each, "times": u64 each (ns), "inodes": u64 each,
-     "digests": 32 bytes each, "columns": [[key, msgpack of a column (pushsalt.index.columns)], ...]}
+    all     {"made": time, "ids": text, "files": 20 bytes each, "times": u64 each, "inodes": u64 each,
+             "digests": 32 bytes each, "columns": [[key, msgpack of a column (pushsalt.index.columns)], ...]}
+    since   {"of": the ``made`` that this is about, "folder": time, "looked": time, "gone": [row, ...],
+             "touched": {row: [time, inode]}, "fresh": {file: [time, inode, digest, id, pillar as msgpack]}}
 
 An entry is the same while its file has the same inode and time, or else the same checksum in its head. Where nothing
-was put into the folder, or taken from it, since the image was made, files need not be looked at: entries are replaced
-by rename, which changes the time of the folder. A folder that changed within the clock's grain of that is not trusted.
+was put into the folder, or taken from it, since it was looked at, files need not be looked at: entries are replaced by
+rename, which changes the time of the folder. A folder that changed within the clock's grain of that is not trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -31,7 +34,7 @@ from pushsalt.index.view import View
 if TYPE_CHECKING:
     from pushsalt.cache.pillar import PillarBank
 
-#: From so many changed entries on, and such a part of all, the image is made anew.
+#: So many changes, and such a part of all, are noted; with more the image is made anew.
 _CHANGED: Final = 200
 _PART: Final = 20
 #: Two changes that are nearer to each other may show the same time.
@@ -39,120 +42,183 @@ _GRAIN_NS: Final = 2_000_000_000
 _DIGEST: Final = slice(HEAD - 32, HEAD)
 
 
-class File(NamedTuple):
-    """Which file an entry was read from; ``name`` is its own, ``digest`` the checksum in its head."""
+class Fresh(NamedTuple):
+    """An entry that is newer than the image."""
 
-    name: str
     time: int
     inode: int
     digest: bytes
+    id: str
+    pillar: bytes
 
 
-class Image(NamedTuple):
-    """What the entries were; ``files`` gives them by row."""
+@dataclass
+class Image:
+    """The image with what became of the entries since."""
 
-    folder: int
-    built: int
     part: Part
-    files: Callable[[], list[File]]
+    #: by row: the entry's file, its time and inode, and the checksums one after the other
+    files: list[str] = field(default_factory=list)
+    times: array[int] = field(default_factory=lambda: array("Q"))
+    inodes: array[int] = field(default_factory=lambda: array("Q"))
+    digests: bytes = b""
+    made: int = 0
+    folder: int = 0
+    looked: int = 0
+    #: rows that are no more what the entry has
+    gone: set[int] = field(default_factory=set)
+    #: row -> time and inode of a file that says the same
+    touched: dict[int, tuple[int, int]] = field(default_factory=dict)
+    #: file -> its entry
+    fresh: dict[str, Fresh] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> int:
+        return len(self.gone) + len(self.touched) + len(self.fresh)
+
+    def view(self) -> View:
+        seen = [at / 1e9 for at in self.times]
+        for row, (at, _) in self.touched.items():
+            seen[row] = at / 1e9
+        one = _Lazy(self.part, seen)
+        entries = {new.id: Entry(new.id, new.time / 1e9, new.pillar) for new in self.fresh.values()}
+        return View([one], {one.name: _flags(self.gone, one.rows)} if self.gone else {}, entries, IndexCorrupt)
 
 
 def view(bank: PillarBank, look: bool) -> View | None:
     """What ``PillarBank.view`` says; None where the image, or the folder, cannot be used."""
     try:
-        return _view(bank, look)
+        return _current(bank, look).view()
     except FileNotFoundError:
-        return _view_of(part.build(()), set(), [])
+        return Image(part.build(())).view()
     except (Damage, OSError, LookupError, TypeError, ValueError):
         bank.forget_image()
         return None
 
 
-def _view(bank: PillarBank, look: bool) -> View:
+def _current(bank: PillarBank, look: bool) -> Image:
     image = _read(bank)
     now, folder = time.time_ns(), bank.path.stat().st_mtime_ns
-    if image is not None and not look and image.folder == folder and image.built - folder > _GRAIN_NS:
-        return _view_of(image.part, set(), [])
-    known = {file.name: (row, file) for row, file in enumerate(image.files())} if image is not None else {}
-    same: dict[int, File] = {}
-    touched = 0
-    changed: list[File] = []
-    for found in _files(bank.path):
-        row, before = known.get(found.name, (0, None))
-        if before is not None and (before.time, before.inode) == (found.time, found.inode):
-            same[row] = before
-        elif before is not None and _head(bank.path / found.name)[_DIGEST] == before.digest:
-            same[row] = found._replace(digest=before.digest)
-            touched += 1
-        else:
-            changed.append(found)
-    old = image.part if image is not None else part.build(())
-    gone = set(range(old.rows)) - same.keys()
-    entries, files = _opened(bank, changed)
-    if len(entries) + len(gone) + touched <= max(_CHANGED, old.rows // _PART):
-        if touched:
-            old = _seen_at(old, {row: file.time for row, file in same.items()})
-        return _view_of(old, gone, entries)
-    merged = part.merge([old, part.build(entries)], [_flags(gone, old.rows), bytes(len(entries))]).part
-    by_id = {old.ids[row]: file for row, file in same.items()} | files
-    merged = _seen_at(merged, {row: by_id[id].time for row, id in enumerate(merged.ids.all())})
-    _keep(bank, Image(folder, now, merged, lambda: [by_id[id] for id in merged.ids.all()]))
-    return _view_of(merged, set(), [])
+    if image.looked - image.folder > _GRAIN_NS and image.folder == folder and not look:
+        return image
+    _look(bank, image)
+    image.folder, image.looked = folder, now
+    if image.changes > max(_CHANGED, image.part.rows // _PART):
+        image = _made(image)
+        bank.images.put("all", _packed(image))
+    bank.images.put("since", {
+        "of": image.made, "folder": image.folder, "looked": image.looked, "gone": list(image.gone),
+        "touched": image.touched, "fresh": image.fresh,
+    })  # fmt: skip
+    return image
 
 
-def _opened(bank: PillarBank, files: list[File]) -> tuple[list[Entry], dict[str, File]]:
-    """The entries of these files, and the file of each; files that are none are left out."""
-    entries, found = [], {}
-    for file in files:
-        key, value, head = bank.open_file(bank.path / file.name)
-        if isinstance(value, dict):
-            found[key] = file._replace(digest=head[_DIGEST])
-            entries.append(Entry(key, file.time / 1e9, part.pack(value)))
-    return entries, found
+def _look(bank: PillarBank, image: Image) -> None:
+    """Bring it up to date with the files."""
+    rows = dict(zip(image.files, range(len(image.files)), strict=True))
+    fresh: dict[str, Fresh] = {}
+    with os.scandir(bank.path) as found:
+        for entry in found:
+            name = entry.name
+            if name.startswith("."):
+                continue
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            at, inode = status.st_mtime_ns, status.st_ino
+            row = rows.pop(name, None)
+            known = image.fresh.get(name)
+            if known is None and row is not None and row not in image.gone:
+                if image.times[row] == at and image.inodes[row] == inode:
+                    image.touched.pop(row, None)
+                    continue
+                if image.touched.get(row) == (at, inode):
+                    continue
+                if _head(bank.path / name)[_DIGEST] == image.digests[row * 32 : row * 32 + 32]:
+                    image.touched[row] = (at, inode)
+                    continue
+            if row is not None:
+                image.gone.add(row)
+                image.touched.pop(row, None)
+            if known is not None and (known.time, known.inode) == (at, inode):
+                fresh[name] = known
+                continue
+            key, value, head = bank.open_file(bank.path / name)
+            if isinstance(value, dict):
+                fresh[name] = Fresh(at, inode, head[_DIGEST], key, part.pack(value))
+    image.fresh = fresh
+    for row in rows.values():  # whose files are not there
+        image.gone.add(row)
+        image.touched.pop(row, None)
 
 
-def _keep(bank: PillarBank, image: Image) -> None:
-    columns = []
-    for key in image.part.grains:
-        column = image.part.column(key)
-        assert column is not None
-        columns.append([key, part.pack(column.packed())])
-    files = image.files()
-    kept = {
-        "folder": image.folder,
-        "built": image.built,
+def _made(image: Image) -> Image:
+    """Another one, with the changes in it."""
+    entries = [Entry(new.id, 0.0, new.pillar) for new in image.fresh.values()]
+    dead = [_flags(image.gone, image.part.rows), bytes(len(entries))]
+    merged = part.merge([_Lazy(image.part, [0.0] * image.part.rows), part.build(entries)], dead).part
+    of = {new.id: (name, new.time, new.inode, new.digest) for name, new in image.fresh.items()}
+    for row, id in enumerate(image.part.ids.all()):
+        if row not in image.gone:
+            at, inode = image.touched.get(row) or (image.times[row], image.inodes[row])
+            of[id] = (image.files[row], at, inode, image.digests[row * 32 : row * 32 + 32])
+    files = [of[id] for id in merged.ids.all()]
+    return Image(
+        merged,
+        [file[0] for file in files],
+        array("Q", [file[1] for file in files]),
+        array("Q", [file[2] for file in files]),
+        b"".join(file[3] for file in files),
+        time.time_ns(),
+        image.folder,
+        image.looked,
+    )
+
+
+def _packed(image: Image) -> dict[str, Any]:
+    columns = [
+        [key, part.pack(column.packed())] for key in image.part.grains if (column := image.part.column(key)) is not None
+    ]
+    return {
+        "made": image.made,
         "ids": encode(join(image.part.ids.all())),
-        "files": b"".join(bytes.fromhex(file.name) for file in files),
-        "times": array("Q", [file.time for file in files]).tobytes(),
-        "inodes": array("Q", [file.inode for file in files]).tobytes(),
-        "digests": b"".join(file.digest for file in files),
+        "files": bytes.fromhex("".join(image.files)),
+        "times": image.times.tobytes(),
+        "inodes": image.inodes.tobytes(),
+        "digests": image.digests,
         "columns": columns,
     }
-    bank.images.put("", kept)
 
 
-def _read(bank: PillarBank) -> Image | None:
-    kept = bank.images.get("")
+def _read(bank: PillarBank) -> Image:
+    """What is kept, or an empty one."""
+    kept = bank.images.get("all")
     if not isinstance(kept, dict):
-        return None
-    times = array("Q", kept["times"])
-
-    def files() -> list[File]:
-        names, digests = kept["files"].hex(), kept["digests"]
-        return [
-            File(names[row * 40 : row * 40 + 40], at, inode, digests[row * 32 : row * 32 + 32])
-            for row, (at, inode) in enumerate(zip(times, array("Q", kept["inodes"]), strict=True))
-        ]
-
-    ids = split(decode(kept["ids"])) if times else []
-    return Image(kept["folder"], kept["built"], _Kept(ids, [at / 1e9 for at in times], kept["columns"]), files)
+        return Image(part.build(()))
+    times, names = array("Q", kept["times"]), kept["files"].hex()
+    image = Image(
+        _Kept(split(decode(kept["ids"])) if times else [], kept["columns"]),
+        [names[at : at + 40] for at in range(0, len(names), 40)],
+        times,
+        array("Q", kept["inodes"]),
+        kept["digests"],
+        kept["made"],
+    )
+    since = bank.images.get("since")
+    if isinstance(since, dict) and since["of"] == image.made:
+        image.folder, image.looked = since["folder"], since["looked"]
+        image.gone = set(since["gone"])
+        image.touched = {row: (at, inode) for row, (at, inode) in since["touched"].items()}
+        image.fresh = {name: Fresh(*new) for name, new in since["fresh"].items()}
+    return image
 
 
 class _Kept(Part):
     """A part whose columns are unpacked when asked for."""
 
-    def __init__(self, ids: list[str], seen: list[float], columns: list[list[Any]]) -> None:
-        super().__init__(ids, seen, {})
+    def __init__(self, ids: list[str], columns: list[list[Any]]) -> None:
+        super().__init__(ids, (), {})
         self._packed = dict(columns)
 
     @property
@@ -165,17 +231,19 @@ class _Kept(Part):
         return self._columns.get(grain)
 
 
-def _seen_at(one: Part, times: Mapping[int, int]) -> Part:
-    """The same with other times (ns), by row."""
-    seen = list(one.seen)
-    for row, at in times.items():
-        seen[row] = at / 1e9
-    return Part(one.ids.all(), seen, {key: column for key in one.grains if (column := one.column(key)) is not None})
+class _Lazy(Part):
+    """Another part's columns, with times of its own."""
 
+    def __init__(self, of: Part, seen: list[float]) -> None:
+        super().__init__(of.ids.all(), seen, {})
+        self._of = of
 
-def _view_of(one: Part, gone: set[int], entries: list[Entry]) -> View:
-    dead = {one.name: _flags(gone, one.rows)} if gone else {}
-    return View([one], dead, {entry.id: entry for entry in entries}, IndexCorrupt)
+    @property
+    def grains(self) -> list[Any]:
+        return self._of.grains
+
+    def column(self, grain: Any) -> Column | None:
+        return self._of.column(grain)
 
 
 def _flags(rows: set[int], count: int) -> bytes:
@@ -183,18 +251,6 @@ def _flags(rows: set[int], count: int) -> bytes:
     for row in rows:
         flags[row] = 1
     return bytes(flags)
-
-
-def _files(folder: Path) -> Iterator[File]:
-    """The files of a bank, without their checksums."""
-    with os.scandir(folder) as found:
-        for entry in found:
-            if not entry.name.startswith("."):
-                try:
-                    status = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                yield File(entry.name, status.st_mtime_ns, status.st_ino, b"")
 
 
 def _head(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import time
 
 import pytest
@@ -22,17 +23,28 @@ def pillar(n):
     return {**made, 5: "five"} if n % 7 == 0 else made
 
 
+def opened(folder, key="key"):
+    return PillarBank(folder / "cache", "pillar", folder / key / "cache.key")
+
+
 @pytest.fixture
 def make(tmp_path):
-    return lambda key="key": PillarBank(tmp_path / "cache", "pillar", tmp_path / key / "cache.key")
+    return lambda key="key": opened(tmp_path, key)
+
+
+@pytest.fixture(scope="module")
+def stocked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stocked")
+    bank = opened(folder)
+    for n in range(250):
+        bank.put(f"id{n}", pillar(n))
+    return folder
 
 
 @pytest.fixture
-def full(make):
-    bank = make()
-    for n in range(250):
-        bank.put(f"id{n}", pillar(n))
-    return bank
+def full(stocked, make, tmp_path):
+    shutil.copytree(stocked, tmp_path, dirs_exist_ok=True)
+    return make()
 
 
 def ask(view, tgt_type, expr):
@@ -51,7 +63,8 @@ def check(bank):
 
 
 def image(bank):
-    return [path.read_bytes() for path in bank.images.path.iterdir()] if bank.images.path.exists() else []
+    """The bytes of what is made once, and of what is noted beside it."""
+    return [path.read_bytes() for path in map(bank.images._file, ("all", "since")) if path.exists()]
 
 
 def settle(bank):
@@ -61,20 +74,26 @@ def settle(bank):
 
 def test_the_image_answers_as_the_entries_do(make, full):
     check(full)
-    [first] = image(full)
-    assert b"example" not in first and b"vhost" not in first and b"id7" not in first
+    first, since = image(full)
+    assert not any(word in first + since for word in (b"example", b"vhost", b"id7"))
     check(make())
-    assert image(full) == [first]
+    assert image(full)[0] == first
 
 
 def test_files_are_not_looked_at_where_the_folder_is_as_it_was(full, monkeypatch):
     settle(full)
     check(full)
     with monkeypatch.context() as patch:
-        patch.setattr(pillarimage, "_files", lambda folder: pytest.fail("looked"))
+        patch.setattr(pillarimage, "_look", lambda *args: pytest.fail("looked"))
         patch.setattr(full, "open_file", lambda path: pytest.fail("opened"))
         assert len(ask(full.view(), "pillar", "role:web")) == 84
     full.put("id1", {"role": "web"})
+    settle(full)
+    check(full)
+    with monkeypatch.context() as patch:
+        patch.setattr(pillarimage, "_look", lambda *args: pytest.fail("looked"))
+        assert len(ask(full.view(), "pillar", "role:web")) == 85
+    full.path.joinpath(full._file("id1").name).unlink()
     check(full)
 
 
