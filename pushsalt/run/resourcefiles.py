@@ -10,7 +10,7 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,24 +89,19 @@ def _installed() -> tuple[tuple[str, Path], ...]:
 
 def _place(dotted: str) -> Path | None:
     """The folder of an installed package, which is not imported. None when there is none, or it is no package."""
-    path, spec, full = None, None, ""
-    for word in dotted.split("."):
-        full = f"{full}.{word}" if full else word
-        spec = _spec(full, path)
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        path = list(spec.submodule_search_locations)
-    return Path(path[0]) if path else None
+    top, *inner = dotted.split(".")
+    spec = _spec(top)
+    if spec is None or spec.submodule_search_locations is None:
+        return None
+    folders = [Path(folder, *inner) for folder in spec.submodule_search_locations]  # several, of a namespace
+    found = [folder for folder in folders if folder.is_dir()]
+    return next((folder for folder in found if (folder / HEAD).is_file()), next(iter(found), None))
 
 
-def _spec(name: str, path: list[str] | None) -> ModuleSpec | None:
-    if path is not None:
-        return PathFinder.find_spec(name, path)
-    for finder in sys.meta_path:  # an editable installation has a finder of its own
-        found = finder.find_spec(name, None) if hasattr(finder, "find_spec") else None
-        if found is not None:
-            return found
-    return None
+def _spec(name: str) -> ModuleSpec | None:
+    """That of a top-level module; an editable installation has a finder of its own."""
+    specs = (finder.find_spec(name, None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    return next((spec for spec in specs if spec is not None), None)
 
 
 def _types_in(folder: Path) -> Iterator[tuple[str, Parts]]:

@@ -467,9 +467,9 @@ def test_types_of_installed_packages_are_found_without_importing_them(bed, insta
     boom = "raise RuntimeError('imported')\n"
     installed(
         "rack",
-        {"rackful/__init__.py": boom, "rackful/types/__init__.py": boom}
-        | {f"rackful/types/rack/{path.partition('/')[2]}": text for path, text in FILES.items()},
-        "[pushsalt.resources]\nfull = rackful.types.rack\nlost = rackful.nowhere\n",
+        {"rackful/inner/types/__init__.py": boom}  # rackful and inner are namespaces
+        | {f"rackful/inner/types/rack/{path.partition('/')[2]}": text for path, text in FILES.items()},
+        "[pushsalt.resources]\nfull = rackful.inner.types.rack\nlost = rackful.nowhere\n",
     )
     box = {f"saltext/boxes/resources/{path}": text for path, text in BOX.items()}
     installed("boxes", {"saltext/boxes/__init__.py": boom, **box}, "[salt.loader]\nsaltext.boxes=saltext.boxes:load\n")
