@@ -131,6 +131,7 @@ def test_damage_is_never_an_answer(make, full, caplog):
     path = full._file("id6")
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     full._file("id9").write_bytes(b"something else")
+    os.utime(full.path)  # damage alone does not change it: what was sound is known until something makes one look
     view = make().view()
     assert "id9" not in ask(view, "pillar", "role:web")  # id6 is known by its checksum, as it was when it was sound
     for path in full.images.path.iterdir():
