@@ -117,6 +117,7 @@ class GrainIndex:
         if new is not None:
             new.name = segment_name()
             new.write(self.path / new.name)
+        number = -1
         try:
             with self._journal.locked():
                 self._refresh()
@@ -124,9 +125,10 @@ class GrainIndex:
                 gone = [id for id in packed if id in self._entries] if new is not None else []
                 if within is not None:
                     within()
+                number = self._journal.number
                 self._append([new.name if new is not None else None, added, self._kills(packed), gone])
-        except BaseException:
-            if new is not None:
+        except Exception:
+            if new is not None and number in (-1, self._journal.number):  # else the log names it
                 (self.path / new.name).unlink(missing_ok=True)
             raise
 

@@ -247,7 +247,12 @@ class Journal:
         self._last = payload
         self._watching = payload == HINT
         self.settled = UNSETTLED if self._watching else self.end
-        os.pwrite(self._lock_fd, format.stamp(self.generation, number, self._boot), 0)
+        self._stamp(self.generation, number)
+
+    def _stamp(self, generation: int, number: int) -> None:
+        """Write the mark. What it stands for is done by then: an older mark only finds less."""
+        with contextlib.suppress(OSError):
+            os.pwrite(self._lock_fd, format.stamp(generation, number, self._boot), 0)
 
     def _tidy(self) -> None:
         """Make the log end with a whole frame: what a killed writer left is cut off, or completed from its copy."""
@@ -306,9 +311,13 @@ class Journal:
                 copy()
                 self.append(HINT)
                 (self.folder / "log.new").replace(self.folder / "log")
-                os.pwrite(self._lock_fd, format.stamp(self.generation + 1, count, self._boot), 0)
+                self._stamp(self.generation + 1, count)
         except Damage as exc:
+            (self.folder / "log.new").unlink(missing_ok=True)
             raise self.corrupt(str(exc)) from None
+        except OSError:
+            (self.folder / "log.new").unlink(missing_ok=True)
+            raise
         finally:
             os.close(fd)
             self.settled = UNSETTLED
@@ -343,7 +352,7 @@ class Journal:
 
     def confirm(self) -> None:
         """Note that the log is whole as of this start of the machine. The lock is held, and ``poll`` has seen all."""
-        os.pwrite(self._lock_fd, format.stamp(self.generation, self.number, self._boot), 0)
+        self._stamp(self.generation, self.number)
 
     def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
         meta = format.join([self.kind, str(generation), *segments])
@@ -356,6 +365,7 @@ class Journal:
             _write(fd, b"".join(parts))
         except BaseException:
             os.close(fd)
+            path.unlink(missing_ok=True)
             raise
         return fd
 
@@ -366,7 +376,8 @@ class Journal:
         finally:
             os.close(fd)
         (self.folder / "log.new").replace(self.folder / "log")
-        os.pwrite(self._lock_fd, format.stamp(generation, len(writes), self._boot), 0)
+        self._stamp(generation, len(writes))
+        _sync_folder(self.folder)
 
     def _open_lock(self) -> None:
         if self._lock_fd >= 0:
@@ -535,9 +546,10 @@ def write_segment(path: Path, parts: Sequence[bytes]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):  # not every file system can
+    """As far as the system can: what is renamed by then counts either way."""
+    with contextlib.suppress(OSError):
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
             os.fsync(fd)
-    finally:
-        os.close(fd)
+        finally:
+            os.close(fd)

@@ -1,5 +1,6 @@
 """Bytes that are not what was written: mended, or IndexCorrupt; said in each case; never a wrong answer."""
 
+import os
 import random
 import shutil
 
@@ -272,6 +273,57 @@ def test_a_full_disk(tmp_path, monkeypatch):
         index.put("ssh", "c", "m")
         assert index.by_type("ssh") == ["a", "c"]
         assert index.verify() == []
+
+
+@pytest.mark.parametrize("call", ["open", "write", "pwrite", "fsync", "ftruncate", "replace"])
+@pytest.mark.parametrize("kind", [ResourceIndex, GrainIndex])
+def test_any_call_that_the_system_refuses(tmp_path, monkeypatch, kind, call):
+    """Be it the first or the last of a write or a rewrite: it is done or it is not, and nothing else is harmed."""
+    left = 0
+    real = getattr(os, call)
+
+    def refuse(*args, **kwargs):
+        nonlocal left
+        left -= 1
+        if left == -1:
+            raise OSError(28, "No space left on device")
+        return real(*args, **kwargs)
+
+    def put(index, n):
+        if kind is ResourceIndex:
+            index.put_many([("t", f"{n}-{i}", f"m{n}") for i in range(70)])
+        else:
+            index.put_many([(f"{n}-{i}", {"n": f"m{n}"}) for i in range(70)])
+
+    def size(index, n):
+        return len(index.by_manager(f"m{n}") if kind is ResourceIndex else index.match(f"n:m{n}"))
+
+    acknowledged = set()
+    index = kind(tmp_path)
+    put(index, 0)
+    for n in range(1, 19):
+        left = n // 2
+        monkeypatch.setattr(os, call, refuse)
+        try:
+            if n % 2:
+                put(index, n)
+                acknowledged.add(n)
+            else:
+                put(index, n)
+                left = n // 2
+                index.compact()
+        except OSError:
+            pass
+        finally:
+            monkeypatch.undo()
+        with kind(tmp_path) as other:
+            for one in (index, other):
+                found = {m for m in range(1, n + 1) if size(one, m) == 70}
+                assert acknowledged <= found
+                assert all(size(one, m) == 0 for m in range(1, n + 1) if m not in found)
+                assert size(one, 0) == 70
+                assert one.verify() == []
+    index.close()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
