@@ -59,6 +59,8 @@ class Resources:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._index = project.resources
+        #: manager -> when it was written, and what
+        self._read: dict[str, tuple[float | None, dict[str, dict[str, Any]]]] = {}
 
     @cached_property
     def bank(self) -> Bank:
@@ -100,8 +102,11 @@ class Resources:
 
     def declared(self, manager: str) -> dict[str, dict[str, Any]]:
         """type -> id -> what is kept of what one manages."""
-        kept = self.bank.get(manager)
-        return kept if isinstance(kept, dict) else {}
+        written = self.bank.written(manager)
+        if manager not in self._read or self._read[manager][0] != written:  # one manager may have thousands
+            kept = self.bank.get(manager)
+            self._read[manager] = written, kept if isinstance(kept, dict) else {}
+        return self._read[manager][1]
 
     def target(self, key: str) -> Target:
         """The resource as a target. Raises TargetError when it, or its manager, is not known any more."""
@@ -137,7 +142,7 @@ class Resources:
             python=None if enter else through.python,
             thin_dir=None if enter else through.thin_dir,
             minion_opts=opts,
-            grains={type: kept["about"]} if enter and "about" in kept else {},
+            grains={"id": id} if not enter else {type: kept["about"]} if "about" in kept else {},
         )
 
     def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -206,7 +211,8 @@ class Resources:
                     taken[type][id]["about"] = known[type]
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if said.get("enter") else None
-                    grains[key] = {**(kept if isinstance(kept, dict) else {}), **given}
+                    grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
+        self._read.pop(manager, None)
         self.bank.put(manager, taken)
         here = [(type, id, manager) for type, ids in taken.items() for id in ids]
         self._index.put_many([entry for entry in here if f"{entry[0]}:{entry[1]}" not in before])

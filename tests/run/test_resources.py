@@ -32,7 +32,7 @@ def test_registering_and_looking_up(project):
     assert behind.managed_by("host1") == ["dummy:d1", "machine:m1", "machine:m2"]
     assert behind.called("m1", KNOWN) == ["machine:m1"]
     assert behind.all({"host2": None}) == {}
-    assert project.resource_grains.get("machine:m2") == {"os": "Alpine"}
+    assert project.resource_grains.get("machine:m2") == {"os": "Alpine", "id": "m2"}
 
 
 def test_as_targets(project):
@@ -73,7 +73,7 @@ def test_nobody_takes_over_what_another_manages(project, caplog):
     project.pillar_bank.put("container:db", {"password": "secret"})
     assert behind.register("host2", {"container": {"db": chroot("evil", os="Evil")}}) == {"container": []}
     assert behind.target("container:db").manager == "host1"
-    assert project.resource_grains.get("container:db") == {"os": "Debian"}
+    assert project.resource_grains.get("container:db") == {"os": "Debian", "id": "db"}
     assert "host2: container:db is managed by host1 already" in caplog.text
     behind.register("host1", {"container": {}})
     assert project.pillar_bank.get("container:db") is None
@@ -94,7 +94,7 @@ def test_it_is_forgotten_only_by_who_manages_it_now(project):
     behind.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
     project.resources.put_many([("container", "db", "host2")])  # by a controller that knew of the move before
     behind.register("host1", {})
-    assert project.resource_grains.get("container:db") == {"os": "Debian"}
+    assert project.resource_grains.get("container:db") == {"os": "Debian", "id": "db"}
     assert behind.manager("container:db") == "host2"
 
 
@@ -103,10 +103,10 @@ def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
     project.remember_grains(behind.target("machine:m1"), {"os": "Debian", "num_cpus": 2})
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Ubuntu")}})
-    assert project.resource_grains.get("machine:m1") == {"os": "Ubuntu", "num_cpus": 2}
+    assert project.resource_grains.get("machine:m1") == {"os": "Ubuntu", "num_cpus": 2, "id": "m1"}
     behind.register("host1", {"dummy": {"d1": {"grains": {"a": 1}}}})
     behind.register("host1", {"dummy": {"d1": {"grains": {"b": 1}}}})
-    assert project.resource_grains.get("dummy:d1") == {"b": 1}
+    assert project.resource_grains.get("dummy:d1") == {"b": 1, "id": "d1"}
 
 
 def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
