@@ -213,6 +213,7 @@ class ResourceIndex:
         """Say who manages a resource. It survives SIGKILL when this returns."""
         payload = encode("P" + join((type, id, manager)))
         journal = self._journal
+        self._refresh()  # what takes time is done before others have to wait
         journal.acquire()
         try:
             if self.get(type, id) == manager:
@@ -239,6 +240,7 @@ class ResourceIndex:
         payload = encode("P" + join(flat))
         items = list(zip(zip(types, ids, strict=True), managers, strict=True))
         journal = self._journal
+        self._refresh()
         journal.acquire()
         try:
             self._refresh()
@@ -256,6 +258,7 @@ class ResourceIndex:
     def delete(self, type: str, id: str) -> bool:
         """Forget a resource; whether it was there."""
         journal = self._journal
+        self._refresh()
         journal.acquire()
         try:
             if self.get(type, id) is None:
