@@ -134,6 +134,9 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
                 ) from None
             places = source.places((*key_path, key), parsed) if name in MERGED and parsed else {}
+            before = settings.get(name)
+            if name in MERGED and before is not None and before.value and parsed:  # mine_functions and minion_opts
+                parsed, places = {**before.value, **parsed}, {**before.places, **places}
             settings[name] = Setting(parsed, where, places)
         elif key in WITHOUT_EFFECT:
             if value:
@@ -230,6 +233,13 @@ def _mapping(value: Any, _folder: Path) -> dict[str, Any]:
     return value
 
 
+def _mine_functions(value: Any, folder: Path) -> dict[str, Any]:
+    """Of a salt-ssh roster: what is collected for the mine, which is one of the minion's options."""
+    if not isinstance(value, dict | list):
+        raise _Wrong(f"must be a mapping of functions, not {_type_name(value)}")
+    return {"mine_functions": value}
+
+
 def _transport(value: Any, _folder: Path) -> str:
     if value not in TRANSPORTS:
         raise _Wrong(f"must be one of {', '.join(TRANSPORTS)}, not {str(value)[:80]!r}")
@@ -287,6 +297,7 @@ FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "python": ("python", _plain),
     "thin_dir": ("thin_dir", _remote_dir),
     "minion_opts": ("minion_opts", _mapping),
+    "mine_functions": ("minion_opts", _mine_functions),
     "grains": ("grains", _mapping),
     "pillar": ("pillar", _mapping),
 }
@@ -298,8 +309,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "keepalive": "keepalives are always on",
     "keepalive_count_max": "keepalives are always on",
     "keepalive_interval": "keepalives are always on",
-    "mine": "there is no mine collection over rosters",
-    "mine_functions": "there is no mine collection over rosters",
+    "mine": "`mine_functions` say what is collected, and `mine_enabled` of minion_opts whether",
     "mods": "modules are sent as they are needed",
     "relenv": "the target's own Python is used",
     "remote_port_forwards": "ports are not forwarded",

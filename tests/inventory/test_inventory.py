@@ -249,3 +249,16 @@ def test_jumps_that_lead_nowhere(load, hosts, words):
 def test_nearest(pattern, first):
     inventory = Inventory({id: Target(id) for id in ("web1", "web2", "db1.example")})
     assert (inventory.nearest(pattern) or [None])[0] == first
+
+
+def test_mine_functions_of_a_roster_are_minion_options(load):
+    native = load(
+        "defaults: {mine_functions: {test.ping: []}}\n"
+        "hosts:\n  a: {minion_opts: {x: 1}, mine_functions: {test.echo: [b]}}\n  b: {mine_functions: [test.ping]}\n"
+    )
+    assert native.targets["a"].minion_opts == {"x": 1, "mine_functions": {"test.ping": [], "test.echo": ["b"]}}
+    assert native.targets["b"].minion_opts == {"mine_functions": ["test.ping"]}
+    roster = load("a: {host: h, mine_functions: {test.echo: [b]}}\n")
+    assert (roster.targets["a"].minion_opts, roster.warnings) == ({"mine_functions": {"test.echo": ["b"]}}, ())
+    with pytest.raises(InventoryError, match="`mine_functions` of host a must be a mapping of functions, not text"):
+        load("a: {host: h, mine_functions: test.ping}\n")
