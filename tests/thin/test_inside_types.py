@@ -185,9 +185,13 @@ def test_a_declaration_that_makes_no_sense(
         load(type, declared)
 
 
-def test_what_the_tools_refuse_is_said(tools: Any, load: Any) -> None:
+def test_what_the_tools_refuse_is_said(tools: Any, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n"
-    tools(machinectl=refuse, podman=refuse)
+    folder = tools(machinectl=refuse, podman=refuse)
+    machine = importlib.import_module("thin.resources.machine")
+    monkeypatch.setattr(machine, "BOOTED", f"{folder}/nowhere")
+    assert load("machine", {"chroots": {"jail": "/srv/jail"}}).discover({}) == ["jail"], "there is no systemd to ask"
+    monkeypatch.setattr(machine, "BOOTED", str(folder))
     with pytest.raises(CommandExecutionError, match="machinectl list failed: Failed to connect to bus"):
         load("machine", {}).discover({})
     with pytest.raises(CommandExecutionError, match="podman ps failed: Failed to connect to bus"):
