@@ -48,7 +48,8 @@ class ResourcesHere:
     def all(self) -> Mapping[str, str]:
         if self._all is None:
             self._all = self._sound(self._behind.all(self._known))
-            self._managers = dict(self._all)
+            # what was there when it was asked for stays known, also if it is gone by now
+            self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
     def of_type(self, type: str) -> Collection[str]:

@@ -42,7 +42,7 @@ class Remembered:
     def __init__(self, project: Project, selectable: Selectable) -> None:
         self._project = project
         self.inventory = selectable.inventory
-        self._whole = selectable.whole
+        self._with_pillar = selectable.pillar
         #: what lies behind the ids of the inventory
         self.behind = ResourcesHere(project, self._targets)
         self._grains: dict[str, dict[str, Any]] = {}
@@ -67,8 +67,7 @@ class Remembered:
 
     def pillar(self, key: str) -> Mapping[str, Any]:
         if key not in self._pillar:
-            fixed = self._fixed_pillar.get(key)
-            given = fixed.pillar if fixed is not None else _NOTHING
+            given = self._given_pillar(key)
             kept = self._project.pillar_bank.get(key) if self._keeps and self._project.keeps_pillar else None
             if isinstance(kept, dict):
                 self._used("pillar", self._project.pillar_bank.written(key))
@@ -98,9 +97,11 @@ class Remembered:
     def _targets(self) -> Mapping[str, Target]:
         return self.inventory.targets
 
-    @property
-    def _fixed_pillar(self) -> Mapping[str, Target]:
-        return (self.inventory if self._whole else self._project.inventory).targets
+    def _given_pillar(self, id: str) -> Mapping[str, Any]:
+        """The pillar of an inventory id that the inventory says."""
+        if self._with_pillar is None:
+            return self._targets[id].pillar if id in self._targets else _NOTHING
+        return self._project.inventory.targets[id].pillar if id in self._with_pillar else _NOTHING
 
     def _by_grain(self, term: Term) -> set[str] | None:
         if term.tgt_type == "ipcidr":
@@ -143,8 +144,8 @@ class Remembered:
             return None
         found.intersection_update(keys)
         path = str(term.expr).split(term.delimiter)[0]
-        for id, target in self._fixed_pillar.items():
-            fixed = target.pillar
+        for id in self._targets if self._with_pillar is None else self._with_pillar:
+            fixed = self._given_pillar(id)
             if fixed and id in keys and (path in fixed or path == "*" or data.scalar(path) in fixed):
                 (found.add if term.of(self.pillar(id)) else found.discard)(id)
         return found

@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Selectable:
-    """An inventory for selecting. ``whole`` is false for an image in which pillar is left out, though there is some."""
+    """An inventory for selecting. ``pillar``: in an image pillar is left out, and these ids have some; else None."""
 
     inventory: Inventory
-    whole: bool = True
+    pillar: frozenset[str] | None = None
 
 
 def selectable(project: Project) -> Selectable:
@@ -64,16 +64,18 @@ def _image(inventory: Inventory, digest: bytes) -> dict[str, Any]:
         "ids": "\0".join(inventory.ids),
         "kinds": kinds,
         "table": table,
-        "pillar": any(target.pillar for target in inventory.targets.values()),
+        "with_pillar": [place for place, target in enumerate(inventory.targets.values()) if target.pillar],
         "warnings": list(inventory.warnings),
     }
 
 
 def _read(image: Any, digest: bytes) -> Selectable | None:
-    if not isinstance(image, dict) or image.get("digest") != digest:
+    if not isinstance(image, dict) or image.get("digest") != digest or "with_pillar" not in image:
         return None
     table = [
         Target("", transport=transport, jump=tuple(jump), grains=grains) for transport, jump, grains in image["table"]
     ]
-    targets = dict(zip(image["ids"].split("\0"), map(table.__getitem__, image["kinds"]), strict=True))
-    return Selectable(Inventory(targets, warnings=tuple(image["warnings"])), whole=not image["pillar"])
+    ids = image["ids"].split("\0")
+    targets = dict(zip(ids, map(table.__getitem__, image["kinds"]), strict=True))
+    pillar = frozenset(ids[place] for place in image["with_pillar"])
+    return Selectable(Inventory(targets, warnings=tuple(image["warnings"])), pillar)

@@ -193,7 +193,7 @@ class Fleet:
         managers = self.behind.managers(resources)
         managed: defaultdict[str | None, list[str]] = defaultdict(list)
         for key in resources:
-            managed[managers[key]].append(key)
+            managed[managers.get(key)].append(key)
         ordered = []
         for id in ids:
             if id in chosen:

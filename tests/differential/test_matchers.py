@@ -276,6 +276,7 @@ class Fleet(Made):
 
     def _resource(self, type: str, id: str, manager: str) -> None:
         known = self._known(f"{type}:{id}", self.target())
+        known["grains"] = {"id": id, **known["grains"]}  # as every resource has
         self.found[manager].setdefault(type, {})[id] = {"grains": known["grains"]}
         if manager in self.hosts:
             self._subject(f"{type}:{id}", id, type, manager, known)
