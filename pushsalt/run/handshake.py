@@ -168,15 +168,20 @@ def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
     install = _INSTALL.get(refusal.os_id, "install Python 3.6 or newer")
     return TargetError(
         "no_python", f"{target.id}: no Python was found",
-        f"on the target: {install}; or set `python: /path/to/python3` for {target.id} in the inventory",
+        f"on the target: {install}{_or_set_python(target)}",
     )  # fmt: skip
 
 
 def _too_old(target: Target, found: str) -> TargetError:
     return TargetError(
         "python_too_old", f"{target.id}: no Python 3.6 or newer (found: {found})",
-        f"install a newer Python there, or set `python: /path/to/python3` for {target.id} in the inventory",
+        f"install a newer Python there{_or_set_python(target)}",
     )  # fmt: skip
+
+
+def _or_set_python(target: Target) -> str:
+    """A resource has no place in the inventory where that could be said."""
+    return "" if target.resource else f"; or set `python: /path/to/python3` for {target.id} in the inventory"
 
 
 def printable(data: bytes | str) -> str:
