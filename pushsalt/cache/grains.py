@@ -43,6 +43,7 @@ class GrainBank(Bank):
         self._usable = True
         self._opening = threading.RLock()
         self._writing = threading.Lock()
+        self._queueing = threading.Lock()
         self._intents = Intents(self.index_path)
         #: what waits for the one who writes; targets that finish together are one write
         self._waiting: list[tuple[str, Any, Staged]] = []
@@ -60,7 +61,8 @@ class GrainBank(Bank):
             self._note(dict.fromkeys(staged, ""))
             kept = [self._commit(one) for one in staged.values()]
         else:
-            self._waiting += [(key, entries[key], one) for key, one in staged.items()]
+            with self._queueing:
+                self._waiting += [(key, entries[key], one) for key, one in staged.items()]
             self._flush(index)
             kept = [one.done for one in staged.values()]
         return len(staged) == len(entries) and all(kept)
@@ -82,7 +84,8 @@ class GrainBank(Bank):
 
     def _flush(self, index: GrainIndex) -> None:
         with self._writing:
-            batch, self._waiting = self._waiting, []
+            with self._queueing:
+                batch, self._waiting = self._waiting, []
             if not batch:
                 return
             grains = {key: value if isinstance(value, dict) else {} for key, value, _ in batch}
@@ -93,7 +96,7 @@ class GrainBank(Bank):
                     one.commit()
 
             names = {key: one.name for key, _, one in batch}
-            if not self._change(index, names, lambda: index.put_many(grains.items(), within=commit)):
+            if not self._change(index, names, lambda: index.put_many(grains.items(), within=commit), commit):
                 for one in every:
                     self._commit(one)
 
@@ -110,14 +113,14 @@ class GrainBank(Bank):
 
         def remove() -> None:
             nonlocal found
-            found = super(GrainBank, self).delete(key)
+            found = super(GrainBank, self).delete(key) or found
 
         index = self._open()
         if index is None:
             self._note({key: ""})
             remove()
             return found
-        known = self._change(index, {key: ""}, lambda: index.delete(key, within=remove))
+        known = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
         return known or found or super().delete(key)
 
     def clear(self) -> int:
@@ -142,39 +145,64 @@ class GrainBank(Bank):
             self._change(index, None, lambda: self._compare(index, float("inf")))
         return removed
 
-    def _change(self, index: GrainIndex, keys: Mapping[str, str] | None, change: Callable[[], bool | None]) -> bool:
-        """Change files and index together; the answer, or True for None. False when the index is not up to it."""
-        self._note(keys)
+    def _change(
+        self,
+        index: GrainIndex,
+        keys: Mapping[str, str] | None,
+        change: Callable[[], bool | None],
+        files: Callable[[], None] | None = None,
+    ) -> bool:
+        """Change files and index together; the answer, or True for None. False when the index is not up to it.
+
+        ``files`` is the part of the change that is about files, which may be done twice. Where damage came between,
+        others may have written since, so the index is told what the files say then.
+        """
+        noted = self._note(keys)
+
+        def again() -> bool | None:
+            if files is None or keys is None:
+                return change()
+            with index.held():
+                files()
+                self._settle(index, keys)
+            return None
+
         try:
-            for _ in range(_TRIES):
-                try:
-                    done = change()
-                    break
-                except IndexCorrupt as exc:
-                    if not self._rebuild(index, exc):
-                        return False
-            else:
-                done = change()
+            done = self._tried(index, change, again)
         except (IndexCorrupt, OSError) as exc:
             return self._give_up(exc)
-        self._intents.end()
+        if noted:
+            self._intents.end()
         return done is not False
 
-    def _note(self, keys: Mapping[str, str] | None) -> None:
+    def _tried(
+        self, index: GrainIndex, change: Callable[[], bool | None], again: Callable[[], bool | None]
+    ) -> bool | None:
+        for attempt in range(_TRIES):
+            try:
+                return again() if attempt else change()
+            except IndexCorrupt as exc:
+                if not self._rebuild(index, exc):
+                    raise
+        return again()
+
+    def _note(self, keys: Mapping[str, str] | None) -> bool:
         """What the index says of these keys, of all for None, may not be what the files say, until ``Intents.end``.
 
-        Besides each key: the file that is to be its entry.
+        Besides each key: the file that is to be its entry. False where that cannot be noted.
         """
         if not self.index_path.is_dir():
-            return
+            return False
         try:
             self._intents.begin(keys)
+            return True
         except OSError as exc:
             log.debug("%s: nothing can be noted: %s", self.path.name, exc)
             from pushsalt.index.grains import GrainIndex
 
             with contextlib.suppress(OSError, IndexCorrupt), GrainIndex(self.index_path) as index:
                 index.spoil()
+            return False
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -337,6 +365,8 @@ class GrainBank(Bank):
                 yield str(entry.get("key")), entry["value"], state_now[1] / 1e9
 
     def _give_up(self, exc: Exception) -> bool:
+        if not self._usable:
+            return False
         self._usable = False
         self._complain("the index of %s cannot be used (%s); each id is looked at instead", self.path.name, exc)
         return False
