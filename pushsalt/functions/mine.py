@@ -123,8 +123,8 @@ def valid(minion: Minion) -> dict[str, Any] | None:
 def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_container_id: bool = False) -> Any:
     """``{image: {"ipv4": {port inside: ["address:port outside", ...]}}}`` of what the mine has of ``docker.ps``.
 
-    A port that is open on all addresses counts for those of the host, of these interfaces and in these networks only;
-    ``with_container_id`` gives pairs with the container's id. Salt: mine.get_docker.
+    A port that is open on all addresses counts for those of the host: of these ``interfaces`` and in these networks
+    (``cidrs``) only. ``with_container_id`` gives pairs with the container's id. Salt: mine.get_docker.
     """
     wanted = interfaces if isinstance(interfaces, list) else [interfaces] if interfaces else None
     networks = cidrs if isinstance(cidrs, list) else [cidrs] if cidrs else None

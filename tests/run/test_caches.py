@@ -103,7 +103,7 @@ def test_resources_are_listed_and_shown(behind):
     assert counts(behind) == {"grains": 2, "pillar": 3, "mine": 3, "resources": 3, "resource_grains": 3}
     found = caches.show(behind, "resources", ["web1", "nobody"])
     assert found == {"web1": {"age": 0, "value": {"dummy": {"d1": {"enter": []}, "d2": {"enter": []}}}}}
-    assert caches.show(behind, "resource_grains", ["dummy:d3"])["dummy:d3"]["value"] == {"os": "Dummy"}
+    assert caches.show(behind, "resource_grains", ["dummy:d3"])["dummy:d3"]["value"]["os"] == "Dummy"
     os.utime(behind.mine._file("dummy:d1"), (time.time() - 100,) * 2)
     behind.mine.update("dummy:d1", {"new": 1})
     assert caches.show(behind, "mine", ["dummy:d1"])["dummy:d1"]["ages"] == {"test.ping": 100, "new": 0}
