@@ -25,7 +25,7 @@ def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
 
 
 def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
-    """The kept grains of one resource, by ``type`` and ``id``; None when nothing is kept, or another target manages it."""
+    """The kept grains of one resource, by ``type`` and ``id``; None for none, or when another target manages it."""
     key = f"{type}:{id}"
     if minion.project.behind.manager(key) != minion.id:
         return None
