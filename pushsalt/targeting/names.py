@@ -23,6 +23,9 @@ class Name(str):
         self.key = key
         return self
 
+    def __reduce__(self) -> tuple[type[Name], tuple[str, str]]:
+        return Name, (str(self), self.key)
+
 
 def key_of(name: str) -> str | None:
     """The key that a name was made of; None for any other text."""

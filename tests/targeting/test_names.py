@@ -1,5 +1,8 @@
 """What selected ones are called: no two alike, and each leads back to its key."""
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +35,12 @@ def test_names(keys, want):
     found = names(keys.split(), INVENTORY)
     assert found == want.split()
     assert [key_of(name) or name for name in found] == keys.split()
+
+
+def test_a_copy_of_a_name_has_its_key():
+    [name] = names(["machine:web1"], INVENTORY)
+    for copied in (copy.copy(name), copy.deepcopy({name: 1}).popitem()[0], pickle.loads(pickle.dumps(name))):
+        assert (copied, key_of(copied)) == ("web1", "machine:web1")
 
 
 parts = st.lists(st.sampled_from(["web1", "m1", "ssh", "local", "x", "here"]), min_size=1, max_size=3).map(":".join)
