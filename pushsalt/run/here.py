@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pushsalt.model import Target
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
     from pushsalt.run.resources import Resources
+
+#: More than so many are not looked up one by one, at some 5 µs each; all of a million take a second.
+_MANY: Final = 10_000
 
 
 class ResourcesHere:
@@ -54,8 +57,7 @@ class ResourcesHere:
 
     def of_type(self, type: str) -> Collection[str]:
         found = self._sound(self._behind.of_type(type, self._known))
-        if self._all is None:
-            self._managers.update(found)
+        self._managers.update(found)
         self._relied_on.update(found.values())
         return found.keys()
 
@@ -63,8 +65,7 @@ class ResourcesHere:
         if manager not in self._known:
             return ()
         found = self._sound(dict.fromkeys(self._behind.managed_by(manager), manager))
-        if self._all is None:
-            self._managers.update(found)
+        self._managers.update(found)
         return found.keys()
 
     def called(self, id: str) -> Collection[str]:
@@ -89,7 +90,7 @@ class ResourcesHere:
 
     def relied(self, keys: Collection[str]) -> None:
         managers = self.managers(keys)
-        self._relied_on.update(managers[key] for key in keys)
+        self._relied_on.update(map(managers.get, keys))
 
     def those(self, keys: Iterable[str]) -> set[str]:
         """Which of these are there."""
@@ -117,7 +118,3 @@ class ResourcesHere:
         for key in found.keys() & self._known.keys():
             del found[key]
         return found
-
-
-#: More than so many are not looked up one by one.
-_MANY = 2000
