@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _ACL_ID: Final = "__saltmine_acl__"
 _ACL_DATA: Final = "__data__"
-#: Seconds that the return of a run waits for the mine.
+#: Seconds that a return waits for the mine.
 PATIENCE: Final = 60.0
 
 
@@ -135,18 +135,15 @@ def _setting(project: Project, target: Target, name: str, default: Any) -> Any:
 
 
 async def collect(
-    target: Target,
-    functions: Sequence[MineFunction],
-    answers: Sequence[asyncio.Future[Any]],
-    patience: float | None = None,
+    target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
 ) -> dict[str, Any]:
-    """The values of functions that were called, within so many seconds; what failed is said and left out."""
+    """The values of functions that were called and do not take too long; what failed is said and left out."""
     if answers:
-        await asyncio.wait(answers, timeout=patience)
+        await asyncio.wait(answers, timeout=PATIENCE)
     values = {}
     for each, answer in zip(functions, answers, strict=True):
         if not answer.done():
-            log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, patience)
+            log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, PATIENCE)
             continue
         try:
             values[each.alias] = each.wrapped(answer.result())

@@ -180,8 +180,8 @@ class _Work:
         self._behind = Discovery(self.project, target, runner.in_thread)
         self._minion: Minion | None = None
         self._answers: Answers | None = None
-        #: called behind the states
-        self._mined: list[mine.MineFunction] = []
+        #: what is called for the mine besides the job, and what will be answered
+        self._mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -196,7 +196,7 @@ class _Work:
     async def go(self) -> TargetReturn:
         try:
             value, retcode = await self._within_time()
-            if self._mined:
+            if self._mined[0]:
                 await self._keep_mine()
         except asyncio.CancelledError:
             raise self._interrupted() from None
@@ -332,10 +332,10 @@ class _Work:
         first = [] if own or job.kind != "call" else [self._call()]
         self.sent = bool(first)
         mined = await self.runner.in_thread(partial(mine.with_grains, self.project, self.target)) if grains_only else []
-        first += [each.message() for each in mined]
         declared = await self.runner.in_thread(self._behind.kept) if grains_only else None
         if declared:
             first.append({"k": "resources", "declared": declared})
+        first += [each.message() for each in mined]
         with self.phase("bootstrap"):
             self.session = await Session.open(
                 self.target,
@@ -359,11 +359,9 @@ class _Work:
             grains = self.session.info.get("grains") or await self.session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
         if grains_only:
-            if mined:
-                values = await mine.collect(self.target, mined, self.session.first[: len(mined)])
-                await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
+            self._mined = mined, self.session.first[len(first) - len(mined) :]
             if declared:
-                await self._behind.take_in(declared, await self.session.first[-1])
+                await self._behind.take_in(declared, await self.session.first[0])
             elif not self.target.resource:
                 if declared is None:
                     minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
@@ -486,18 +484,17 @@ class _Work:
         with self.phase("run"):
             mined = [] if plan.test or lowstate.mock else mine.with_states(minion)
             await self.session.run(message, blobs.__getitem__, [each.message() for each in mined])
-        self._mined = mined
+        self._mined = mined, self.session.after
         return {**lowstate.disabled, **self.states}
 
     async def _keep_mine(self) -> None:
-        """Take in what was called behind the states, whose return does not depend on it."""
-        assert self.session is not None
+        """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
         try:
             with self.phase("mine"):
-                values = await mine.collect(self.target, self._mined, self.session.after, mine.PATIENCE)
+                values = await mine.collect(self.target, *self._mined)
                 await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
         except asyncio.CancelledError:
-            log.debug("%s: stopped behind the states: the mine is as it was", self.target.id)
+            log.debug("%s: stopped: the mine is as it was", self.target.id)
 
     # what the target says meanwhile ----------------------------------------------------------------------------------
 

@@ -1,0 +1,38 @@
+"""The mine is collected behind the states: whatever becomes of it, their return is there."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.beds.processes import wait_until
+from tests.beds.project import Project, values
+
+
+@pytest.fixture
+def site(tmp_path):
+    hosts = {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin")}}
+    begun = [{"mine_function": "file.touch"}, str(tmp_path / "begun")]
+    functions = {"begun": begun, "slow": [{"mine_function": "test.sleep"}, 60]}
+    made = Project(tmp_path, hosts, mine_functions=functions)
+    made.write("salt/it.sls", f"{tmp_path}/written:\n  file.touch: []\n")
+    return made
+
+
+def test_stopped_while_the_mine_is_collected(site, tmp_path):
+    process = site.start("apply", "--out", "json", "here", "it")
+    wait_until((tmp_path / "begun").exists, 30)
+    time.sleep(0.5)  # what came before is on its way
+    process.send_signal(signal.SIGINT)
+    done = site.finish(process, 20)
+    assert done.code == 130
+    assert [ret["result"] for ret in values(done.data["here"])] == [True]
+
+
+def test_out_of_time_while_the_mine_is_collected(site):
+    done = site.json("apply", "--timeout", "3", "here", "it")
+    assert (done.code, [ret["result"] for ret in values(done.data["here"])]) == (0, [True])
+    assert "the mine function test.sleep is not kept" in done.err
+    assert site.run("cache", "show", "mine", "--out", "json").data["here"]["value"] == {"begun": True}
