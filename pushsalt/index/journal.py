@@ -61,6 +61,8 @@ class Journal:
         self._lock_fd = -1
         self._depth = 0
         self._boot = b""
+        #: the mark as this process wrote it last
+        self._marked = b""
         self._forked = False
         self._forgotten = False
         _alive.add(self)
@@ -130,8 +132,8 @@ class Journal:
             return False
         elif size == self.end and not self._watching:
             self.settled = size
-        # Bytes that are no write may be a writer at work, or the last word of one who made a new log.
-        return not ((self._watching or size != self.end) and self._replaced())
+        # Bytes that are no write may be a writer at work, the last word of one who made a new log, or what damage left.
+        return not ((self._watching or size != self.end) and (self._replaced() or self._lost()))
 
     def look(self) -> None:
         """Have the log loaded anew if somebody removed the file: nothing is said there of what came after it."""
@@ -231,6 +233,8 @@ class Journal:
 
     def append(self, payload: bytes) -> None:
         """Write one frame. The lock is held and ``poll`` has seen all there is. Nothing is written if it raises."""
+        if os.pread(self._lock_fd, len(self._marked), 0) != self._marked or not self._marked:
+            self._see_mark()
         if os.lseek(self.fd, 0, os.SEEK_END) != self.end:
             self._tidy()
         number = self.number + 1
@@ -251,8 +255,19 @@ class Journal:
 
     def _stamp(self, generation: int, number: int) -> None:
         """Write the mark. What it stands for is done by then: an older mark only finds less."""
+        self._marked = format.stamp(generation, number, self._boot)
         with contextlib.suppress(OSError):
-            os.pwrite(self._lock_fd, format.stamp(generation, number, self._boot), 0)
+            os.pwrite(self._lock_fd, self._marked, 0)
+
+    def _see_mark(self) -> None:
+        """Somebody else wrote last. Raises IndexCorrupt when what the mark stands for is not in the log any more."""
+        if self._lost():
+            raise self.corrupt("the log has lost its last writes")
+
+    def _lost(self) -> bool:
+        """Whether the mark, in the same start of the machine, knows of later writes than there are."""
+        mark = self._mark()
+        return mark is not None and mark[:1] == (self.generation,) and mark[1] > self.number and mark[2] == _boot()
 
     def _tidy(self) -> None:
         """Make the log end with a whole frame: what a killed writer left is cut off, or completed from its copy."""
