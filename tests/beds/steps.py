@@ -12,6 +12,7 @@ import ast
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,7 +69,9 @@ PACKAGES: list[tuple[str, str, str, dict[str, str], str]] = [
 
 
 def load(name: str, folder: Path = CASES) -> list[dict[str, Any]]:
-    steps: list[dict[str, Any]] = yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+    """The steps of a case file; ``TODAY`` in it is the number of days that /etc/shadow counts, since 1970."""
+    text = (folder / f"{name}.yaml").read_text(encoding="utf-8")
+    steps: list[dict[str, Any]] = yaml.safe_load(text.replace("TODAY", str(int(time.time()) // 86400)))
     return steps
 
 
