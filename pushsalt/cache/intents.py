@@ -71,6 +71,10 @@ class Intents:
                 return
             os.close(fd)
 
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # half made, or the interpreter ends
+            self.close()
+
     def _let_go(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)

@@ -153,13 +153,17 @@ class Journal:
 
         After a crash of the machine the log may have lost its end: that is said, and what is there counts.
         """
-        size = os.lseek(fd, 0, os.SEEK_END)
         mark = self._mark()
+        for _ in range(_TRIES):
+            if mark is None or mark[0] != generation or mark[1] <= number:
+                return
+            size = os.lseek(fd, 0, os.SEEK_END)
+            number = len(format.scan(_read(fd, len(MAGIC)), 0).payloads) - 1
+            mark = self._mark()
+            if os.lseek(fd, 0, os.SEEK_END) == size:  # else a writer was at work in between
+                break
         if mark is None or mark[0] != generation or mark[1] <= number:
             return
-        again = format.scan(_read(fd, len(MAGIC)), 0)
-        if os.lseek(fd, 0, os.SEEK_END) != size or len(again.payloads) - 1 >= mark[1]:
-            return  # a writer was at work in between
         text = f"the log has lost its last {mark[1] - number} writes"
         if mark[2] == _boot():
             raise Damage(text)
@@ -502,6 +506,10 @@ class Journal:
             if self._lock_fd >= 0:
                 os.close(self._lock_fd)
                 self._lock_fd = -1
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # half made, or the interpreter ends
+            self.close()
 
     def forked(self) -> None:
         """In a child: flock is shared with the parent through the descriptors, so both are opened anew."""
