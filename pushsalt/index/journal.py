@@ -277,6 +277,8 @@ class Journal:
             os.ftruncate(self.fd, self.end)
         elif size < self.end:
             pair = format.frame(self.number, self._last)
+            if size < self.end - len(pair) // 2:
+                raise self.corrupt("the log became shorter while it was in use")
             os.pwrite(self.fd, pair[len(pair) // 2 :], self.end - len(pair) // 2)
 
     def replace(
