@@ -142,6 +142,21 @@ def list_extmods(minion: Minion) -> dict[str, list[str]]:
     return {kind: names for kind, names in found.items() if names}
 
 
+def runner(
+    minion: Minion, name: str, arg: Any = None, kwarg: Any = None, full_return: bool = False, saltenv: str = "base",
+    jid: Any = None, **kwargs: Any,
+) -> Any:  # fmt: skip
+    """What the runner ``mine.get`` gives for ``arg``, ``kwarg`` and ``kwargs``, as pillar asks for it in Salt.
+
+    There are no others, whatever ``name``; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
+    """
+    if name != "mine.get":
+        return minion.remote("saltutil.runner", [name, arg, kwarg], kwargs)
+    from pushsalt.functions import mine
+
+    return mine.get(minion, *(arg or ()), **{**(kwarg or {}), **kwargs})
+
+
 # jobs: a target runs one at a time, holds a lock meanwhile, and nothing of it stays behind ----------------------------
 
 

@@ -19,6 +19,7 @@ from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
 from pushsalt.plan import Found, split_url
 from pushsalt.render import read_source, render_text
+from pushsalt.run import mine
 from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
 from pushsalt.serializers import serializer_named
@@ -31,7 +32,9 @@ Result = TypeVar("Result")
 #: What may be asked by name, besides ``_ASKABLE``. None of it renders, compiles or runs anything, or calls the target;
 #: ``slsutil`` stops at our own serializers; other ``match`` functions, whose regular expressions could be made to take
 #: for ever, are the target's own.
-ASKABLE = frozenset({"match.ipcidr", "match.nodegroup", "slsutil.serialize", "slsutil.deserialize"})
+ASKABLE = frozenset(
+    {"match.ipcidr", "match.nodegroup", "slsutil.serialize", "slsutil.deserialize", "mine.delete", "mine.flush"}
+)
 _ASKABLE = ("cp.", "saltutil.sync_")
 #: Of what targets have serialized: values and characters of the data, and levels of it.
 _LARGEST = 4_000_000
@@ -212,6 +215,8 @@ class Answers:
 
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
+        if name == "mine.store":
+            return {"ret": _told(minion, *question.get("args") or ())}
         own = function_named(name) if name.startswith(_ASKABLE) or name in ASKABLE else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
@@ -221,6 +226,15 @@ class Answers:
             chunks = self.chunks.values()
             return {"ret": _serialized(minion, chunks, name.partition(".")[2], *args, **kwargs)}
         return {"ret": own(minion, *args, **kwargs)}
+
+
+def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
+    """Keep what a target tells of itself for others. It says nothing for anybody else."""
+    if not isinstance(values, dict):
+        raise StateError("the mine takes a mapping of values")
+    _modest(values)
+    told = {str(name): value for name, value in values.items()}
+    return mine.store(minion.project, minion.target, told, clear=clear is True)
 
 
 def _serialized(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import FunctionError, TargetError
+from thin.utils import minevalues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_ACL_ID: Final = "__saltmine_acl__"
-_ACL_DATA: Final = "__data__"
 #: Seconds that a return waits for the mine.
 PATIENCE: Final = 60.0
 
@@ -47,10 +46,7 @@ class MineFunction:
 
     def wrapped(self, value: Any) -> Any:
         """The value as it is kept."""
-        if not self.allow_tgt:
-            return value
-        more = {"allow_tgt_type": self.allow_tgt_type} if self.allow_tgt_type else {}
-        return {_ACL_DATA: value, _ACL_ID: 1, "allow_tgt": self.allow_tgt, **more}
+        return minevalues.wrapped(value, self.allow_tgt, self.allow_tgt_type)
 
 
 def definitions(functions: Any) -> list[MineFunction]:
@@ -61,21 +57,17 @@ def definitions(functions: Any) -> list[MineFunction]:
         return []
     found = []
     for alias, given in functions.items():
-        items = given if isinstance(given, list) else [given] if isinstance(given, dict) else []
-        kwargs = {str(key): value for item in items if isinstance(item, dict) for key, value in item.items()}
-        args = [item for item in items if not isinstance(item, dict)]
-        name = kwargs.pop("mine_function", None) or alias
-        whom, how = kwargs.pop("allow_tgt", None), kwargs.pop("allow_tgt_type", None)
-        found.append(MineFunction(str(alias), str(name), args, kwargs, whom, how, given))
+        name, args, kwargs, whom, how = minevalues.parse(given)
+        found.append(MineFunction(str(alias), str(name or alias), args, kwargs, whom, how, given))
     return found
 
 
 def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
     """The value, and the expression and type of who may have it; None for everybody."""
-    if not isinstance(kept, dict) or _ACL_ID not in kept:
+    if not isinstance(kept, dict) or minevalues.ACL_ID not in kept:
         return kept, None
     allowed = (kept["allow_tgt"], str(kept.get("allow_tgt_type") or "glob")) if "allow_tgt" in kept else None
-    return kept.get(_ACL_DATA), allowed
+    return kept.get(minevalues.ACL_DATA), allowed
 
 
 def keeps(project: Project) -> bool:

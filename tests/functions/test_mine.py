@@ -227,6 +227,35 @@ def test_controller_s_functions_can_be_mine_functions(here):
     assert list(kept["pillar"]) == ["file.file_exists"]
 
 
+def test_the_runner_that_pillar_uses_in_salt(here, tmp_path):
+    asked = "salt['saltutil.runner']('mine.get', tgt='*', fun='test.echo', tgt_type='glob')"
+    (tmp_path / "pillar/mine.sls").write_text("told: {{ " + asked + " | json }}\n")
+    client = here()
+    client.project.mine.put("here", {"test.echo": "x"})
+    assert call(client, "pillar.get", "told", unmask=True, on="here") == {"here": "x"}
+    assert call(client, "saltutil.runner", "manage.up", on="here")["error"]["exception"] == "CommandExecutionError"
+
+
+def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
+    calls = {
+        "mine.send": ["said", {"mine_function": "test.echo"}, {"allow_tgt": "lb*"}, "x"],
+        "mine.update": [{"mine_functions": {"test.ping": [], "no.such": []}}],
+        "mine.delete": ["old"],
+        "mine.get": ["*", "old"],
+    }
+    chunks = {name: {"module.run": [{name: args}]} for name, args in calls.items()}
+    (tmp_path / "salt/tells.sls").write_text(json.dumps(chunks))
+    client = here({"use_superseded": ["module.run"]}, mine_enabled=False)
+    client.project.mine.put("here", {"old": 1, "older": 2})
+    rets = {ret["__id__"]: ret for ret in applied(client, "tells").ret.values()}
+    assert {name: ret["result"] for name, ret in rets.items()} == {**dict.fromkeys(calls, True), "mine.get": False}
+    assert "mine.get is answered where templates are rendered" in rets["mine.get"]["comment"]
+    kept = client.project.mine.get("here")
+    assert {name: unwrap(value) for name, value in kept.items()} == {
+        "older": (2, None), "said": ("x", ("lb*", "glob")), "test.ping": (True, None)
+    }  # fmt: skip
+
+
 def test_a_template_reads_what_was_kept_before_the_run(here):
     client = here(mine_functions={"test.echo": ["said"]})
     for want in ("was {}", "was {'here': 'said'}"):

@@ -1,0 +1,122 @@
+"""
+The mine, for modules and states on a target: what it tells of itself. What others told is the controller's to answer,
+for command lines, SLS, pillar and templates
+"""
+
+from thin import link
+from thin.exceptions import CommandExecutionError
+from thin.log import getLogger
+from thin.utils import minevalues
+
+log = getLogger(__name__)
+
+
+def get(tgt, fun, tgt_type="glob", exclude_minion=False):
+    """
+    ``{id: value}`` of a mine function for what matches, from the controller's cache; of several functions, by function.
+    Command lines, SLS, pillar and templates have it; modules on a target do not, they are handed its value
+
+    tgt, tgt_type
+        Whose values, as elsewhere; pillar is compared exactly
+    fun
+        The function, a list of them, or names with commas between them
+    exclude_minion
+        Leave out who asks
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run lb1 mine.get 'web*' network.ip_addrs
+    """
+    raise CommandExecutionError(
+        "mine.get is answered where templates are rendered: have the SLS call it, and hand its value to %s"
+        % __opts__.get("id", "the target"))
+
+
+def send(name, *args, **kwargs):
+    """
+    Call one function and keep its value for others; whether that went well
+
+    name
+        What the value is called, and the function unless ``mine_function`` names another
+    args, kwargs
+        Its arguments; ``allow_tgt`` and ``allow_tgt_type`` say who may have the value
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run web1 mine.send web_ip eth0 mine_function=network.ip_addrs
+    """
+    options = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
+    values = _called({name: list(args) + [options]})
+    return bool(values) and _keep(values, False)
+
+
+def update(clear=False, mine_functions=None):
+    """
+    Call what ``mine_functions`` of options and pillar names, and keep that for others; None when that is nothing
+
+    clear
+        Forget all else that was kept
+    mine_functions
+        These instead
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run web1 mine.update
+    """
+    functions = mine_functions or __salt__["config.merge"]("mine_functions", {})
+    if isinstance(functions, list):
+        functions = {str(name): {} for name in functions}
+    if not functions or not isinstance(functions, dict):
+        return None
+    return _keep(_called(functions), clear)
+
+
+def delete(fun):
+    """
+    Forget one value of this target
+
+    fun
+        What it is called
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run web1 mine.delete web_ip
+    """
+    return link.ask("mine.delete", [fun])
+
+
+def flush():
+    """
+    Forget all values of this target
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run web1 mine.flush
+    """
+    return link.ask("mine.flush")
+
+
+def _called(functions):
+    """The values by name; what fails is said and left out."""
+    values = {}
+    for name, given in functions.items():
+        function, args, kwargs, whom, how = minevalues.parse(given)
+        try:
+            values[str(name)] = minevalues.wrapped(__salt__[function or name](*args, **kwargs), whom, how)
+        except Exception as exc:
+            log.error("the mine function %s is not kept: %s", function or name, exc)
+    return values
+
+
+def _keep(values, clear):
+    return link.ask("mine.store", [values, bool(clear)])
