@@ -27,8 +27,9 @@ from pushsalt.cache.store import private_dir
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import compaction, part
 from pushsalt.index.columns import numbers_of, to_bytes
+from pushsalt.index.files import segment_name
 from pushsalt.index.format import Damage
-from pushsalt.index.journal import Journal, segment_name
+from pushsalt.index.journal import Journal
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 

@@ -12,7 +12,6 @@ import errno
 import fcntl
 import logging
 import os
-import secrets
 import threading
 import time
 import weakref
@@ -21,7 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import format
+from pushsalt.index import files, format
+from pushsalt.index.files import FLAGS
 from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,6 @@ _TRIES: Final = 50
 _SHORT: Final = 4096
 #: seconds after which a segment that the log does not name is nobody's; one is written before it is named
 _LEFT_OVER: Final = 3600
-_FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
 
 _alive: weakref.WeakSet[Journal] = weakref.WeakSet()
 
@@ -77,7 +76,7 @@ class Journal:
         for attempt in range(_TRIES):
             fd = self._open()
             try:
-                data = _read(fd, 0)
+                data = files.read(fd, 0)
                 frames = self._scan(data[len(MAGIC) :], 0)
                 meta = format.split(format.decode(frames.payloads[0])) if frames.payloads else []
                 if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
@@ -120,7 +119,7 @@ class Journal:
         size = os.lseek(self.fd, 0, os.SEEK_END)
         if size > self.end:
             try:
-                data = _read(self.fd, self.end)
+                data = files.read(self.fd, self.end)
                 frames = self._scan(data, self.number + 1)
                 take([payload for payload in frames.payloads if payload != HINT])
             except Damage:
@@ -157,7 +156,7 @@ class Journal:
         if mark is None or mark[0] != generation or mark[1] <= number:
             return
         # What the mark stands for was in the log before the mark was written, so it is there now, whoever is at work.
-        number = len(format.scan(_read(fd, len(MAGIC)), 0).payloads) - 1
+        number = len(format.scan(files.read(fd, len(MAGIC)), 0).payloads) - 1
         if mark[1] <= number:
             return
         text = f"the log has lost its last {mark[1] - number} writes"
@@ -184,13 +183,13 @@ class Journal:
         path = f"{self.folder}/log"
         for _ in range(2):
             try:
-                return os.open(path, os.O_RDWR | _FLAGS)
+                return os.open(path, os.O_RDWR | FLAGS)
             except FileNotFoundError:
                 self._create()
             except OSError as exc:
                 if exc.errno not in (errno.EACCES, errno.EROFS, errno.EPERM):
                     raise
-                return os.open(path, os.O_RDONLY | _FLAGS)
+                return os.open(path, os.O_RDONLY | FLAGS)
         raise self.corrupt("its log is missing")
 
     def _create(self) -> None:
@@ -302,12 +301,12 @@ class Journal:
 
         def copy() -> int:
             nonlocal end, number, count
-            data = _read(self.fd, end)
+            data = files.read(self.fd, end)
             frames = format.scan(data, number + 1)
             end += frames.end
             number += len(frames.payloads)
             payloads = [translate(one) if translate else one for one in frames.payloads if one != HINT]
-            _write(fd, b"".join(format.frame(count + at, one) for at, one in enumerate(payloads, 1)))
+            files.write(fd, b"".join(format.frame(count + at, one) for at, one in enumerate(payloads, 1)))
             count += len(payloads)
             return len(data)
 
@@ -338,7 +337,7 @@ class Journal:
         finally:
             os.close(fd)
             self.settled = UNSETTLED
-        _sync_folder(self.folder)
+        files.sync_folder(self.folder)
 
     def reset(self, segments: Sequence[str] = (), writes: Sequence[bytes] = ()) -> None:
         """A log of these segments and writes, whatever state the old one is in."""
@@ -346,7 +345,7 @@ class Journal:
             mark = self._mark()
             generation = max(self.generation, mark[0] if mark else 0) + 1
             with contextlib.suppress(OSError):  # who has the old one open looks at the path when its length changes
-                fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | _FLAGS)
+                fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | FLAGS)
                 os.write(fd, b"\0")
                 os.close(fd)
             self._install(segments, generation, writes)
@@ -377,9 +376,9 @@ class Journal:
         parts += [format.frame(place, payload) for place, payload in enumerate(payloads, 1)]
         path = self.folder / "log.new"
         path.unlink(missing_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
         try:
-            _write(fd, b"".join(parts))
+            files.write(fd, b"".join(parts))
         except BaseException:
             os.close(fd)
             path.unlink(missing_ok=True)
@@ -394,12 +393,12 @@ class Journal:
             os.close(fd)
         (self.folder / "log.new").replace(self.folder / "log")
         self._stamp(generation, len(writes))
-        _sync_folder(self.folder)
+        files.sync_folder(self.folder)
 
     def _open_lock(self) -> None:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
-        self._lock_fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        self._lock_fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
         self._boot = _boot()
         if self._forked:
             self._close_log()
@@ -410,7 +409,7 @@ class Journal:
 
     def _stamps(self) -> bytes:
         try:
-            fd = os.open(f"{self.folder}/lock", os.O_RDONLY | _FLAGS)
+            fd = os.open(f"{self.folder}/lock", os.O_RDONLY | FLAGS)
         except FileNotFoundError:
             return b""
         try:
@@ -423,7 +422,7 @@ class Journal:
     @contextlib.contextmanager
     def rewriting(self, *, wait: bool) -> Iterator[bool]:
         """Be the one who rewrites segments; False when another is and ``wait`` is not."""
-        fd = os.open(self.folder / "compact.lock", os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        fd = os.open(self.folder / "compact.lock", os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -531,46 +530,3 @@ def _boot() -> bytes:
         return Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8]
     except OSError:
         return b""
-
-
-def segment_name() -> str:
-    return f"seg-{secrets.token_hex(8)}"
-
-
-def _read(fd: int, at: int) -> bytes:
-    """All from there to the end."""
-    parts = []
-    while part := os.pread(fd, max(os.lseek(fd, 0, os.SEEK_END) - at, 4096), at):
-        parts.append(part)
-        at += len(part)
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def write_segment(path: Path, parts: Sequence[bytes]) -> None:
-    """A new file with these bytes, synced. Raises OSError."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
-    try:
-        for part in parts:
-            _write(fd, part)
-        os.fsync(fd)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(fd)
-
-
-def _sync_folder(folder: Path) -> None:
-    """As far as the system can: what is renamed by then counts either way."""
-    with contextlib.suppress(OSError):
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)

@@ -28,9 +28,9 @@ import msgpack
 
 from pushsalt.index import shapes
 from pushsalt.index.columns import FEW, Column, Group, Texts, numbers_of, picked, to_bytes
+from pushsalt.index.files import write_segment
 from pushsalt.index.format import Damage, decode, encode
 from pushsalt.index.ids import Ids
-from pushsalt.index.journal import write_segment
 
 MAGIC: Final = b"psgrain2"
 HEADER: Final = struct.Struct("<8sQQQII")

@@ -19,8 +19,9 @@ from typing import Final, TypeVar
 from pushsalt.cache.store import private_dir
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import build, compaction
+from pushsalt.index.files import segment_name
 from pushsalt.index.format import Damage, decode, encode, join, split
-from pushsalt.index.journal import Journal, segment_name
+from pushsalt.index.journal import Journal
 from pushsalt.index.segment import Segment, Triple
 
 Key = tuple[str, str]
