@@ -118,7 +118,11 @@ def with_states(minion: Minion) -> list[MineFunction]:
     if not functions:
         return []
     _, seen = project.mine.look(target.key)
-    now, life = time.time(), 60 * float(_setting(project, target, "mine_interval", 60))
+    minutes = _setting(project, target, "mine_interval", 60)
+    if not isinstance(minutes, int | float):  # minion_opts of an inventory may be anything
+        log.warning("%s: mine_interval is no number of minutes: %.40r", target.id, minutes)
+        minutes = 60
+    now, life = time.time(), 60 * minutes
     return [each for each in functions if not 0 <= now - seen.get(each.alias, -1.0) < life]
 
 

@@ -198,7 +198,7 @@ def test_each_value_has_an_age_of_its_own(here):
         ({}, {}, "broken", {}, None),
         ({}, {}, "failing", {}, {"file.file_exists": False}),
         ({}, {"mine_functions": {"no.such": []}}, "failing", {}, {"file.file_exists": False}),
-        ({"mine_functions": {"file.file_exists": ["/"]}}, {}, "failing", {}, {"file.file_exists": False}),
+        ({"mine_interval": "soon"}, {}, "failing", {}, {"file.file_exists": False}),
     ],
 )
 def test_when_a_run_collects(here, minion_opts, config, sls, options, kept):
