@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
+    from pushsalt.api import Client, Selection
     from pushsalt.run.project import Project
 
 EXAMPLES = """
@@ -125,8 +127,17 @@ def refresh(
         given,
         TERMINAL.get(),
         target,
-        lambda client, selection, options: client.stream_run(selection, "resource.refresh", options=options),
+        lambda client, selection, options: client.stream_run(
+            _managers(client, selection), "resource.refresh", options=options
+        ),
     )
+
+
+def _managers(client: Client, selection: Selection) -> Selection:
+    """The inventory ids that are selected, and the managers of the resources that are."""
+    found = map(client.project.target, client.target(selection))
+    ids = dict.fromkeys(target.manager or target.id for target in found)
+    return replace(selection, expr=",".join(ids), tgt_type="list", exclude=(), limit=None)
 
 
 def _project(given: Given) -> Project:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError
-
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
@@ -34,12 +32,5 @@ def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
 
 
 def refresh(minion: Minion) -> dict[str, list[str]]:
-    """Have the target look what it manages, and keep that: ``{type: [id]}``."""
-    if minion.look_behind is None:
-        raise FunctionError(
-            "exception",
-            f"{minion.id} cannot look for resources",
-            "only a target that is connected to manages some",
-            "CommandExecutionError",
-        )
-    return minion.look_behind()
+    """Have the target look what it manages, and keep that: ``{type: [id]}``; nothing is behind what is not reached."""
+    return {} if minion.look_behind is None else minion.look_behind()
