@@ -326,7 +326,7 @@ class Journal:
                     raise Damage("its log was changed by somebody else while it was rewritten")
                 copy()
                 self.append(HINT)
-                (self.folder / "log.new").replace(self.folder / "log")
+                self._put_in_place()
                 self._stamp(self.generation + 1, count)
         except Damage as exc:
             (self.folder / "log.new").unlink(missing_ok=True)
@@ -391,9 +391,15 @@ class Journal:
             os.fsync(fd)
         finally:
             os.close(fd)
-        (self.folder / "log.new").replace(self.folder / "log")
+        self._put_in_place()
         self._stamp(generation, len(writes))
         files.sync_folder(self.folder)
+
+    def _put_in_place(self) -> None:
+        try:
+            (self.folder / "log.new").replace(self.folder / "log")
+        except FileNotFoundError:
+            raise self.corrupt("its new log was removed before it was in place") from None
 
     def _open_lock(self) -> None:
         if self._lock_fd >= 0:

@@ -197,7 +197,7 @@ def harm(root, rng):
     folders = ["grains-index", "grains-index", "resource_grains-index", "resources", "pillar-index"]
     folder = Path(root, rng.choice(folders))
     begins = ("log", "seg-") if folder.name != "pillar-index" else tuple("0123456789abcdef")
-    paths = [path for path in folder.glob("*") if path.name.startswith(begins)]
+    paths = [path for path in folder.glob("*") if path.name.startswith(begins) and path.suffix != ".new"]
     if not paths:
         return None
     path = rng.choice(paths)
