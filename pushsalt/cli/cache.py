@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pushsalt.cli.answer import write
 from pushsalt.cli.app import TERMINAL, Command
 from pushsalt.cli.formula import Actions
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
@@ -39,17 +40,6 @@ def _client(given: Given) -> Client:
     return client
 
 
-def _write(given: Given, data: Any, lines: list[str]) -> None:
-    from pushsalt.display.safe import one_line
-    from pushsalt.outputters import load
-
-    out = TERMINAL.get().stdout
-    if given.out in (None, "rich"):
-        out.write("".join(f"{one_line(line)}\n" for line in lines))
-    else:
-        out.write(load(given.out).output(data, terminal=out.is_terminal), utf8=True)
-
-
 @app.callback()
 def cache() -> None:
     """What is kept of targets between runs: grains, pillar (encrypted), the mine, and what lies behind them.
@@ -71,7 +61,7 @@ def list_(given: Given) -> int:
         + (f"   newest {age_text(row['newest'])}, oldest {age_text(row['oldest'])} old" if row["entries"] else "")
         for name, row in found.items()
     ]
-    _write(given, found, lines)
+    write(given, found, lines)
     return 0
 
 
@@ -101,7 +91,7 @@ def show(
         earlier = [f"{name} {age_text(age)}" for name, age in row.get("ages", {}).items() if age > row["age"]]
         lines.append("; ".join([f"{id}: {age_text(row['age'])} old", *earlier]))
         lines += [f"  {line}" for line in json.dumps(row["value"], indent=2, default=str).splitlines()]
-    _write(given, found, lines)
+    write(given, found, lines)
     return 0
 
 
@@ -114,7 +104,7 @@ def clear(
     from pushsalt.run import caches
 
     found = caches.clear(_client(given).project, bank, list(ids or ()))
-    _write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
     return 0
 
 
@@ -129,7 +119,7 @@ def prune(given: Given) -> int:
     if days is not None and not (days.replace(".", "", 1).isdigit() and len(days) < 10):
         raise UsageError(f"--older: {days!r} is no number of days", hint="for example --older 30")
     found = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
-    _write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
     return 0
 
 
@@ -142,5 +132,5 @@ def verify(given: Given) -> int:
 
     found = caches.verify(_client(given).project)
     lines = [f"{name}: {problem}" for name, problems in found.items() for problem in problems or ["sound"]]
-    _write(given, found, lines)
+    write(given, found, lines)
     return EXIT_FAILED if any(found.values()) else 0

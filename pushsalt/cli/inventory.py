@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from pushsalt.cli.answer import write_data
 from pushsalt.cli.app import TERMINAL, Command, _Help, _lean, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
 from pushsalt.display.safe import one_line
@@ -70,7 +71,7 @@ def list_(
     project = _project(given)
     ids = _selected(given, project, expr)
     found = {id: project.inventory.targets[id] for id in ids}
-    if _as_data(given, {id: _brief(target) for id, target in found.items()}):
+    if write_data(given, {id: _brief(target) for id, target in found.items()}):
         return 0
     rows = [(id, target.transport, _address(target), ", ".join(target.groups)) for id, target in found.items()]
     _table([("ID", "TRANSPORT", "ADDRESS", "GROUPS"), *rows])
@@ -93,7 +94,7 @@ def show(
         )
     target = known.targets[id]
     settings = _settings(target, project)
-    if _as_data(given, {id: {**settings, **({"origin": dict(target.origin)} if given.explain else {})}}):
+    if write_data(given, {id: {**settings, **({"origin": dict(target.origin)} if given.explain else {})}}):
         return 0
     lines = [id]
     for name, value in settings.items():
@@ -119,7 +120,7 @@ def graph(given: Given) -> int:
     for id, target in known.targets.items():
         if target.jump:
             jumps.setdefault(target.jump[-1], []).append(id)
-    if _as_data(given, {"groups": groups, "jumps": jumps}):
+    if write_data(given, {"groups": groups, "jumps": jumps}):
         return 0
     lines = [*_tree("groups", groups), *(_tree("jump hosts", jumps) if jumps else ())]
     TERMINAL.get().stdout.write("".join(f"{one_line(line)}\n" for line in lines))
@@ -133,7 +134,7 @@ def check(given: Given) -> int:
     project = _project(given)
     known = project.read_inventory()
     found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))
-    if not _as_data(given, {"ids": len(known.ids), "warnings": found}):
+    if not write_data(given, {"ids": len(known.ids), "warnings": found}):
         lines = [f"{one_line(text)}\n" for text in found]
         lines.append(f"{len(known.ids)} ids, {len(found)} warning{'s' * (len(found) != 1)}\n")
         TERMINAL.get().stdout.write("".join(lines))
@@ -240,17 +241,6 @@ def _tree(title: str, branches: Mapping[str, Sequence[str]]) -> Iterator[str]:
         yield f"{'└' if last else '├'}── {name}"
         for position, id in enumerate(ids):
             yield f"{' ' if last else '│'}   {'└' if position == len(ids) - 1 else '├'}── {id}"
-
-
-def _as_data(given: Given, data: Any) -> bool:
-    """Write the data in the format that was asked for; whether one was."""
-    from pushsalt.outputters import load
-
-    if given.out in (None, "rich"):
-        return False
-    terminal = TERMINAL.get()
-    terminal.stdout.write(load(given.out).output(data, terminal=terminal.stdout.is_terminal), utf8=True)
-    return True
 
 
 def _table(rows: Iterable[Sequence[str]]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pushsalt.cli.answer import write
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
 from pushsalt.cli.formula import Actions as Commands
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
@@ -71,7 +72,7 @@ def list_(
         (row["type"], row["id"], row["manager"], "" if row["age"] is None else f"{age_text(row['age'])} ago")
         for row in data.values()
     ]
-    _write(given, data, _table(rows))
+    write(given, data, _table(rows))
     return 0
 
 
@@ -85,7 +86,7 @@ def list_grains(given: Given) -> int:
         grains = project.resource_grains.get(key)
         if isinstance(grains, dict):
             data[key] = {"grain_keys": sorted(grains), "grain_count": len(grains)}
-    _write(given, data, [f"{key}: {', '.join(row['grain_keys'])}" for key, row in data.items()])
+    write(given, data, [f"{key}: {', '.join(row['grain_keys'])}" for key, row in data.items()])
     return 0
 
 
@@ -110,7 +111,7 @@ def show_grains(
     if not isinstance(grains, dict):
         raise UsageError(f"nothing is kept of {key}", hint=f"pushsalt resource refresh {found[key]} collects it")
     shown = project.redactor.data(grains)
-    _write(given, shown, [f"{name}: {json.dumps(value, default=str)}" for name, value in sorted(shown.items())])
+    write(given, shown, [f"{name}: {json.dumps(value, default=str)}" for name, value in sorted(shown.items())])
     return 0
 
 
@@ -151,17 +152,6 @@ def _all(project: Project, type: str | None) -> dict[str, str]:
     known = project.inventory.targets
     found = project.behind.all(known) if type is None else project.behind.of_type(type, known)
     return dict(sorted(found.items()))
-
-
-def _write(given: Given, data: Any, lines: list[str]) -> None:
-    from pushsalt.display.safe import one_line
-    from pushsalt.outputters import load
-
-    out = TERMINAL.get().stdout
-    if given.out in (None, "rich"):
-        out.write("".join(f"{one_line(line)}\n" for line in lines))
-    else:
-        out.write(load(given.out).output(data, terminal=out.is_terminal), utf8=True)
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

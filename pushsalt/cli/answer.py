@@ -1,0 +1,27 @@
+"""How commands that connect to nothing answer: lines for people, or data in the format that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pushsalt.cli.app import TERMINAL
+from pushsalt.cli.options import Given
+
+
+def write(given: Given, data: Any, lines: list[str]) -> None:
+    """Write the lines, or with ``--out`` the data."""
+    from pushsalt.display.safe import one_line
+
+    if not write_data(given, data):
+        TERMINAL.get().stdout.write("".join(f"{one_line(line)}\n" for line in lines))
+
+
+def write_data(given: Given, data: Any) -> bool:
+    """Write the data in the format that was asked for; whether one was."""
+    from pushsalt.outputters import load
+
+    if given.out in (None, "rich"):
+        return False
+    out = TERMINAL.get().stdout
+    out.write(load(given.out).output(data, terminal=out.is_terminal), utf8=True)
+    return True
