@@ -341,7 +341,16 @@ class GrainBank(Bank):
         return True
 
     def _fill(self, index: GrainIndex) -> None:
-        index.refill(self._source, self._differing, index.place())
+        with contextlib.ExitStack() as until_done:
+
+            def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+                """Now that nobody writes; batches of the dead are finished, and forgotten when the index has them."""
+                entries, _ = until_done.enter_context(self._intents.dead())
+                for key, name in entries:
+                    self._finish(self._file(key), name)
+                return self._differing(taken)
+
+            index.refill(self._source, differing, index.place())
 
     def _source(self) -> Iterator[tuple[str, dict[str, Any], float, object]]:
         """All entries, with what tells whether they have changed."""
@@ -352,10 +361,7 @@ class GrainBank(Bank):
                 yield str(entry.get("key")), entry["value"], state[1] / 1e9, (path.name, state)
 
     def _differing(self, taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
-        """What is otherwise than what was taken, now that nobody writes; batches of the dead are finished first."""
-        with self._intents.dead() as (entries, _):
-            for key, name in entries:
-                self._finish(self._file(key), name)
+        """What is otherwise than what was taken."""
         states = {path.name: stamp(path) for path in self._files()}
         for key, state in taken.items():
             name = self._file(key).name
