@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.cli.__main__ import collect_rarely
 from pushsalt.run.minion import Minion
-from pushsalt.run.single import _load_compiler as load_compiler
+from pushsalt.run.runner import load_compiler
 
 
 def main(asked: dict[str, Any]) -> None:

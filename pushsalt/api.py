@@ -162,7 +162,7 @@ class Client:
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         from pushsalt.run.fanout import fan_out
-        from pushsalt.run.single import Runner
+        from pushsalt.run.runner import Runner
 
         project = self.project
         project.redactor.add_pillar(job.options.pillar)

@@ -15,20 +15,17 @@ import socket
 import time
 from collections import ChainMap
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.functions import Lowstate, function_named
 from pushsalt.model import Blob, Explained, Target, TargetReturn
 from pushsalt.run import mine
-from pushsalt.run.discovery import Discovery, declared_of
-from pushsalt.run.fanout import failure
+from pushsalt.run.discovery import Discovery
 from pushsalt.run.job import Job, JobOptions
 from pushsalt.run.salt import callable_from_outside
 
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 
     from pushsalt.run.answers import Answers
     from pushsalt.run.minion import Minion
-    from pushsalt.run.project import Project
+    from pushsalt.run.runner import Runner
     from pushsalt.run.session import LockRequest, Session
 
 log = logging.getLogger(__name__)
@@ -53,8 +50,6 @@ _COMPILES: Final = frozenset(
         *("show_low_sls", "show_lowstate", "show_sls", "show_highstate", "show_states", "show_top"),
     )
 )
-
-Result = TypeVar("Result")
 
 #: Functions that run states: no two of them at once on a target.
 RUNS_STATES = frozenset(
@@ -77,86 +72,7 @@ RUNS_STATES = frozenset(
 )
 
 
-class Runner:
-    """Runs one job on any number of targets; has what they share: worker threads, jump connections."""
-
-    def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
-        """``alone``: there is one target, and what it logs needs no name before it."""
-        self.alone = alone
-        self.project = project
-        self.job = job
-        self.jid = jid
-        self._pools: dict[str, ThreadPoolExecutor] = {}
-        self._prepared: asyncio.Task[None] | None = None
-        self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
-        self._width = width
-        self.connecting = _connect_options(project, job)
-        if "shared" in project.__dict__:  # there was a job before
-            project.shared.look_again()
-
-    async def run(self, id: str) -> TargetReturn:
-        """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
-        try:
-            work = _Work(self, self.project.target(id), id)
-        except TargetError as exc:
-            return failure(id, exc)
-        try:
-            result = await work.go()
-        except Exception as exc:
-            result = failure(id, exc)
-        result.warnings, result.events = work.warnings, work.events
-        return result
-
-    async def in_thread(self, function: Callable[[], Result]) -> Result:
-        """Rendering and compiling happen here, so that no target waits for another's templates."""
-        return await self._in_pool("pushsalt", function)
-
-    async def answer_in_thread(self, function: Callable[[], Result]) -> Result:
-        """What a target asks is answered here: all other threads may be waiting for targets that ask."""
-        return await self._in_pool("pushsalt-answers", function)
-
-    async def _in_pool(self, name: str, function: Callable[[], Result]) -> Result:
-        pool = self._pools.get(name)
-        if pool is None:
-            pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix=name)
-            self._pools[name] = pool
-        return await asyncio.get_running_loop().run_in_executor(pool, function)
-
-    async def declared(self, manager: str) -> dict[str, Any]:
-        """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
-        if manager not in self._declared:
-            work = self.in_thread(partial(declared_of, self.project, self.job.options, manager))
-            self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
-        return await asyncio.shield(self._declared[manager])
-
-    def prepare(self) -> asyncio.Task[None]:
-        """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
-        if self._prepared is None:
-            self._prepared = asyncio.create_task(self.in_thread(_load_compiler), name="load the compiler")
-        return self._prepared
-
-    async def close(self) -> None:
-        if self._prepared is not None:
-            self._prepared.cancel()
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)
-        if "files" in self.project.__dict__:
-            from pushsalt.fileserver.digests import known_digests
-
-            known_digests.keep()
-
-
-def _load_compiler() -> None:
-    import pushsalt.pillar
-    import pushsalt.render.jinja
-    import pushsalt.run.answers
-    import pushsalt.run.minion  # noqa: F401
-    from thin import compat
-
-    compat.install()  # `salt.*` for what users have written for the controller
-
-
-class _Work:
+class Work:
     """The steps of one target, its phases timed."""
 
     def __init__(self, runner: Runner, target: Target, name: str) -> None:
@@ -576,21 +492,6 @@ def _numbered(lowstate: Lowstate) -> dict[str, Any]:
     }
 
 
-def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
-    opts = project.config.opts
-    return transport.ConnectOptions(
-        accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
-        known_hosts_file=Path(opts["known_hosts_file"]) if opts.get("known_hosts_file") else None,
-        ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
-        inventory=project.inventory.targets,
-        **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
-    )
-
-
-def _ssh_config(given: str) -> tuple[Path, ...]:
-    return (Path(given),) if given else ()
-
-
 def _holder(jid: str) -> str:
     """Who holds a target's lock, in words for the next one who wants it."""
     try:
@@ -601,4 +502,4 @@ def _holder(jid: str) -> str:
     return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
 
 
-__all__ = ["RUNS_STATES", "Runner"]
+__all__ = ["RUNS_STATES", "Work"]

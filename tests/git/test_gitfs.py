@@ -335,5 +335,5 @@ assert "git" not in sys.modules
 plain = FileServer({{"file_roots": {{"base": []}}}})
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-    code = "import sys, pushsalt.api, pushsalt.run.single; assert 'pushsalt.git' not in sys.modules"
+    code = "import sys, pushsalt.api, pushsalt.run.runner; assert 'pushsalt.git' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

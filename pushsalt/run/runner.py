@@ -1,0 +1,117 @@
+"""One job on any number of targets: what they share, and each one's return whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pushsalt import transport
+from pushsalt.errors import TargetError
+from pushsalt.model import TargetReturn
+from pushsalt.run.discovery import declared_of
+from pushsalt.run.fanout import failure
+from pushsalt.run.job import Job
+from pushsalt.run.single import Work
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+
+Result = TypeVar("Result")
+
+
+class Runner:
+    """Runs one job on any number of targets; has what they share: worker threads, jump connections."""
+
+    def __init__(self, project: Project, job: Job, jid: str, width: int, alone: bool = False) -> None:
+        """``alone``: there is one target, and what it logs needs no name before it."""
+        self.alone = alone
+        self.project = project
+        self.job = job
+        self.jid = jid
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._prepared: asyncio.Task[None] | None = None
+        self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._width = width
+        self.connecting = _connect_options(project, job)
+        if "shared" in project.__dict__:  # there was a job before
+            project.shared.look_again()
+
+    async def run(self, id: str) -> TargetReturn:
+        """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
+        try:
+            work = Work(self, self.project.target(id), id)
+        except TargetError as exc:
+            return failure(id, exc)
+        try:
+            result = await work.go()
+        except Exception as exc:
+            result = failure(id, exc)
+        result.warnings, result.events = work.warnings, work.events
+        return result
+
+    async def in_thread(self, function: Callable[[], Result]) -> Result:
+        """Rendering and compiling happen here, so that no target waits for another's templates."""
+        return await self._in_pool("pushsalt", function)
+
+    async def answer_in_thread(self, function: Callable[[], Result]) -> Result:
+        """What a target asks is answered here: all other threads may be waiting for targets that ask."""
+        return await self._in_pool("pushsalt-answers", function)
+
+    async def _in_pool(self, name: str, function: Callable[[], Result]) -> Result:
+        pool = self._pools.get(name)
+        if pool is None:
+            pool = ThreadPoolExecutor(max_workers=min(32, self._width) + 4, thread_name_prefix=name)
+            self._pools[name] = pool
+        return await asyncio.get_running_loop().run_in_executor(pool, function)
+
+    async def declared(self, manager: str) -> dict[str, Any]:
+        """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
+        if manager not in self._declared:
+            work = self.in_thread(partial(declared_of, self.project, self.job.options, manager))
+            self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
+        return await asyncio.shield(self._declared[manager])
+
+    def prepare(self) -> asyncio.Task[None]:
+        """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
+        if self._prepared is None:
+            self._prepared = asyncio.create_task(self.in_thread(load_compiler), name="load the compiler")
+        return self._prepared
+
+    async def close(self) -> None:
+        if self._prepared is not None:
+            self._prepared.cancel()
+        for pool in self._pools.values():
+            pool.shutdown(wait=False, cancel_futures=True)
+        if "files" in self.project.__dict__:
+            from pushsalt.fileserver.digests import known_digests
+
+            known_digests.keep()
+
+
+def load_compiler() -> None:
+    import pushsalt.pillar
+    import pushsalt.render.jinja
+    import pushsalt.run.answers
+    import pushsalt.run.minion  # noqa: F401
+    from thin import compat
+
+    compat.install()  # `salt.*` for what users have written for the controller
+
+
+def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
+    opts = project.config.opts
+    return transport.ConnectOptions(
+        accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
+        known_hosts_file=Path(opts["known_hosts_file"]) if opts.get("known_hosts_file") else None,
+        ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
+        inventory=project.inventory.targets,
+        **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
+    )
+
+
+def _ssh_config(given: str) -> tuple[Path, ...]:
+    return (Path(given),) if given else ()
