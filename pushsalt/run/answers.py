@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from pushsalt import plugins
-from pushsalt.errors import PushsaltError, RenderError, StateError
+from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
 from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
@@ -36,6 +36,8 @@ ASKABLE = frozenset(
     {"match.ipcidr", "match.nodegroup", "slsutil.serialize", "slsutil.deserialize", "mine.delete", "mine.flush"}
 )
 _ASKABLE = ("cp.", "saltutil.sync_")
+#: Target types without regular expressions, which could be made to take for ever.
+_PLAIN_TYPES = frozenset({"glob", "list", "grain", "pillar", "pillar_exact", "ipcidr"})
 #: Of what targets have serialized: values and characters of the data, and levels of it.
 _LARGEST = 4_000_000
 _DEEPEST = 50
@@ -233,6 +235,16 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
     if not isinstance(values, dict):
         raise StateError("the mine takes a mapping of values")
     _modest(values)
+    for name, value in values.items():
+        _, allowed = mine.unwrap(value)
+        if allowed is not None and allowed[1] not in _PLAIN_TYPES:
+            raise FunctionError(
+                "exception",
+                f"{name}: a target may say by {', '.join(sorted(_PLAIN_TYPES))} who may have what it tells, "
+                f"not by {allowed[1]:.20}: define it in mine_functions of the configuration, the roster or pillar",
+                "leave allow_tgt_type out where the target itself sends",
+                "CommandExecutionError",
+            )
     told = {str(name): value for name, value in values.items()}
     return mine.store(minion.project, minion.target, told, clear=clear is True)
 

@@ -256,6 +256,24 @@ def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["pcre", "grain_pcre", "compound"])
+def test_no_regular_expression_of_a_target_is_kept(here, tmp_path, kind):
+    whom = {"allow_tgt": "(a+)+$", "allow_tgt_type": kind}
+    tells = {"mine.send": ["said", {"mine_function": "test.echo"}, whom, "x"]}
+    (tmp_path / "salt/tells.sls").write_text(json.dumps({"tells": {"module.run": [tells]}}))
+    client = here()
+    [ret] = applied(client, "tells").ret.values()
+    assert ret["result"] is False and f"not by {kind}" in ret["comment"]
+    assert "said" not in client.project.mine.get("here")
+
+
+def test_a_value_that_looks_wrapped_is_a_value(here):
+    said = {"__saltmine_acl__": 1, "allow_tgt": "(a+)+$", "allow_tgt_type": "pcre", "__data__": "x"}
+    client = here(mine_functions={"odd": [{"mine_function": "test.echo"}, {"text": said}]})
+    client.grains(Selection("here"))
+    assert unwrap(client.project.mine.get("here")["odd"]) == (said, None)
+
+
 def test_a_template_reads_what_was_kept_before_the_run(here):
     client = here(mine_functions={"test.echo": ["said"]})
     for want in ("was {}", "was {'here': 'said'}"):

@@ -17,9 +17,9 @@ def parse(given):
 
 
 def wrapped(value, allow_tgt=None, allow_tgt_type=None):
-    """The value as it is kept, as Salt keeps it."""
+    """The value as it is kept, as Salt keeps it; one that looks as if it were wrapped already is a value too."""
     if not allow_tgt:
-        return value
+        return {ACL_DATA: value, ACL_ID: 1} if isinstance(value, dict) and ACL_ID in value else value
     kept = {ACL_DATA: value, ACL_ID: 1, "allow_tgt": allow_tgt}
     if allow_tgt_type:
         kept["allow_tgt_type"] = allow_tgt_type
