@@ -189,6 +189,26 @@ def test_managed_in_steps(bed):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("mode, follow, want", [
+    ("0777", False, {}),
+    ("0644", False, {"mode": "0644"}),
+    ("0644", True, {}),
+    ("0600", True, {"mode": "0600"}),
+])
+def test_a_link_is_checked_as_the_link_that_it_is(tree, mode, follow, want):
+    """Its own mode and its target's text, or with ``follow_symlinks`` all of the target's."""
+    os.chmod(tree.path("f"), 0o644)
+    link_, source = tree.path("l"), tree.file("source", "a\nb\n")
+    found = tree.call(
+        "file.check_managed_changes", link_, source, None, None, None, None, mode, *[None] * 4, "base",
+        follow_symlinks=follow,
+    )
+    assert found == want
+    found = tree.call("file.check_file_meta", link_, source, None, None, None, None, mode, None, "base",
+                      follow_symlinks=follow)  # fmt: skip
+    assert found == want
+
+
 def test_extract_hash(bed):
     sums = bed.file("SUMS", "\n".join([
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  x.tgz",

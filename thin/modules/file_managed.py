@@ -213,6 +213,17 @@ def _wish(user, group, mode, attrs, seuser, serole, setype, serange, follow_syml
     )
 
 
+def _about_link(name, changes, wish):
+    """What Salt answers for a link that is not followed: the text that it leads to, its own owner and mode."""
+    from thin.utils.files import managed, owner
+
+    kept = {key: changes[key] for key in changes if key not in ("user", "group", "mode")}
+    if kept.get("diff") == managed.REPLACES_LINK:
+        del kept["diff"]
+    kept.update(owner.drift(os.lstat(name), wish.user, wish.group, wish.mode))
+    return kept
+
+
 def check_file_meta(
     name, sfn, source, source_sum, user, group, mode, attrs, saltenv, contents=None, seuser=None, serole=None,
     setype=None, serange=None, verify_ssl=True, follow_symlinks=False, ignore_ordering=False, ignore_whitespace=False,
@@ -226,7 +237,10 @@ def check_file_meta(
     content = _given(name, sfn, source, source_sum, contents, saltenv, verify_ssl=verify_ssl)
     if contents is None and not (source_sum and "hsum" in source_sum):
         content = None
-    changes, matters = managed.predict(expand(name), content, wish)
+    name = expand(name)
+    changes, matters = managed.predict(name, content, wish)
+    if not follow_symlinks and os.path.islink(name) and os.path.isfile(name):
+        changes = _about_link(name, changes, wish)
     if "newfile" not in changes:
         # The states take an empty text for "leave it"; whoever calls this asks whether the owner has that name.
         changes.update((key, value) for key, value in (("user", user), ("group", group)) if value == "")
