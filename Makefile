@@ -3,7 +3,8 @@
 #   make test                            the plain tests
 #   make differential                    random state trees, run by real Salt and by pushsalt, must come out equal
 #   make differential EXAMPLES=5000      so many trees (default 300)
-#   make differential SEED=7             the very trees of a run before; each run says its seed
+#   make differential SEED=7             the very trees of a run before, on any machine; each run says its seed
+#   SHRINK=1 make differential           trees that hypothesis draws: it makes one with a difference small
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
 #   make docs                            docs/modules from the modules' docstrings

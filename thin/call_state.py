@@ -78,9 +78,14 @@ class Caller(object):
         ret["start_time"] = clock(began)
         ret["duration"] = round((time.perf_counter() - start) * 1000, 3)
         ret["__id__"] = low.get("__id__")
-        if "retry" in low and "parallel" not in low and not errors:
-            return self._retried(low, ret, said if isinstance(said, list) else ret["comment"], attempt)
-        return ret
+        if "retry" not in low or "parallel" in low or errors:
+            return ret
+        if whole:
+            return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)
+        # Salt looks at the shape last of all: what the state itself said decides, and what is wrong hides a forecast
+        if self.opts.get("test") or not isinstance(given, dict):
+            return ret
+        return self._retried(low, ret, given.get("result"), said, attempt)
 
     # before the call
 
@@ -203,19 +208,19 @@ class Caller(object):
         elif ret["changes"] and low["state"] in ("pkg", "ports", "pip", "file", "cmd", "archive"):
             self.loaders.reconsider()
 
-    def _retried(self, low, ret, said, attempt):
-        """The last attempt's return. ``said`` is this one's comment as the state gave it: a list is shown as such."""
+    def _retried(self, low, ret, result, said, attempt):
+        """The last attempt's return. ``result`` and ``said``, the comment, are as the state gave them."""
         rules = retry_rules(low["retry"])
         if self.opts.get("test"):
             ret["comment"] = "  ".join((str(said or ""), _would_retry(rules)))
             return ret
-        if rules["until"] == ret["result"] or rules["attempts"] <= attempt:
+        if rules["until"] == result or rules["attempts"] <= attempt:
             return ret
         pause = _pause(rules)
         log.info("State result does not match retry until value, state will be re-run in %s seconds", pause)
         beside.sleep(pause)
         again = self.call(low, attempt + 1)
-        again["comment"] = "\n".join((_attempt(attempt, ret["result"], said), again["comment"] or ""))
+        again["comment"] = "\n".join((_attempt(attempt, result, said), again["comment"] or ""))
         again["duration"] = round(again["duration"] + ret["duration"] + pause * 1000, 3)
         if attempt == 1:
             again["start_time"] = ret["start_time"]

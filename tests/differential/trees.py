@@ -1,4 +1,4 @@
-"""Random state trees, for hypothesis: SLS files that say things about each other in every way that Salt knows.
+"""Random state trees: SLS files that say things about each other in every way that Salt knows.
 
 Most references are to something that exists and mostly to something that stands before, so that most trees compile; a
 few are to nothing, and a few make cycles.
@@ -7,12 +7,12 @@ few are to nothing, and a few make cycles.
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-
-Draw = Any
 
 WAITING = (
     "require", "watch", "onchanges", "onfail", "prereq", "require_any", "watch_any", "onchanges_any", "onfail_any",
@@ -95,6 +95,8 @@ COMMON: dict[str, list[Any]] = {
 }  # fmt: skip
 _UNKNOWN = ("aggregate", "unknown_argument", "mod_watch_only", "comment")
 _EXACT = ("test.configurable_test_state", "test.check_pillar")
+#: some trees have hardly any requisites, some are full of them
+_DENSITIES = [(0, 0, 1), (0, 1), (0, 0, 0, 0, 1), (0, 1, 1, 2, 3)]
 
 
 @dataclass(frozen=True)
@@ -121,24 +123,22 @@ class Tree:
 class _Maker:
     """One tree being drawn. What is rare is drawn so that it shrinks away."""
 
-    def __init__(self, draw: Draw, density: tuple[int, ...]) -> None:
-        self.draw = draw
-        self.density = density  # how many requisites a state may have
+    def __init__(self, number: Callable[[int, int], int]) -> None:
+        self.number = number  #: one of the numbers between these two, both included
+        self.density: tuple[int, ...] = self.pick(_DENSITIES)  # how many requisites a state may have
         self.declared: list[tuple[str, str]] = []  # (state module, ID), those before the current one first
 
     def pick(self, items: Any) -> Any:
-        return self.draw(st.sampled_from(list(items)))
+        items = list(items)
+        return items[self.number(0, len(items) - 1)]
 
     def chance(self, percent: float) -> bool:
         """True so often. Shrinks to False."""
-        return bool(self.draw(st.integers(0, 999)) >= 1000 - percent * 10)
+        return self.number(0, 999) >= 1000 - percent * 10
 
     def some(self, keys: Any, counts: tuple[int, ...]) -> list[str]:
         """Some of these, none twice; how many is one of ``counts``."""
         return list(dict.fromkeys(self.pick(keys) for _ in range(self.pick(counts) if keys else 0)))
-
-    def number(self, low: int, high: int) -> int:
-        return int(self.draw(st.integers(low, high)))
 
     # a tree
 
@@ -280,6 +280,11 @@ class _Maker:
 
 
 @st.composite
-def trees(draw: Draw) -> Tree:
-    """A tree; some have hardly any requisites, some are full of them."""
-    return _Maker(draw, draw(st.sampled_from([(0, 0, 1), (0, 1), (0, 0, 0, 0, 1), (0, 1, 1, 2, 3)]))).tree()
+def trees(draw: Any) -> Tree:
+    """A tree that hypothesis draws, and can shrink."""
+    return _Maker(lambda low, high: int(draw(st.integers(low, high)))).tree()
+
+
+def tree_of(seed: str) -> Tree:
+    """The tree of a seed: the same on every machine, whatever else is installed and loaded there."""
+    return _Maker(random.Random(seed).randint).tree()

@@ -161,6 +161,22 @@ def test_a_watching_module_without_mod_watch_requires(run: Callable[..., Any]) -
     assert ret["comment"] == "One or more requisite failed: s.a"
 
 
+@pytest.mark.parametrize(
+    "until, test, comment",
+    [
+        (False, False, 'Attempt 1: Returned a result of "True", with the following comment: ""\n'),
+        (True, False, ""),
+        (False, True, ""),
+    ],
+)
+def test_a_malformed_answer_is_retried_by_what_it_says(
+    run: Callable[..., Any], until: bool, test: bool, comment: str
+) -> None:
+    retry = {"attempts": 2, "interval": 0, "until": until}
+    [ret] = run(chunk("odd.badchanges", retry=retry), opts={"test": test})
+    assert ret["comment"] == comment + "An exception occurred in this state: 'Changes' should be a dictionary."
+
+
 @pytest.mark.parametrize("limit", [1, 8])
 def test_parallel_states(run: Callable[..., Any], limit: int) -> None:
     chunks = [chunk("odd.ok", name, parallel=True) for name in "abc"]
