@@ -51,7 +51,7 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
     """What is wrong with the chunks of one SLS on one system."""
     functions = KnownStates(minion.custom)
     seen: set[int] = set()
-    for chunk in result.low:
+    for chunk in result.chunks:
         if id(chunk) in seen:
             continue
         seen.add(id(chunk))

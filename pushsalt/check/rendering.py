@@ -112,8 +112,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         paths = result.sources.paths
         for problem in (*result.problems, *result.unsaid):
             found.extend(_of_problem(problem, subject))
-        if not result.problems:
-            found.extend(look_at(result, minion, subject, system.pillar))
+        found.extend(look_at(result, minion, subject, system.pillar))
     except StateError as exc:
         found.extend(_of_pillar(exc, subject))
     except PushsaltError as exc:

@@ -27,6 +27,7 @@ class CompileResult:
 
     ``high``        rendered SLS as one high data; ``__extend__`` and ``__exclude__`` not applied
     ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
+    ``chunks``      what could be lowered, also where problems keep it from running: for a linter
     ``matches``     saltenv -> SLS, what was asked for or what the top file says
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
@@ -38,6 +39,7 @@ class CompileResult:
 
     high: High = field(default_factory=dict)
     low: list[Chunk] = field(default_factory=list)
+    chunks: list[Chunk] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unsaid: list[Problem] = field(default_factory=list)
@@ -216,6 +218,7 @@ class StateCompiler:
         said(apply_requisites_in(high, result.sources, self._disabled_requisites))
         apply_exclude(high)
         low = self._lower(result, high, said)
+        result.chunks = low
         if self._functions and self._check:
             found = check_chunks(low, self._functions, result.sources)
             (result.unsaid if result.problems else result.problems).extend(found)

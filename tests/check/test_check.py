@@ -241,3 +241,14 @@ def test_the_command(tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "sarif" in wrong.stderr
     assert run("--rules").stdout.count("\n") == len(RULES)
+
+
+def test_what_does_not_compile_keeps_nothing_else_from_being_said(tmp_path: Path) -> None:
+    text = (
+        "a:\n  filee.managed:\n    - name: /tmp/a\n"
+        "b:\n  file.managed:\n    - name: /tmp/b\n    - mode: 44\n    - require:\n      - file: gone\n"
+        "c:\n  file.managed:\n    - requires:\n      - file: a\n"
+    )
+    report = checked(tmp_path / "cache", tree(tmp_path / "states", **{"init.sls": text}))
+    found = [(RULES[each.code].name, each.line) for each in report.findings]
+    assert found == [("unknown-state", 2), ("mode", 7), ("dangling-requisite", 9), ("misspelt-requisite", 12)]
