@@ -73,7 +73,7 @@ def get_target(alias):
 
     .. code-block:: bash
 
-        pushsalt run '*' aliases.get_target alias
+        pushsalt run '*' aliases.get_target postmaster
     """
     return list_aliases().get(alias, "")
 
@@ -86,7 +86,7 @@ def has_target(alias, target):
 
     .. code-block:: bash
 
-        pushsalt run '*' aliases.has_target alias target
+        pushsalt run '*' aliases.has_target webmaster ada
     """
     if target == "":
         raise SaltInvocationError("target can not be an empty string")
@@ -105,7 +105,7 @@ def set_target(alias, target):
 
     .. code-block:: bash
 
-        pushsalt run '*' aliases.set_target alias target
+        pushsalt run '*' aliases.set_target webmaster 'ada, bob@example.org'
     """
     if alias == "":
         raise SaltInvocationError("alias can not be an empty string")
@@ -134,7 +134,7 @@ def rm_alias(alias):
 
     .. code-block:: bash
 
-        pushsalt run '*' aliases.rm_alias alias
+        pushsalt run '*' aliases.rm_alias webmaster
     """
     entries = _read()
     if all(name != alias for name, _, _ in entries):

@@ -27,7 +27,7 @@ def display(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' alternatives.display editor
+        pushsalt run '*' alternatives.display pager
     """
     done = _run("--display", name, ignore_retcode=True)
     return done["stderr"] if done["retcode"] and done["stderr"] else done["stdout"]
@@ -41,7 +41,7 @@ def show_link(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' alternatives.show_link editor
+        pushsalt run '*' alternatives.show_link pager
     """
     folder = _KEPT.get(__grains__.get("os_family"))
     if folder:
@@ -62,7 +62,7 @@ def show_current(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' alternatives.show_current editor
+        pushsalt run '*' alternatives.show_current pager
     """
     try:
         return os.readlink(os.path.join("/etc/alternatives", name))
@@ -107,7 +107,7 @@ def install(name, link, path, priority):
 
     .. code-block:: bash
 
-        pushsalt run '*' alternatives.install editor /usr/bin/editor /usr/bin/emacs23 50
+        pushsalt run '*' alternatives.install pager /usr/bin/pager /usr/bin/less 60
     """
     done = _run("--install", link, name, path, str(priority))
     return done["stderr"] if done["retcode"] and done["stderr"] else done["stdout"]

@@ -136,7 +136,7 @@ def signal(signal=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.signal restart
+        pushsalt run '*' apache.signal graceful
     """
     if signal not in _SIGNALS + _PLAIN:
         return None
@@ -157,7 +157,7 @@ def useradd(pwfile, user, password, opts=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.useradd /etc/apache2/htpasswd larry badpassword
+        pushsalt run '*' apache.useradd /etc/apache2/wiki.htpasswd ada 'correct horse'
     """
     return __salt__["webutil.useradd"](pwfile, user, password, opts)
 
@@ -170,7 +170,7 @@ def userdel(pwfile, user):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.userdel /etc/apache2/htpasswd larry
+        pushsalt run '*' apache.userdel /etc/apache2/wiki.htpasswd ada
     """
     return __salt__["webutil.userdel"](pwfile, user)
 
@@ -228,7 +228,7 @@ def config(name, config, edit=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.config /etc/apache2/conf.d/ports.conf config="[{'Listen': '22'}]"
+        pushsalt run '*' apache.config /etc/apache2/conf-available/app.conf config="[{'Listen': '8443'}]"
     """
     parts = []
     for entry in config:

@@ -26,7 +26,7 @@ def check_site_enabled(site):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.check_site_enabled example.com
+        pushsalt run '*' apache.check_site_enabled app.conf
     """
     names = [_with(site, ".conf")] + (["000-default.conf"] if site == "default" else [])
     return any(os.path.islink(os.path.join(_ETC, "sites-enabled", name)) for name in names)
@@ -40,7 +40,7 @@ def a2ensite(site):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2ensite example.com
+        pushsalt run '*' apache.a2ensite app.conf
     """
     return _switch("en", "Site", site)
 
@@ -53,7 +53,7 @@ def a2dissite(site):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2dissite example.com
+        pushsalt run '*' apache.a2dissite 000-default.conf
     """
     return _switch("dis", "Site", site)
 
@@ -66,7 +66,7 @@ def check_mod_enabled(mod):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.check_mod_enabled status
+        pushsalt run '*' apache.check_mod_enabled headers
     """
     if __grains__.get("os_family") == "Suse":
         known = __salt__["cmd.run"](["a2enmod", "-l"], python_shell=False, env={"LC_ALL": "C"})
@@ -83,7 +83,7 @@ def a2enmod(mod):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2enmod vhost_alias
+        pushsalt run '*' apache.a2enmod headers
     """
     return _switch("en", "Mod", mod)
 
@@ -96,7 +96,7 @@ def a2dismod(mod):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2dismod vhost_alias
+        pushsalt run '*' apache.a2dismod autoindex
     """
     return _switch("dis", "Mod", mod)
 
@@ -109,7 +109,7 @@ def check_conf_enabled(conf):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.check_conf_enabled security
+        pushsalt run '*' apache.check_conf_enabled charset
     """
     return os.path.islink(os.path.join(_ETC, "conf-enabled", _with(conf, ".conf")))
 
@@ -122,7 +122,7 @@ def a2enconf(conf):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2enconf security
+        pushsalt run '*' apache.a2enconf charset
     """
     return _switch("en", "Conf", conf)
 
@@ -135,7 +135,7 @@ def a2disconf(conf):
 
     .. code-block:: bash
 
-        pushsalt run '*' apache.a2disconf security
+        pushsalt run '*' apache.a2disconf serve-cgi-bin
     """
     return _switch("dis", "Conf", conf)
 

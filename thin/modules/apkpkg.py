@@ -204,7 +204,7 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2.3-r0"}]'
+        pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "1.26.3-r0"}]'
     """
     more = {key: kwargs[key] for key in ("version", "saltenv", "normalize") if key in kwargs}
     params, kind = __salt__["pkg_resource.parse_targets"](name, pkgs, sources, **more)
@@ -291,7 +291,7 @@ def remove(name=None, pkgs=None, purge=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["curl", "nginx"]'
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
     installed = list_pkgs()
@@ -398,7 +398,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list nginx
+        pushsalt run '*' pkg.file_list busybox
     """
     found = file_dict(*packages)
     return {"errors": found["errors"], "files": [path for paths in found["packages"].values() for path in paths]}
@@ -412,7 +412,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict nginx
+        pushsalt run '*' pkg.file_dict busybox
     """
     if not packages:
         return "Package name should be provided"

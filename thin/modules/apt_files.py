@@ -26,7 +26,7 @@ def show(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.show nginx filter=description,provides
+        pushsalt run '*' pkg.show redis-server filter=section,priority
     """
     if kwargs.get("refresh"):
         __salt__["pkg.refresh_db"]()
@@ -69,7 +69,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list nginx
+        pushsalt run '*' pkg.file_list openssh-server
     """
     return __salt__["lowpkg.file_list"](*packages)
 
@@ -82,7 +82,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict nginx
+        pushsalt run '*' pkg.file_dict openssh-server
     """
     return __salt__["lowpkg.file_dict"](*packages)
 
@@ -95,7 +95,7 @@ def owner(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.owner /usr/bin/apachectl
+        pushsalt run '*' pkg.owner /usr/sbin/sshd
     """
     found = {}
     for path in paths:

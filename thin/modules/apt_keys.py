@@ -88,7 +88,7 @@ def add_repo_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.add_repo_key salt://apt/sources/test.key
+        pushsalt run '*' pkg.add_repo_key salt://keys/app-repo.asc
     """
     aptkey = _apt_key(aptkey)
     keydir = keydir or KEYRINGS
@@ -133,7 +133,7 @@ def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.del_repo_key keyid=0123ABCD
+        pushsalt run '*' pkg.del_repo_key keyid=5D1F2A9C
     """
     keydir = keydir or KEYRINGS
     if not aptkey and not os.path.isdir(keydir):

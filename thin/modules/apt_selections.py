@@ -21,7 +21,7 @@ def get_selections(pattern=None, state=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.get_selections 'python-*' state=hold
+        pushsalt run '*' pkg.get_selections 'linux-image-*' state=hold
     """
     found = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
     return {state: found.get(state, [])} if state else found
@@ -42,7 +42,7 @@ def set_selections(path=None, selection=None, clear=False, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.set_selections selection='{"install": ["netcat"]}'
+        pushsalt run '*' pkg.set_selections selection='{"hold": ["redis-server"]}'
     """
     if path and selection:
         raise SaltInvocationError(
@@ -87,7 +87,7 @@ def hold(name=None, pkgs=None, sources=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.hold pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.hold pkgs='["postgresql-15", "redis-server"]'
     """
     return {target: _set_hold(target, True) for target in _targets(name, pkgs, sources)}
 

@@ -87,7 +87,7 @@ def get_repo(repo, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.get_repo 'deb http://deb.debian.org/debian bookworm main'
+        pushsalt run '*' pkg.get_repo 'deb https://packages.example.org/app stable contrib'
     """
     repos = list_repos()
     if not repos:
@@ -280,7 +280,7 @@ def del_repo(repo, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.del_repo 'deb http://example.org/debian one main'
+        pushsalt run '*' pkg.del_repo 'deb https://packages.example.org/app stable contrib'
     """
     sources = aptsources.Sources()
     wanted = _parsed(_of_ppa(repo, kwargs.get("ppa_auth")), SaltInvocationError)

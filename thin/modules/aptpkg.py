@@ -38,7 +38,7 @@ def normalize_name(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.normalize_name zsh:amd64
+        pushsalt run '*' pkg.normalize_name libc6:i386
     """
     base, colon, arch = name.rpartition(":")
     return base if colon and arch in (__grains__["osarch"], "all", "any") else name
@@ -52,7 +52,7 @@ def parse_arch(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.parse_arch zsh:amd64
+        pushsalt run '*' pkg.parse_arch libc6:i386
     """
     base, colon, arch = name.rpartition(":")
     return {"name": base, "arch": arch} if colon else {"name": name, "arch": None}
@@ -66,7 +66,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.version_cmp '0.2.4-0ubuntu1' '0.2.4.1-0ubuntu1'
+        pushsalt run '*' pkg.version_cmp 1.22.1-9 1.22.1-9+deb12u1
     """
     versions = [str(version) for version in (pkg1, pkg2)]
     if ignore_epoch:
@@ -138,7 +138,7 @@ def latest_version(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.latest_version bash fromrepo=unstable
+        pushsalt run '*' pkg.latest_version nginx fromrepo=bookworm-backports
     """
     if "repo" in kwargs:
         raise SaltInvocationError("The 'repo' argument is invalid, use 'fromrepo' instead")
@@ -199,7 +199,7 @@ def list_repo_pkgs(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.list_repo_pkgs foo bar
+        pushsalt run '*' pkg.list_repo_pkgs nginx redis-server
     """
     names = [name.split("=")[0].split("<")[0].split(">")[0] for name in args]
     return aptout.versions(_run(["apt-cache"] + (["show", "--"] + names if names else ["dump"]))["stdout"])
@@ -253,7 +253,7 @@ def install(name=None, refresh=False, fromrepo=None, skip_verify=False, debconf=
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2.3-0ubuntu0"}]'
+        pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "1.22.1-9"}]'
     """
     params, kind = __salt__["pkg_resource.parse_targets"](
         name, pkgs, sources, normalize=normalize and kwargs.get("split_arch", True),
@@ -303,7 +303,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["apache2", "telnet"]'
     """
     return _uninstall("remove", name, pkgs, kwargs.get("env"))
 

@@ -79,7 +79,7 @@ def atrm(*args):
     .. code-block:: bash
 
         pushsalt run '*' at.atrm 4 5
-        pushsalt run '*' at.atrm all backup
+        pushsalt run '*' at.atrm 7 backup
     """
     if not args:
         return {"jobs": {"removed": [], "tag": None}}

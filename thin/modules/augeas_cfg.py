@@ -40,7 +40,7 @@ def execute(context=None, lens=None, commands=(), load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.execute /files/etc/redis/redis.conf commands='["set bind 0.0.0.0"]'
+        pushsalt run '*' augeas.execute /files/etc/ssh/sshd_config commands='["set PermitRootLogin no"]'
     """
     ret = {"retval": False}
     try:
@@ -131,7 +131,7 @@ def get(path, value="", load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.get /files/etc/hosts/1/ ipaddr
+        pushsalt run '*' augeas.get /files/etc/ssh/sshd_config Port
     """
     path = path.rstrip("/") + ("/" + value.strip("/") if value else "")
     code, text = augtool.run(["get " + path], load_path=load_path)
@@ -179,7 +179,7 @@ def match(path, value="", load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.match /files/etc/services/service-name ssh
+        pushsalt run '*' augeas.match /files/etc/hosts/*/canonical web01
     """
     code, text = augtool.run(["match " + path], load_path=load_path)
     if code:
@@ -195,7 +195,7 @@ def remove(path, load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.remove /files/etc/sysctl.conf/net.ipv4.conf.all.log_martians
+        pushsalt run '*' augeas.remove /files/etc/ssh/sshd_config/X11Forwarding
     """
     code, text = augtool.run(["rm " + path, "save", "errors"], load_path=load_path)
     if code or "error: " in text:
@@ -215,7 +215,7 @@ def ls(path, load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.ls /files/etc/passwd
+        pushsalt run '*' augeas.ls /files/etc/hosts/1
     """
     code, text = augtool.run(["ls " + path], load_path=load_path)
     found = {}

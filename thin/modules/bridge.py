@@ -28,7 +28,7 @@ def show(br=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.show br0
+        pushsalt run '*' bridge.show lan0
     """
     found = {"Linux": _linux, "NetBSD": _netbsd}.get(__grains__["kernel"], _bsd)(br)
     return found.get(br) if br else found
@@ -55,7 +55,7 @@ def interfaces(br=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.interfaces br0
+        pushsalt run '*' bridge.interfaces lan0
     """
     found = show(br) if br else None
     return found.get("interfaces", []) if found else None
@@ -69,7 +69,7 @@ def find_interfaces(*args):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.find_interfaces eth0 eth1
+        pushsalt run '*' bridge.find_interfaces ens3 ens4
     """
     bridges = show()
     if not bridges:
@@ -85,7 +85,7 @@ def add(br=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.add br0
+        pushsalt run '*' bridge.add lan0
     """
     if _linux_here():
         return _run("brctl", "addbr", br)
@@ -102,7 +102,7 @@ def delete(br=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.delete br0
+        pushsalt run '*' bridge.delete lan0
     """
     if _linux_here():
         return _run("brctl", "delbr", br)
@@ -117,7 +117,7 @@ def addif(br=None, iface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.addif br0 ens3
+        pushsalt run '*' bridge.addif lan0 ens3
     """
     return _member(br, iface, {"Linux": "addif", "NetBSD": "add"}.get(__grains__["kernel"], "addm"))
 
@@ -130,7 +130,7 @@ def delif(br=None, iface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.delif br0 ens3
+        pushsalt run '*' bridge.delif lan0 ens3
     """
     return _member(br, iface, {"Linux": "delif", "NetBSD": "delete"}.get(__grains__["kernel"], "deletem"))
 
@@ -143,7 +143,7 @@ def stp(br=None, state="disable", iface=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' bridge.stp br0 enable
+        pushsalt run '*' bridge.stp lan0 disable
     """
     if _linux_here():
         return _run("brctl", "stp", br, {"enable": "on", "disable": "off"}[state])

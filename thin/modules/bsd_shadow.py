@@ -64,7 +64,7 @@ def info(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' shadow.info root
+        pushsalt run '*' shadow.info app
     """
     row = _row(str(name))
     if len(row) < 7:

@@ -310,7 +310,7 @@ def chroomnumber(name, roomnumber, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chroomnumber ada 123
+        pushsalt run '*' user.chroomnumber ada B-204
     """
     return _set_gecos(name, "roomnumber", roomnumber)
 
@@ -330,7 +330,7 @@ def chworkphone(name, workphone, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chworkphone ada 7735550123
+        pushsalt run '*' user.chworkphone ada 555-0131
     """
     return _set_gecos(name, "workphone", workphone)
 
@@ -350,7 +350,7 @@ def chhomephone(name, homephone, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chhomephone ada 7735551234
+        pushsalt run '*' user.chhomephone ada 555-0199
     """
     return _set_gecos(name, "homephone", homephone)
 

@@ -43,7 +43,7 @@ def get(key, default="", delimiter=data.DELIMITER, merge=None, omit_opts=False, 
 
     .. code-block:: bash
 
-        pushsalt run '*' config.get pkg:apache
+        pushsalt run '*' config.get app:listen
     """
     if merge is None:
         places = (
@@ -76,7 +76,7 @@ def option(value, default=None, omit_opts=False, omit_grains=False, omit_pillar=
 
     .. code-block:: bash
 
-        pushsalt run '*' config.option redis.host
+        pushsalt run '*' config.option app.port
     """
     omit = [omit_all or one for one in (omit_opts, omit_grains, omit_pillar, omit_master)]
     places = [place for skip, place in zip(omit, (_options, lambda: __grains__, lambda: __pillar__, _master))
@@ -102,7 +102,7 @@ def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=Fal
 
     .. code-block:: bash
 
-        pushsalt run '*' config.merge schedule
+        pushsalt run '*' config.merge app
     """
     ret = None
     for omit, place in ((omit_opts, _options()), (omit_master, None), (omit_pillar, __pillar__)):
@@ -186,7 +186,7 @@ def valid_fileproto(uri):
 
     .. code-block:: bash
 
-        pushsalt run '*' config.valid_fileproto salt://path/to/file
+        pushsalt run '*' config.valid_fileproto salt://app/app.conf
     """
     scheme, colon, _ = str(uri).partition(":")
     return bool(colon) and scheme.lower() in _PROTOCOLS

@@ -20,7 +20,7 @@ def push(path, keep_symlinks=False, upload_path=None, remove_source=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' cp.push /etc/fstab
+        pushsalt run '*' cp.push /etc/app/app.conf
     """
     nomaster.refuse("cp.push", _INSTEAD)
 
@@ -60,7 +60,7 @@ def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cp.recv_chunked /tmp/x dGV4dA== compressed=False
+        pushsalt run '*' cp.recv_chunked /tmp/x chunk='dGV4dA==' compressed=False
     """
     import zlib
 

@@ -24,7 +24,7 @@ def raw_cron(user):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.raw_cron root
+        pushsalt run '*' cron.raw_cron app
     """
     done = _crontab(user, ["-l"], rstrip=False, ignore_retcode=True)
     lines = done["stdout"].splitlines(True)
@@ -39,7 +39,7 @@ def list_tab(user):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.list_tab root
+        pushsalt run '*' cron.list_tab app
     """
     return crontab.parse(raw_cron(user))
 
@@ -55,7 +55,7 @@ def get_entry(user, identifier=None, cmd=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.get_entry root identifier=task1
+        pushsalt run '*' cron.get_entry app identifier=nightly
     """
     tab = list_tab(user)
     for job in tab["crons"] + tab["special"]:
@@ -72,7 +72,7 @@ def set_job(user, minute, hour, daymonth, month, dayweek, cmd, commented=False, 
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.set_job root '*' '*' '*' '*' 1 /usr/local/weekly
+        pushsalt run '*' cron.set_job app 30 2 '*' '*' 7 /srv/app/bin/vacuum
     """
     times = (minute, hour, daymonth, month, dayweek)
     return _set(user, crontab.wanted(times, None, cmd, comment, commented, identifier))
@@ -86,7 +86,7 @@ def set_special(user, special, cmd, commented=False, comment=None, identifier=No
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.set_special root @hourly 'echo foobar'
+        pushsalt run '*' cron.set_special app @reboot /srv/app/bin/warm-up
     """
     return _set(user, crontab.wanted((), special, cmd, comment, commented, identifier))
 
@@ -99,7 +99,7 @@ def rm_job(user, cmd, minute=None, hour=None, daymonth=None, month=None, dayweek
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.rm_job root /usr/local/weekly
+        pushsalt run '*' cron.rm_job app /srv/app/bin/vacuum
     """
     times = dict(zip(crontab.TIMES, (minute, hour, daymonth, month, dayweek)))
 
@@ -123,7 +123,7 @@ def rm_special(user, cmd, special=None, identifier=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.rm_special root /usr/bin/foo
+        pushsalt run '*' cron.rm_special app /srv/app/bin/warm-up
     """
     return _remove(
         user, "special", lambda job: crontab.matched(job, cmd, identifier) and special in (None, job["spec"])
@@ -138,7 +138,7 @@ def set_env(user, name, value=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.set_env root MAILTO user@example.org
+        pushsalt run '*' cron.set_env app PATH /usr/local/bin:/usr/bin:/bin
     """
     tab, value = list_tab(user), '""' if value in (None, "") else str(value)
     old = next((env for env in tab["env"] if env["name"] == name), None)
@@ -156,7 +156,7 @@ def rm_env(user, name):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.rm_env root MAILTO
+        pushsalt run '*' cron.rm_env app PATH
     """
     return _remove(user, "env", lambda env: env["name"] == name)
 
@@ -169,7 +169,7 @@ def write_cron_file(user, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.write_cron_file root /tmp/new_cron
+        pushsalt run '*' cron.write_cron_file app /srv/app/crontab
     """
     return write_cron_file_verbose(user, path)["retcode"] == 0
 
@@ -182,7 +182,7 @@ def write_cron_file_verbose(user, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' cron.write_cron_file_verbose root /tmp/new_cron
+        pushsalt run '*' cron.write_cron_file_verbose app /srv/app/crontab
     """
     return _crontab(user, [path])
 

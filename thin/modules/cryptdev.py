@@ -59,7 +59,7 @@ def rm_crypttab(name, config="/etc/crypttab"):
 
     .. code-block:: bash
 
-        pushsalt run '*' cryptdev.rm_crypttab foo
+        pushsalt run '*' cryptdev.rm_crypttab data
     """
     text = textfile.read(config)
     if text is None:
@@ -97,7 +97,7 @@ def set_crypttab(  # "none" is what crypttab calls a key that is asked for
 
     .. code-block:: bash
 
-        pushsalt run '*' cryptdev.set_crypttab foo /dev/sdz1 mypassword swap,size=256
+        pushsalt run '*' cryptdev.set_crypttab data /dev/vdb2 /etc/keys/data.key luks,discard
     """
     if not isinstance(options, (str, list, type(None))):
         raise CommandExecutionError("options must be a string or list of strings")
@@ -144,7 +144,7 @@ def open(name, device, keyfile):
 
     .. code-block:: bash
 
-        pushsalt run '*' cryptdev.open foo /dev/sdz1 /path/to/keyfile
+        pushsalt run '*' cryptdev.open data /dev/vdb2 /etc/keys/data.key
     """
     if keyfile in (None, "none", "-"):
         raise CommandExecutionError("For immediate crypt device mapping, keyfile must not be none")
@@ -163,7 +163,7 @@ def close(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' cryptdev.close foo
+        pushsalt run '*' cryptdev.close data
     """
     return __salt__["cmd.retcode"](["cryptsetup", "close", name], python_shell=False) == 0
 

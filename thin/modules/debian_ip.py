@@ -103,7 +103,7 @@ def build_bond(iface, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_bond bond0 mode=balance-alb
+        pushsalt run '*' ip.build_bond bond1 mode=802.3ad
     """
     options = check.bond(settings, iface, carrier=not _new_ubuntu())
     words = "".join("%s=%s " % pair for pair in options.items())
@@ -125,7 +125,7 @@ def get_bond(iface):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.get_bond bond0
+        pushsalt run '*' ip.get_bond bond1
     """
     return textfile.lines(_bond_file(iface)) or ""
 
@@ -141,7 +141,7 @@ def build_routes(iface, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_routes eth0 routes='[{ipaddr: 10.2.0.0, netmask: 255.255.0.0, gateway: 10.1.0.3}]'
+        pushsalt run '*' ip.build_routes ens3 routes='[{ipaddr: 172.20.0.0, netmask: 255.252.0.0, gateway: 192.0.2.1}]'
     """
     routes = {key.lower(): value for key, value in settings.items()}.get("routes")
     if routes is None:
@@ -178,7 +178,7 @@ def up(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up ens3 eth
+        pushsalt run '*' ip.up ens3 vlan
     """
     return _ifupdown("ifup", iface, iface_type)
 
@@ -191,7 +191,7 @@ def down(iface, iface_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down ens3 eth
+        pushsalt run '*' ip.down ens3 vlan
     """
     return _ifupdown("ifdown", iface, iface_type)
 

@@ -18,7 +18,7 @@ def merge(dest, src, merge_lists=False, in_place=True, convert_none=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' defaults.merge '{a: b}' '{d: e}'
+        pushsalt run '*' defaults.merge '{port: 8080}' '{port: 8081, workers: 4}'
     """
     if dest is None and convert_none:
         if in_place:

@@ -22,7 +22,7 @@ def get(key, default=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' defaults.get core:users:root
+        pushsalt run '*' defaults.get app:listen:port
     """
     from thin import link
     from thin.utils import serial

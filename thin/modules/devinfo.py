@@ -24,7 +24,7 @@ def filter_(udev_in=None, udev_ex=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' devinfo.filter udev_in='{"e.id_bus": "ata"}'
+        pushsalt run '*' devinfo.filter udev_in='{"e.id_fs_type": "xfs"}'
     """
     facts = {disk: __salt__["udev.info"](disk) for disk in __grains__["disks"]}
     return sorted(
@@ -49,7 +49,7 @@ def hwinfo(items=None, short=True, listmd=False, devices=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' devinfo.hwinfo items='[disk]' short=False
+        pushsalt run '*' devinfo.hwinfo items='[netcard, memory]' short=False
     """
     items = list(_ITEMS) if not items else items if isinstance(items, (list, tuple)) else [items]
     devices = devices if isinstance(devices, (list, tuple)) else [devices] if devices else []

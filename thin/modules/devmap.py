@@ -27,7 +27,7 @@ def multipath_flush(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' devmap.multipath_flush mpath1
+        pushsalt run '*' devmap.multipath_flush data0
     """
     if not os.path.exists(device):
         return "%s does not exist" % device

@@ -25,7 +25,7 @@ def check_ip(addr):
 
     .. code-block:: bash
 
-        pushsalt run ns1 dig.check_ip 127.0.0.1
+        pushsalt run ns1 dig.check_ip 192.0.2.53
     """
     from ipaddress import ip_address
 

@@ -69,7 +69,7 @@ def percent(args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.percent /var
+        pushsalt run '*' disk.percent /srv
     """
     found = {row[5]: row[4] for row in _df("disk.percent", ["-P"], None)}
     if args and args not in found:
@@ -214,7 +214,7 @@ def format_(device, fs_type="ext4", inode_size=None, lazy_itable_init=None, fat=
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.format /dev/sdX1
+        pushsalt run '*' disk.format /dev/vdb2
     """
     command = ["mkfs", "-t", str(fs_type)]
     ext, xfs = fs_type.startswith("ext"), fs_type == "xfs"
@@ -241,7 +241,7 @@ def fstype(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.fstype /dev/sdX1
+        pushsalt run '*' disk.fstype /dev/vdb2
     """
     for command in (["lsblk", "-n", "-o", "fstype", device], ["df", "-T", device]):
         if __salt__["cmd.which"](command[0]):
@@ -266,7 +266,7 @@ def get_fstype_from_path(path):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.get_fstype_from_path /root
+        pushsalt run '*' disk.get_fstype_from_path /srv/app
     """
     rows = __salt__["cmd.run_all"](["df", "-T", path], python_shell=False, ignore_retcode=True)["stdout"].splitlines()
     return rows[-1].split()[1] if len(rows) > 1 else ""

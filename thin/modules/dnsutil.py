@@ -35,7 +35,7 @@ def hosts_append(hostsfile="/etc/hosts", ip_addr=None, entries=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' dnsutil.hosts_append /etc/hosts 127.0.0.1 ad1.example,ad2.example
+        pushsalt run '*' dnsutil.hosts_append /srv/chroot/app/etc/hosts 192.0.2.10 web01.example.org,web01
     """
     known = parse_hosts(hostsfile)
     known = known.get(ip_addr, []) if isinstance(known, dict) else []
@@ -55,7 +55,7 @@ def hosts_remove(hostsfile="/etc/hosts", entries=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' dnsutil.hosts_remove /etc/hosts ad1.example
+        pushsalt run '*' dnsutil.hosts_remove /srv/chroot/app/etc/hosts web01
     """
     unwanted, kept = entries.split(","), []
     for line in (textfile.read(hostsfile) or "").splitlines():
@@ -77,7 +77,7 @@ def parse_zone(zonefile=None, zone=None):
 
     .. code-block:: bash
 
-        pushsalt run ns1 dnsutil.parse_zone /var/lib/named/example.com.zone
+        pushsalt run ns1 dnsutil.parse_zone /etc/bind/db.example.org
     """
     text = textfile.read(zonefile) if zonefile else None
     text = zone if text is None else text
@@ -109,7 +109,7 @@ def check_ip(ip_addr):
 
     .. code-block:: bash
 
-        pushsalt run ns1 dnsutil.check_ip 127.0.0.1
+        pushsalt run ns1 dnsutil.check_ip 192.0.2.53
     """
     return _dig("check_ip", ip_addr)
 
@@ -190,7 +190,7 @@ def serial(zone="", update=False):
 
     .. code-block:: bash
 
-        pushsalt run ns1 dnsutil.serial example.com update=True
+        pushsalt run ns1 dnsutil.serial example.org update=True
     """
     import time
 

@@ -26,7 +26,7 @@ def run(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_logle
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.run mycontainer 'ls -l /etc'
+        pushsalt run '*' docker.run web 'nginx -t'
     """
     done = _run(name, cmd, stdin, python_shell, ignore_retcode)
     return "\n".join(filter(None, (done["stdout"], done["stderr"])))
@@ -41,7 +41,7 @@ def run_all(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_l
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.run_all mycontainer 'ls -l /etc'
+        pushsalt run '*' docker.run_all web 'nginx -t'
     """
     return _run(name, cmd, stdin, python_shell, ignore_retcode)
 
@@ -55,7 +55,7 @@ def run_stdout(name, cmd, exec_driver=None, stdin=None, python_shell=True, outpu
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.run_stdout mycontainer 'ls -l /etc'
+        pushsalt run '*' docker.run_stdout web 'cat /etc/nginx/nginx.conf'
     """
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["stdout"]
 
@@ -69,7 +69,7 @@ def run_stderr(name, cmd, exec_driver=None, stdin=None, python_shell=True, outpu
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.run_stderr mycontainer 'ls -l /etc'
+        pushsalt run '*' docker.run_stderr web 'nginx -T'
     """
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["stderr"]
 
@@ -104,7 +104,7 @@ def script(name, source, saltenv="base", args=None, template=None, exec_driver=N
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.script mycontainer salt://docker_script.py args='arg1 arg2'
+        pushsalt run '*' docker.script web salt://app/migrate.sh args='--to 2'
     """
     import os
 
@@ -133,7 +133,7 @@ def script_retcode(name, source, saltenv="base", args=None, template=None, exec_
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.script_retcode mycontainer salt://docker_script.py
+        pushsalt run '*' docker.script_retcode web salt://app/selftest.sh
     """
     return script(name, source, saltenv, args, template, stdin=stdin, ignore_retcode=ignore_retcode)["retcode"]
 

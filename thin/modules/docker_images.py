@@ -53,7 +53,7 @@ def inspect_image(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect_image busybox
+        pushsalt run '*' docker.inspect_image nginx:1.27
     """
     return serial.loads(_cli("image", "inspect", name))[0]
 
@@ -98,7 +98,7 @@ def resolve_tag(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.resolve_tag busybox
+        pushsalt run '*' docker.resolve_tag nginx
     """
     wanted = dockerwords.full_name(name)
     tags = kwargs.get("tags")
@@ -152,7 +152,7 @@ def depends(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.depends myimage
+        pushsalt run '*' docker.depends registry.example.org/app:2.1
     """
     containers = _cli("ps", "-a", "--filter=ancestor=%s" % name, "--format", "{{.Names}}").split()
     above, own = layers(name), inspect_image(name)["Id"]
@@ -195,7 +195,7 @@ def search(name, official=False, trusted=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.search centos
+        pushsalt run '*' docker.search postgres
     """
     form = "{{.Name}}\t{{.Description}}\t{{.StarCount}}\t{{.IsOfficial}}"
     found = {}
@@ -218,7 +218,7 @@ def pull(image, insecure_registry=False, api_response=False, client_timeout=60):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.pull centos:6
+        pushsalt run '*' docker.pull nginx:1.27
     """
     began, before = time.time(), resolve_image_id(image)
     words = ["--tls-verify=false"] if insecure_registry and "podman" in _cli("--version").lower() else []
@@ -268,7 +268,7 @@ def rmi(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.rmi busybox force=True
+        pushsalt run '*' docker.rmi nginx:1.25 force=True
     """
     before, tags = set(images(all=True)), set(list_tags())
     words = (["--force"] if kwargs.get("force") else []) + ([] if kwargs.get("prune", True) else ["--no-prune"])
@@ -291,7 +291,7 @@ def tag_(name, repository, tag="latest", force=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.tag 0123456789ab myrepo/mycontainer develop
+        pushsalt run '*' docker.tag nginx:1.27 registry.example.org/nginx stable
     """
     _cli("tag", name, "%s:%s" % (repository, tag))
     return True
@@ -347,7 +347,7 @@ def commit(name, repository, tag="latest", message=None, author=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.commit mycontainer myuser/myimage mytag
+        pushsalt run '*' docker.commit web registry.example.org/app 2.1
     """
     began, image = time.time(), "%s:%s" % (repository, tag)
     words = (["--message=%s" % message] if message else []) + (["--author=%s" % author] if author else [])
@@ -363,7 +363,7 @@ def import_(source, repository, tag="latest", api_response=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.import /tmp/cent7-minimal.tar.xz myuser/centos 7
+        pushsalt run '*' docker.import /srv/images/app-root.tar.xz registry.example.org/app base
     """
     began, image = time.time(), "%s:%s" % (repository, tag)
     identity = _cli("import", _cached(source), image).split()[-1]
@@ -381,7 +381,7 @@ def load(path, repository=None, tag=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.load /path/to/archive.tar repository=myuser/myimage tag=mytag
+        pushsalt run '*' docker.load /srv/images/app.tar repository=registry.example.org/app tag=2.1
     """
     if (repository or tag) and not (repository and tag):
         raise SaltInvocationError("If tagging, both a repository and tag are required")
@@ -420,7 +420,7 @@ def save(name, path, overwrite=False, makedirs=False, compression=None, **kwargs
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.save centos:7 /tmp/cent7.tar
+        pushsalt run '*' docker.save registry.example.org/app:2.1 /srv/images/app.tar
     """
     return _archived(["save", "-o"], name, path, overwrite, makedirs, compression)
 
@@ -436,7 +436,7 @@ def export(name, path, overwrite=False, makedirs=False, compression=None, **kwar
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.export mycontainer /tmp/mycontainer.tar
+        pushsalt run '*' docker.export web /srv/images/web-root.tar
     """
     return _archived(["export", "-o"], name, path, overwrite, makedirs, compression)
 
@@ -449,7 +449,7 @@ def login(*registries):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.login hub
+        pushsalt run '*' docker.login registry.example.org
     """
     known = {}
     for name in __pillar__:
@@ -478,7 +478,7 @@ def logout(*registries):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.logout hub
+        pushsalt run '*' docker.logout registry.example.org
     """
     results = {}
     for registry in registries:

@@ -66,7 +66,7 @@ def port(name, private_port=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.port mycontainer 80/tcp
+        pushsalt run '*' docker.port web 443/tcp
     """
     def ports(container):
         found = (_container(container).get("NetworkSettings") or {}).get("Ports") or {}
@@ -95,7 +95,7 @@ def logs(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.logs mycontainer tail=100
+        pushsalt run '*' docker.logs web tail=25
     """
     words = ["--%s=%s" % (key, kwargs[key]) for key in ("tail", "since", "until") if kwargs.get(key) is not None]
     words += ["--timestamps"] if kwargs.get("timestamps") else []
@@ -113,7 +113,7 @@ def top(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.top mycontainer
+        pushsalt run '*' docker.top web
     """
     lines = _cli("top", name).splitlines()
     titles = lines[0].split()
@@ -128,7 +128,7 @@ def diff(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.diff mycontainer
+        pushsalt run '*' docker.diff web
     """
     found = {}
     for line in _cli("diff", name).splitlines():
@@ -148,7 +148,7 @@ def compare_containers(first, second, ignore=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.compare_containers foo bar ignore=Hostname
+        pushsalt run '*' docker.compare_containers web web-old ignore=Hostname,Env
     """
     ignored = set(dockerwords.listed(ignore or [])) | _OF_ITS_OWN
     one, other = _container(first), _container(second)
@@ -202,7 +202,7 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.copy_to mycontainer /tmp/foo /srv/foo
+        pushsalt run '*' docker.copy_to web /etc/app/app.conf /etc/app/
     """
     path = __salt__["cp.cache_file"](source) if "://" in source else source
     if not path or not os.path.exists(path):

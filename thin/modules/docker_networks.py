@@ -21,7 +21,7 @@ def networks(names=None, ids=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.networks names=network-web
+        pushsalt run '*' docker.networks names=backend
     """
     found = [inspect_network(each) for each in _cli("network", "ls", "-q", "--no-trunc").split()]
     wanted = set(dockerwords.listed(names or [])), set(dockerwords.listed(ids or []))
@@ -59,7 +59,7 @@ def create_network(name, skip_translate=None, ignore_collisions=False, validate_
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.create_network web_network driver=bridge subnet=192.168.66.0/24
+        pushsalt run '*' docker.create_network backend driver=bridge subnet=172.30.5.0/24
     """
     settings = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
     settings.pop("check_duplicate", None)
@@ -79,7 +79,7 @@ def remove_network(network_id):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.remove_network mynet
+        pushsalt run '*' docker.remove_network backend
     """
     _cli("network", "rm", network_id)
     return True
@@ -93,7 +93,7 @@ def connected(name, verbose=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.connected net_name
+        pushsalt run '*' docker.connected backend
     """
     found = {}
     for identity, about in (inspect_network(name).get("Containers") or {}).items():
@@ -134,7 +134,7 @@ def disconnect_container_from_network(container, network_id):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.disconnect_container_from_network web-1 net-web
+        pushsalt run '*' docker.disconnect_container_from_network web backend
     """
     _cli("network", "disconnect", network_id, container)
     return True
@@ -193,7 +193,7 @@ def volumes(filters=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.volumes filters='{dangling: True}'
+        pushsalt run '*' docker.volumes filters='{label: app}'
     """
     words = []
     for key, values in (filters or {}).items():
@@ -211,7 +211,7 @@ def create_volume(name, driver=None, driver_opts=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.create_volume my_volume driver=local
+        pushsalt run '*' docker.create_volume app-data driver=local
     """
     words = ["--driver=%s" % driver] if driver else []
     words += ["--opt=%s" % each for each in dockerwords.listed(driver_opts or {})]
@@ -227,7 +227,7 @@ def remove_volume(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.remove_volume my_volume
+        pushsalt run '*' docker.remove_volume app-data
     """
     _cli("volume", "rm", name)
     return True
@@ -241,7 +241,7 @@ def inspect_volume(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect_volume my_volume
+        pushsalt run '*' docker.inspect_volume app-data
     """
     return serial.loads(_cli("volume", "inspect", name))[0]
 

@@ -100,7 +100,7 @@ def inspect(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect busybox
+        pushsalt run '*' docker.inspect web
     """
     for kind in ("container", "image", "volume", "network"):
         try:
@@ -119,7 +119,7 @@ def inspect_container(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect_container mycontainer
+        pushsalt run '*' docker.inspect_container web
     """
     return _inspected("container", name)
 
@@ -132,7 +132,7 @@ def exists(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.exists mycontainer
+        pushsalt run '*' docker.exists web
     """
     return name in list_containers(all=True) or name in cli("ps", "-a", "-q", "--no-trunc").split()
 
@@ -159,7 +159,7 @@ def state(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.state mycontainer
+        pushsalt run '*' docker.state web
     """
     about = inspect_container(name)["State"]
     if about.get("Paused") or about.get("Status") == "paused":
@@ -175,7 +175,7 @@ def pid(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.pid mycontainer
+        pushsalt run '*' docker.pid web
     """
     return inspect_container(name)["State"]["Pid"]
 
@@ -278,7 +278,7 @@ def rm_(name, force=False, volumes=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.rm mycontainer force=True
+        pushsalt run '*' docker.rm web-old force=True
     """
     about = inspect_container(name)
     running = state(name) != "stopped"
@@ -299,7 +299,7 @@ def rename(name, new_name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.rename foo bar
+        pushsalt run '*' docker.rename web web-old
     """
     if inspect_container(name)["Name"].lstrip("/") == new_name:
         raise SaltInvocationError("Container '%s' already has that name" % name)
@@ -315,7 +315,7 @@ def start_(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.start mycontainer
+        pushsalt run '*' docker.start web
     """
     before = state(name)
     if before == "paused":
@@ -337,7 +337,7 @@ def stop(name, timeout=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.stop mycontainer timeout=20
+        pushsalt run '*' docker.stop web timeout=60
     """
     before = state(name)
     if before == "paused":
@@ -357,7 +357,7 @@ def restart(name, timeout=10):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.restart mycontainer timeout=20
+        pushsalt run '*' docker.restart web timeout=60
     """
     before = state(name)
     cli("restart", "--time=%d" % int(timeout), name)
@@ -373,7 +373,7 @@ def kill(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.kill mycontainer
+        pushsalt run '*' docker.kill web
     """
     return _moved(name, "kill", "stopped")
 
@@ -386,7 +386,7 @@ def pause(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.pause mycontainer
+        pushsalt run '*' docker.pause web
     """
     before = state(name)
     if before == "stopped":
@@ -420,7 +420,7 @@ def signal_(name, signal):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.signal mycontainer SIGHUP
+        pushsalt run '*' docker.signal web SIGUSR1
     """
     cli("kill", "--signal=%s" % signal, name)
     return True
@@ -439,7 +439,7 @@ def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.wait mycontainer
+        pushsalt run '*' docker.wait migrate
     """
     before = state(name)
     status = int(cli("wait", name).split()[-1])

@@ -77,7 +77,7 @@ def unpurge(*packages):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.unpurge curl
+        pushsalt run '*' lowpkg.unpurge nginx
     """
     if not packages:
         return {}
@@ -94,7 +94,7 @@ def list_pkgs(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.list_pkgs hostname
+        pushsalt run '*' lowpkg.list_pkgs 'nginx*'
     """
     listed = _installed(packages)
     return listed if isinstance(listed, str) else dict(listed)
@@ -108,7 +108,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.file_list hostname
+        pushsalt run '*' lowpkg.file_list nginx-common
     """
     found = file_dict(*packages)
     if isinstance(found, str):
@@ -124,7 +124,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.file_dict hostname
+        pushsalt run '*' lowpkg.file_dict nginx-common
     """
     listed = _installed(packages)
     if isinstance(listed, str):
@@ -143,7 +143,7 @@ def info(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.info bash
+        pushsalt run '*' lowpkg.info nginx
     """
     form = "".join("%s:${%s}\\n" % field for field in _FIELDS) + "\\x1e"
     form = form.replace("\\x1e", "\x1e")

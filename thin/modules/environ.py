@@ -72,7 +72,7 @@ def setval(key, val, false_unsets=False, permanent=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' environ.setval foo bar
+        pushsalt run '*' environ.setval APP_MODE production
     """
     if not isinstance(key, str):
         return False
@@ -95,7 +95,7 @@ def setenv(environ, false_unsets=False, clear_all=False, update_minion=False, pe
 
     .. code-block:: bash
 
-        pushsalt run '*' environ.setenv '{foo: bar, baz: quux}'
+        pushsalt run '*' environ.setenv '{APP_MODE: production, APP_PORT: 8080}'
     """
     if not isinstance(environ, dict):
         return False

@@ -142,7 +142,7 @@ def set_offload(devname, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.set_offload eth0 tcp_segmentation_offload=on
+        pushsalt run '*' ethtool.set_offload ens3 generic_segmentation_offload=off
     """
     short = dict(zip(sorted(_OFFLOADS), ("gso", "sg", "tso", "ufo")))
     for name, value in kwargs.items():
@@ -174,7 +174,7 @@ def set_pause(devname, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.set_pause eth0 autoneg=off rx=off tx=off
+        pushsalt run '*' ethtool.set_pause ens3 autoneg=on
     """
     return _lines("-A", devname, *_valid(["autoneg", "rx", "tx"], kwargs)) or True
 
@@ -207,7 +207,7 @@ def set_feature(devname, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.set_feature eth0 sg=off
+        pushsalt run '*' ethtool.set_feature ens3 rxhash=on
     """
     return "\n".join(_lines("-K", devname, *_valid(_FEATURES, kwargs))) or True
 

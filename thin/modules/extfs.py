@@ -39,7 +39,7 @@ def mkfs(device, fs_type, full_return=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.mkfs /dev/vdb1 fs_type=ext4 opts='acl,noexec'
+        pushsalt run '*' extfs.mkfs /dev/vdb1 fs_type=ext3 opts=sync
     """
     done = _run(["mke2fs", "-F", "-t", str(fs_type)] + _options(_MKFS, kwargs) + [device])
     lines = [line for line in _said(done) if line and not line.startswith(_PROGRESS)]
@@ -63,7 +63,7 @@ def tune(device, full_return=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' extfs.tune /dev/vdb1 force=True label=wildstallyns opts='acl,noexec'
+        pushsalt run '*' extfs.tune /dev/vdb1 force=True label=data opts=acl
     """
     done = _run(["tune2fs"] + _options(_TUNE, kwargs) + [device])
     return dict(done, comment=_said(done)) if full_return else _said(done)

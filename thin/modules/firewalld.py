@@ -104,7 +104,7 @@ def list_all(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.list_all my_zone
+        pushsalt run '*' firewalld.list_all dmz
     """
     return _zones(_zone(zone) + ["--list-all"], permanent)
 
@@ -156,7 +156,7 @@ def new_zone(zone, restart=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.new_zone my_zone
+        pushsalt run '*' firewalld.new_zone dmz
     """
     return _defined("--new-zone=%s" % zone, restart)
 
@@ -169,7 +169,7 @@ def delete_zone(zone, restart=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.delete_zone my_zone
+        pushsalt run '*' firewalld.delete_zone dmz
     """
     return _defined("--delete-zone=%s" % zone, restart)
 
@@ -182,7 +182,7 @@ def new_service(name, restart=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.new_service my_service
+        pushsalt run '*' firewalld.new_service app
     """
     return _defined("--new-service=%s" % name, restart)
 
@@ -195,7 +195,7 @@ def delete_service(name, restart=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.delete_service my_service
+        pushsalt run '*' firewalld.delete_service app
     """
     return _defined("--delete-service=%s" % name, restart)
 
@@ -208,7 +208,7 @@ def list_services(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.list_services my_zone
+        pushsalt run '*' firewalld.list_services dmz
     """
     return _cmd(_zone(zone) + ["--list-services"], permanent).split()
 
@@ -221,7 +221,7 @@ def add_service(service, zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_service ssh my_zone
+        pushsalt run '*' firewalld.add_service app dmz
     """
     return _cmd(_zone(zone) + ["--add-service=%s" % service], permanent)
 
@@ -234,7 +234,7 @@ def remove_service(service, zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_service ssh my_zone
+        pushsalt run '*' firewalld.remove_service app dmz
     """
     return _cmd(_zone(zone) + ["--remove-service=%s" % service], permanent)
 
@@ -382,7 +382,7 @@ def add_port(zone, port, permanent=True, force_masquerade=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_port internal 443/tcp
+        pushsalt run '*' firewalld.add_port dmz 8443/tcp
     """
     _masqueraded(zone, force_masquerade)
     return _cmd(_zone(zone) + ["--add-port=%s" % port], permanent)
@@ -396,7 +396,7 @@ def remove_port(zone, port, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_port internal 443/tcp
+        pushsalt run '*' firewalld.remove_port dmz 8443/tcp
     """
     return _cmd(_zone(zone) + ["--remove-port=%s" % port], permanent)
 
@@ -409,7 +409,7 @@ def list_port_fwd(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.list_port_fwd public
+        pushsalt run '*' firewalld.list_port_fwd dmz
     """
     found = []
     for line in _cmd(_zone(zone) + ["--list-forward-ports"], permanent).splitlines():
@@ -432,7 +432,7 @@ def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_port_fwd public 80 443 tcp
+        pushsalt run '*' firewalld.add_port_fwd dmz 443 8443 tcp
     """
     _masqueraded(zone, force_masquerade)
     return _cmd(_zone(zone) + ["--add-" + _forward(src, dest, proto, dstaddr)], permanent)
@@ -446,7 +446,7 @@ def remove_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_port_fwd public 80 443 tcp
+        pushsalt run '*' firewalld.remove_port_fwd dmz 443 8443 tcp
     """
     return _cmd(_zone(zone) + ["--remove-" + _forward(src, dest, proto, dstaddr)], permanent)
 
@@ -472,7 +472,7 @@ def block_icmp(zone, icmp, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.block_icmp my_zone echo-reply
+        pushsalt run '*' firewalld.block_icmp dmz timestamp-request
     """
     if icmp not in get_icmp_types(permanent):
         log.error("Invalid ICMP type")
@@ -490,7 +490,7 @@ def allow_icmp(zone, icmp, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.allow_icmp my_zone echo-reply
+        pushsalt run '*' firewalld.allow_icmp dmz timestamp-request
     """
     if icmp not in get_icmp_types(permanent):
         log.error("Invalid ICMP type")
@@ -521,7 +521,7 @@ def add_interface(zone, interface, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_interface my_zone eth0
+        pushsalt run '*' firewalld.add_interface dmz ens4
     """
     return _cmd(_zone(zone) + ["--add-interface=%s" % interface], permanent)
 
@@ -534,7 +534,7 @@ def remove_interface(zone, interface, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_interface my_zone eth0
+        pushsalt run '*' firewalld.remove_interface dmz ens4
     """
     return _cmd(_zone(zone) + ["--remove-interface=%s" % interface], permanent)
 
@@ -560,7 +560,7 @@ def add_source(zone, source, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_source my_zone 192.168.1.0/24
+        pushsalt run '*' firewalld.add_source dmz 203.0.113.0/24
     """
     return _cmd(_zone(zone) + ["--add-source=%s" % source], permanent)
 
@@ -573,7 +573,7 @@ def remove_source(zone, source, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_source my_zone 192.168.1.0/24
+        pushsalt run '*' firewalld.remove_source dmz 203.0.113.0/24
     """
     return _cmd(_zone(zone) + ["--remove-source=%s" % source], permanent)
 

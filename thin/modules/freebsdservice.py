@@ -89,7 +89,7 @@ def available(name, jail=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     return name in get_all(jail)
 
@@ -107,7 +107,7 @@ def missing(name, jail=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing inetd
     """
     return name not in get_all(jail)
 

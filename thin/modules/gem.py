@@ -39,7 +39,7 @@ def install(gems, ruby=None, gem_bin=None, runas=None, version=None, rdoc=False,
 
     .. code-block:: bash
 
-        pushsalt run '*' gem.install vagrant version=2.0
+        pushsalt run '*' gem.install bundler version=2.5.23
     """
     words = ["--version", version] if version else []
     if _major(ruby, gem_bin, runas) >= 3:
@@ -60,7 +60,7 @@ def uninstall(gems, ruby=None, runas=None, gem_bin=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' gem.uninstall vagrant
+        pushsalt run '*' gem.uninstall bundler
     """
     return _gem(["uninstall"] + _names(gems) + ["-a", "-x"], ruby, runas, gem_bin)
 
@@ -73,7 +73,7 @@ def update(gems, ruby=None, runas=None, gem_bin=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' gem.update vagrant
+        pushsalt run '*' gem.update bundler
     """
     return _gem(["update"] + _names(gems), ruby, runas, gem_bin)
 

@@ -72,7 +72,7 @@ def available(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     return name in get_all()
 
@@ -88,7 +88,7 @@ def missing(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing telnetd
     """
     return not available(name)
 

@@ -39,7 +39,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
 
     .. code-block:: bash
 
-        pushsalt run '*' git.list_worktrees /path/to/repo all=True
+        pushsalt run '*' git.list_worktrees /srv/app/checkout all=True
     """
     everything = kwargs.pop("all", False)
     _known(kwargs)
@@ -98,7 +98,7 @@ def worktree_add(cwd, worktree_path, ref=None, reset_branch=None, force=None, de
 
     .. code-block:: bash
 
-        pushsalt run '*' git.worktree_add /path/to/repo ../hotfix ref=v1.1 branch=hotfix21
+        pushsalt run '*' git.worktree_add /srv/app/checkout /srv/app/review ref=v2.1 branch=review
     """
     branch = kwargs.pop("branch", None)
     _known(kwargs)
@@ -145,7 +145,7 @@ def worktree_prune(cwd, dry_run=False, verbose=True, expire=None, opts="", git_o
 
     .. code-block:: bash
 
-        pushsalt run '*' git.worktree_prune /path/to/repo expire=1.day.ago
+        pushsalt run '*' git.worktree_prune /srv/app/checkout expire=3.weeks.ago
     """
     words = ["worktree", "prune"] + (["--dry-run"] if dry_run else []) + (["--verbose"] if verbose else [])
     words += (["--expire", str(expire)] if expire else []) + gitrun.options(opts)
@@ -168,7 +168,7 @@ def worktree_rm(cwd, user=None, output_encoding=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' git.worktree_rm /path/to/worktree
+        pushsalt run '*' git.worktree_rm /srv/app/review
     """
     if not os.path.exists(cwd):
         raise CommandExecutionError("%s does not exist" % cwd)
@@ -200,7 +200,7 @@ def merge_tree(cwd, ref1, ref2, base=None, user=None, password=None, ignore_retc
 
     .. code-block:: bash
 
-        pushsalt run '*' git.merge_tree /path/to/repo HEAD upstream/dev
+        pushsalt run '*' git.merge_tree /srv/app/checkout main origin/release
     """
     if base is None:
         try:

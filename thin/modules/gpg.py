@@ -28,7 +28,7 @@ def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.verify filename=/path/to/important.file
+        pushsalt run '*' gpg.verify filename=/srv/releases/app-2.1.tar.gz
     """
     if trustmodel and trustmodel not in TRUST_MODELS:
         message = "Invalid trustmodel defined: %s. Use one of: %s" % (trustmodel, ", ".join(TRUST_MODELS))
@@ -202,7 +202,7 @@ def get_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=Non
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.get_key keyid=3FAD9F1E
+        pushsalt run '*' gpg.get_key keyid=8C5A17D2B94E60F3
     """
     for key in list_keys(user, gnupghome, keyring):
         if fingerprint and key["fingerprint"] == fingerprint:

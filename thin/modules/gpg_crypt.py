@@ -30,7 +30,7 @@ def sign(
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.sign text='Hello there.  How are you?'
+        pushsalt run '*' gpg.sign text='Release 2.1 of app'
     """
     data = _data(text, filename)
     command = ["--clearsign"] + (["--default-key", str(keyid)] if keyid else [])
@@ -61,7 +61,7 @@ def encrypt(
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.encrypt text='Hello there.' recipients=recipient@example.com
+        pushsalt run '*' gpg.encrypt text='Release 2.1 of app' recipients=ada@example.org
     """
     data = _data(text, filename)
     names = recipients.split(",") if isinstance(recipients, str) else [str(one) for one in recipients or ()]
@@ -85,7 +85,7 @@ def decrypt(
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.decrypt filename=/path/to/important.file.gpg
+        pushsalt run '*' gpg.decrypt filename=/srv/releases/notes.txt.gpg
     """
     data, secret = _data(text, filename), _passphrase(use_passphrase)
     output = output if filename else None

@@ -31,7 +31,7 @@ def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyr
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.get_secret_key keyid=3FAD9F1E
+        pushsalt run '*' gpg.get_secret_key keyid=8C5A17D2B94E60F3
     """
     keys = gnupg.Gpg(user, gnupghome, keyring).keys(["--list-secret-keys"])
     return next((key for key in keys if _is(key, keyid, fingerprint)), False)
@@ -113,7 +113,7 @@ def delete_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.delete_key keyid=3FAD9F1E
+        pushsalt run '*' gpg.delete_key keyid=8C5A17D2B94E60F3
     """
     ret = {"res": False, "message": ""}
     if fingerprint and keyid:
@@ -157,7 +157,7 @@ def export_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.export_key keyids=3FAD9F1E
+        pushsalt run '*' gpg.export_key keyids=8C5A17D2B94E60F3
     """
     passphrase = None
     if secret and use_passphrase:
@@ -188,7 +188,7 @@ def trust_key(keyid=None, fingerprint=None, trust_level=None, user=None, gnupgho
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.trust_key keyid=3FAD9F1E trust_level=marginally
+        pushsalt run '*' gpg.trust_key keyid=8C5A17D2B94E60F3 trust_level=fully
     """
     if bool(keyid) == bool(fingerprint):
         raise SaltInvocationError("Exactly one of keyid or fingerprint is required")
@@ -213,7 +213,7 @@ def receive_keys(keyserver=None, keys=None, user=None, gnupghome=None, keyring=N
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.receive_keys keys=3FAD9F1E
+        pushsalt run '*' gpg.receive_keys keys=8C5A17D2B94E60F3
     """
     names = keys.split(",") if isinstance(keys, str) else [str(one) for one in keys or ()]
     command = ["--keyserver", keyserver or KEY_SERVER, "--recv-keys", "--"]
@@ -234,7 +234,7 @@ def search_keys(text, keyserver=None, user=None, gnupghome=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.search_keys user@example.com
+        pushsalt run '*' gpg.search_keys ada@example.org
     """
     command = ["--with-colons", "--keyserver", keyserver or KEY_SERVER, "--search-keys", "--", text]
     found = []

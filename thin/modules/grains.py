@@ -42,7 +42,7 @@ def has_value(key):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.has_value pkg:apache
+        pushsalt run '*' grains.has_value app:release
     """
     return data.traverse_dict_and_list(__grains__, key, KeyError) is not KeyError
 
@@ -109,7 +109,7 @@ def equals(key, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.equals fqdn host.example.org
+        pushsalt run '*' grains.equals id web01
     """
     return str(value) == str(get(key))
 

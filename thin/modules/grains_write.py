@@ -23,7 +23,7 @@ def setvals(grains, destructive=False, refresh_pillar=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.setvals '{key1: val1, key2: val2}'
+        pushsalt run '*' grains.setvals '{stage: production, rack: B7}'
     """
     from thin.utils import textfile, yamlout
 
@@ -53,7 +53,7 @@ def setval(key, val, destructive=False, refresh_pillar=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.setval key val
+        pushsalt run '*' grains.setval rack B7
     """
     return setvals({key: val}, destructive)
 
@@ -68,7 +68,7 @@ def set_(key, val="", force=False, destructive=False, delimiter=data.DELIMITER):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.set apps:web:port 2209
+        pushsalt run '*' grains.set app:listen:port 8443
     """
     now = _get(key, _ABSENT, delimiter)
     if now is not _ABSENT and now == val and (val is not None or destructive is not True):
@@ -154,7 +154,7 @@ def delkey(key, force=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.delkey key
+        pushsalt run '*' grains.delkey rack
     """
     return delval(key, destructive=True, force=force)
 
@@ -167,7 +167,7 @@ def delval(key, destructive=False, force=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.delval key
+        pushsalt run '*' grains.delval rack
     """
     return set_(key, None, destructive=destructive, force=force)
 

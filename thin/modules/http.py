@@ -78,7 +78,7 @@ def wait_for_successful_query(url, wait_for=300, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' http.wait_for_successful_query https://example.org/ wait_for=160 request_interval=1
+        pushsalt run '*' http.wait_for_successful_query https://web01.example.org/health wait_for=90 request_interval=3
     """
     interval = kwargs.pop("request_interval", 1)
     end = time.monotonic() + wait_for

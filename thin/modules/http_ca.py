@@ -34,7 +34,7 @@ def update_ca_bundle(target=None, source=None, merge_files=None):
     .. code-block:: bash
 
         pushsalt run '*' http.update_ca_bundle
-        pushsalt run '*' http.update_ca_bundle source=https://example.com/cacerts.pem merge_files=/path/to/mycert.pem
+        pushsalt run '*' http.update_ca_bundle source=https://pki.example.org/roots.pem merge_files=/etc/pki/app.pem
     """
     target = target or __opts__.get("ca_bundle") or next((path for path in _PLACES if os.path.exists(path)), None)
     if target is None:

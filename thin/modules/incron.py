@@ -22,7 +22,7 @@ def write_incron_file(user, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.write_incron_file root /tmp/new_incron
+        pushsalt run '*' incron.write_incron_file app /srv/app/incrontab
     """
     return write_incron_file_verbose(user, path)["retcode"] == 0
 
@@ -35,7 +35,7 @@ def write_incron_file_verbose(user, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.write_incron_file_verbose root /tmp/new_incron
+        pushsalt run '*' incron.write_incron_file_verbose app /srv/app/incrontab
     """
     return __salt__["cmd.run_all"]([_program(), path], runas=user, python_shell=False)
 
@@ -61,7 +61,7 @@ def raw_incron(user):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.raw_incron root
+        pushsalt run '*' incron.raw_incron app
     """
     return __salt__["cmd.run_stdout"](
         [_program(), "-l", user], rstrip=False, runas=user, python_shell=False, ignore_retcode=True
@@ -76,7 +76,7 @@ def list_tab(user):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.list_tab root
+        pushsalt run '*' incron.list_tab app
     """
     found = {"crons": [], "pre": []}
     for line in (raw_system_incron() if user == "system" else raw_incron(user)).splitlines():
@@ -112,7 +112,7 @@ def set_job(user, path, mask, cmd):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.set_job root /root IN_MODIFY 'echo "$$ $@ $# $% $&"'
+        pushsalt run '*' incron.set_job app /srv/app/inbox IN_CLOSE_WRITE '/srv/app/bin/import $@/$#'
     """
     mask = str(mask).upper()
     bad = _bad(mask)

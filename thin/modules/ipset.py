@@ -72,7 +72,7 @@ def delete_set(name=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.delete_set custom_set
+        pushsalt run '*' ipset.delete_set blocked
     """
     return _done(["destroy", name]) or True if name else "Error: Set needs to be specified"
 
@@ -85,7 +85,7 @@ def rename_set(name=None, new_set=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.rename_set custom_set new_set=new_set_name
+        pushsalt run '*' ipset.rename_set blocked new_set=banned
     """
     if not name:
         return "Error: Set needs to be specified"
@@ -192,7 +192,7 @@ def check(name=None, entry=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.check custom_set '192.168.0.1 comment "Hello"'
+        pushsalt run '*' ipset.check blocked '203.0.113.9 comment "port scan"'
     """
     if not name:
         return "Error: Set needs to be specified"
@@ -212,7 +212,7 @@ def test(name=None, entry=None, family="ipv4", **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.test custom_set 192.168.0.2
+        pushsalt run '*' ipset.test blocked 203.0.113.9
     """
     if not name:
         return "Error: Set needs to be specified"

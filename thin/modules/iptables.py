@@ -72,7 +72,7 @@ def build_rule(table="filter", chain=None, command=None, position="", full=None,
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.build_rule filter INPUT command=A full=True match=state connstate=NEW jump=ACCEPT
+        pushsalt run '*' iptables.build_rule nat POSTROUTING command=I full=True of=ens3 jump=MASQUERADE
     """
     unused = INTERNAL | {"name", "state", "chain", "save", "table", "__agg__", "aggregate"}
     rule = iptrules.build({key: value for key, value in kwargs.items() if key not in unused})
@@ -94,7 +94,7 @@ def get_saved_rules(conf_file=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.get_saved_rules family=ipv6
+        pushsalt run '*' iptables.get_saved_rules /etc/iptables/rules.v4
     """
     with open(conf_file or _conf(family)) as source:
         return iptrules.parse(source.read())
@@ -121,7 +121,7 @@ def get_saved_policy(table="filter", chain=None, conf_file=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.get_saved_policy filter INPUT
+        pushsalt run '*' iptables.get_saved_policy filter FORWARD
     """
     if not chain:
         return "Error: Chain needs to be specified"
@@ -136,7 +136,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.get_policy filter INPUT
+        pushsalt run '*' iptables.get_policy filter FORWARD
     """
     if not chain:
         return "Error: Chain needs to be specified"
@@ -151,7 +151,7 @@ def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.set_policy filter INPUT ACCEPT
+        pushsalt run '*' iptables.set_policy filter FORWARD DROP
     """
     if not chain:
         return "Error: Chain needs to be specified"
@@ -168,7 +168,7 @@ def save(filename=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.save /etc/sysconfig/iptables
+        pushsalt run '*' iptables.save /etc/iptables/rules.v4
     """
     filename = filename or _conf(family)
     folder = os.path.dirname(filename)
@@ -193,7 +193,7 @@ def check(table="filter", chain=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.check filter INPUT rule='-m state --state RELATED,ESTABLISHED -j ACCEPT'
+        pushsalt run '*' iptables.check filter INPUT rule='-p tcp --dport 8443 -j ACCEPT'
     """
     problem = _lacking(chain, rule)
     if problem:
@@ -218,7 +218,7 @@ def check_chain(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.check_chain filter INPUT
+        pushsalt run '*' iptables.check_chain filter APP
     """
     if not chain:
         return "Error: Chain needs to be specified"
@@ -233,7 +233,7 @@ def new_chain(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.new_chain filter CUSTOM_CHAIN
+        pushsalt run '*' iptables.new_chain filter APP
     """
     return _change(family, table, ["-N", chain]) or True if chain else "Error: Chain needs to be specified"
 
@@ -246,7 +246,7 @@ def delete_chain(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.delete_chain filter CUSTOM_CHAIN
+        pushsalt run '*' iptables.delete_chain filter APP
     """
     return _change(family, table, ["-X", chain]) or True if chain else "Error: Chain needs to be specified"
 
@@ -259,7 +259,7 @@ def append(table="filter", chain=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.append filter INPUT rule='-m state --state RELATED,ESTABLISHED -j ACCEPT'
+        pushsalt run '*' iptables.append filter APP rule='-p tcp --dport 8443 -j ACCEPT'
     """
     problem = _lacking(chain, rule)
     if problem:
@@ -279,7 +279,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.insert filter INPUT position=3 rule='-m state --state NEW -j ACCEPT'
+        pushsalt run '*' iptables.insert filter APP position=1 rule='-s 203.0.113.0/24 -j DROP'
     """
     if chain and not position:
         return "Error: Position needs to be specified or use append (-A)"
@@ -302,7 +302,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.delete filter INPUT position=3
+        pushsalt run '*' iptables.delete filter APP position=2
     """
     if position and rule:
         return "Error: Only specify a position or a rule, not both"
@@ -317,7 +317,7 @@ def flush(table="filter", chain="", family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' iptables.flush filter INPUT
+        pushsalt run '*' iptables.flush filter APP
     """
     return _change(family, table, ["-F"] + ([chain] if chain else []))
 

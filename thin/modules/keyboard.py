@@ -55,7 +55,7 @@ def set_sys(layout):
 
     .. code-block:: bash
 
-        pushsalt run '*' keyboard.set_sys dvorak
+        pushsalt run '*' keyboard.set_sys de-nodeadkeys
     """
     if process.which("localectl"):
         _run(["localectl", "set-keymap", str(layout)])
@@ -96,7 +96,7 @@ def set_x(layout):
 
     .. code-block:: bash
 
-        pushsalt run '*' keyboard.set_x dvorak
+        pushsalt run '*' keyboard.set_x de
     """
     _run(["setxkbmap", str(layout)])
     return layout

@@ -45,7 +45,7 @@ def check_available(mod):
 
     .. code-block:: bash
 
-        pushsalt run '*' kmod.check_available kvm
+        pushsalt run '*' kmod.check_available dm_mod
     """
     return mod in available()
 
@@ -92,7 +92,7 @@ def is_loaded(mod):
 
     .. code-block:: bash
 
-        pushsalt run '*' kmod.is_loaded kvm
+        pushsalt run '*' kmod.is_loaded dm_mod
     """
     return mod in mod_list()
 
@@ -105,7 +105,7 @@ def load(mod, persist=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' kmod.load kvm
+        pushsalt run '*' kmod.load dm_mod
     """
     before = _loaded()
     done = __salt__["cmd.run_all"]([_program("modprobe")] + mod.split(), python_shell=False)
@@ -122,7 +122,7 @@ def remove(mod, persist=False, comment=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' kmod.remove kvm
+        pushsalt run '*' kmod.remove floppy
     """
     before = _loaded()
     done = __salt__["cmd.run_all"]([_program("rmmod")] + mod.split(), python_shell=False)

@@ -107,7 +107,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' acl.modfacl user myuser rwx /srv/www
+        pushsalt run '*' acl.modfacl user app rx /srv/www
         pushsalt run '*' acl.modfacl d:group mygroup rx /srv/www recursive=True
     """
     return _setfacl(["-m", "%s:%s:%s" % (_prefix(acl_type), acl_name, perms)], args, kwargs)
@@ -130,7 +130,7 @@ def delfacl(acl_type, acl_name="", *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' acl.delfacl user myuser /srv/www
+        pushsalt run '*' acl.delfacl user app /srv/www
     """
     return _setfacl(["-x", "%s:%s" % (_prefix(acl_type), acl_name)], args, kwargs)
 

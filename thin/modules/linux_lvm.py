@@ -92,7 +92,7 @@ def pvdisplay(pvname="", real=False, quiet=False):
     .. code-block:: bash
 
         pushsalt run '*' lvm.pvdisplay
-        pushsalt run '*' lvm.pvdisplay /dev/md0
+        pushsalt run '*' lvm.pvdisplay /dev/vdb1
     """
     found = {}
     for row in _rows("pvdisplay", pvname, _PV, quiet):
@@ -160,8 +160,8 @@ def pvcreate(devices, override=True, force=True, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.pvcreate /dev/sdb1,/dev/sdb2
-        pushsalt run '*' lvm.pvcreate /dev/sdb1 dataalignmentoffset=7s
+        pushsalt run '*' lvm.pvcreate /dev/vdb1,/dev/vdc1
+        pushsalt run '*' lvm.pvcreate /dev/vdb1 dataalignmentoffset=4k
     """
     if not devices:
         return "Error: at least one device is required"
@@ -196,7 +196,7 @@ def pvremove(devices, override=True, force=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.pvremove /dev/sdb1,/dev/sdb2
+        pushsalt run '*' lvm.pvremove /dev/vdb1,/dev/vdc1
     """
     said = _each("pvremove", devices, override, force)
     return _affected(_list(devices), False) if said is True else True if said is None else said
@@ -217,7 +217,7 @@ def pvresize(devices, override=True, force=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.pvresize /dev/sdb1,/dev/sdb2
+        pushsalt run '*' lvm.pvresize /dev/vdb1,/dev/vdc1
     """
     said = _each("pvresize", devices, override, force)
     return True if said is None else said
@@ -241,7 +241,7 @@ def vgcreate(vgname, devices, force=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.vgcreate data /dev/sdb1,/dev/sdb2
+        pushsalt run '*' lvm.vgcreate data /dev/vdb1,/dev/vdc1
         pushsalt run '*' lvm.vgcreate data /dev/sdb1 physicalextentsize=16M
     """
     if not vgname or not devices:
@@ -325,7 +325,7 @@ def lvcreate(lvname, vgname, size=None, extents=None, snapshot=None, pv=None, th
     .. code-block:: bash
 
         pushsalt run '*' lvm.lvcreate home data size=10G
-        pushsalt run '*' lvm.lvcreate home data extents=100 pv=/dev/sdb
+        pushsalt run '*' lvm.lvcreate home data extents=2560 pv=/dev/vdb1
         pushsalt run '*' lvm.lvcreate before data snapshot=home size=3G
         pushsalt run '*' lvm.lvcreate pool data size=20G thinpool=True
         pushsalt run '*' lvm.lvcreate thin data/pool size=10G thinvolume=True
@@ -391,8 +391,8 @@ def lvresize(size=None, lvpath=None, extents=None, force=False, resizefs=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.lvresize +12M /dev/mapper/data-home
-        pushsalt run '*' lvm.lvresize lvpath=/dev/mapper/data-home extents=+100%FREE
+        pushsalt run '*' lvm.lvresize 2G /dev/mapper/data-home
+        pushsalt run '*' lvm.lvresize lvpath=/dev/mapper/data-home extents=+50%FREE
     """
     return _resize("lvresize", "resized", "--force", size, lvpath, extents, force, resizefs)
 
@@ -416,7 +416,7 @@ def lvextend(size=None, lvpath=None, extents=None, force=False, resizefs=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' lvm.lvextend +12M /dev/mapper/data-home
+        pushsalt run '*' lvm.lvextend +512M /dev/mapper/data-home
     """
     return _resize("lvextend", "extended", "--yes", size, lvpath, extents, force, resizefs)
 

@@ -29,7 +29,7 @@ def run(name, action):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.run apache2 graceful
+        pushsalt run '*' service.run nginx configtest
     """
     return initsystem.did(__salt__, __context__, [os.path.join(_folder(), str(name)), action])
 
@@ -58,7 +58,7 @@ def available(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     return name in get_all()
 
@@ -74,7 +74,7 @@ def missing(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing telnetd
     """
     return name not in get_all()
 

@@ -55,7 +55,7 @@ def avail(locale):
 
     .. code-block:: bash
 
-        pushsalt run '*' locale.avail en_US.UTF-8
+        pushsalt run '*' locale.avail de_DE.UTF-8
     """
     wanted = _normal(locale)
     return any(_normal(name) == wanted for name in __salt__["locale.list_avail"]())
@@ -90,7 +90,7 @@ def set_locale(locale):
 
     .. code-block:: bash
 
-        pushsalt run '*' locale.set_locale en_US.UTF-8
+        pushsalt run '*' locale.set_locale de_DE.UTF-8
     """
     family = __grains__.get("os_family")
     # from Debian 13 on localectl leaves the file alone that logins read
@@ -121,8 +121,8 @@ def gen_locale(locale, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' locale.gen_locale en_US.UTF-8
-        pushsalt run '*' locale.gen_locale 'en_IE.UTF-8 UTF-8'
+        pushsalt run '*' locale.gen_locale de_DE.UTF-8
+        pushsalt run '*' locale.gen_locale 'de_AT.UTF-8 UTF-8'
     """
     ubuntu, family = __grains__.get("os") == "Ubuntu", __grains__.get("os_family")
     parts = _split(locale)

@@ -38,8 +38,8 @@ def get(key, value=None, conf_file=_CONF):
 
     .. code-block:: bash
 
-        pushsalt run '*' logrotate.get rotate
-        pushsalt run '*' logrotate.get /var/log/wtmp rotate
+        pushsalt run '*' logrotate.get compress
+        pushsalt run '*' logrotate.get /var/log/btmp create
     """
     found = _parsed(conf_file).get(key, False)
     if not value:
@@ -58,8 +58,8 @@ def set_(key, value, setting=None, conf_file=_CONF):
 
     .. code-block:: bash
 
-        pushsalt run '*' logrotate.set rotate 2
-        pushsalt run '*' logrotate.set /var/log/wtmp rotate 2
+        pushsalt run '*' logrotate.set rotate 8
+        pushsalt run '*' logrotate.set /var/log/btmp rotate 3
     """
     conf = _parsed(conf_file)
     for name, keys in conf.get("include files", {}).items():

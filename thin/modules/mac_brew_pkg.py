@@ -262,7 +262,7 @@ def remove(name=None, pkgs=None, options=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["redis", "wget"]'
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
     installed = list_pkgs()

@@ -44,7 +44,7 @@ def show(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.show org.cups.cupsd
+        pushsalt run '*' service.show org.example.app
     """
     return _service(name)
 
@@ -66,7 +66,7 @@ def launchctl(sub_cmd, *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.launchctl debug org.cups.cupsd
+        pushsalt run '*' service.launchctl kickstart system/org.example.app
     """
     wants_text = kwargs.pop("return_stdout", False)
     options = {key: value for key, value in kwargs.items() if not key.startswith("__") and value is not None}
@@ -92,7 +92,7 @@ def list_(name=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.list org.cups.cupsd
+        pushsalt run '*' service.list org.example.app
     """
     if not name:
         return launchctl("list", return_stdout=True, runas=runas)
@@ -177,7 +177,7 @@ def loaded(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.loaded org.cups.cupsd
+        pushsalt run '*' service.loaded org.example.app
     """
     try:
         list_(name, runas)
@@ -228,7 +228,7 @@ def enabled(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.enabled org.cups.cupsd
+        pushsalt run '*' service.enabled org.example.app
     """
     return not disabled(name, runas)
 
@@ -248,7 +248,7 @@ def disabled(name, runas=None, domain="system"):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.disabled org.cups.cupsd
+        pushsalt run '*' service.disabled org.example.app
     """
     label = _service(name)["plist"]["Label"]
     said = launchctl("print-disabled", _domain(name)[0], return_stdout=True, runas=runas)
@@ -275,7 +275,7 @@ def enable(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.enable org.cups.cupsd
+        pushsalt run '*' service.enable org.example.app
     """
     return launchctl("enable", _target(name), runas=runas)
 
@@ -293,7 +293,7 @@ def disable(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.disable org.cups.cupsd
+        pushsalt run '*' service.disable org.example.app
     """
     return launchctl("disable", _target(name), runas=runas)
 
@@ -311,7 +311,7 @@ def start(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.start org.cups.cupsd
+        pushsalt run '*' service.start org.example.app
     """
     return launchctl("bootstrap", *_domain(name), runas=runas)
 
@@ -329,7 +329,7 @@ def stop(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.stop org.cups.cupsd
+        pushsalt run '*' service.stop org.example.app
     """
     return launchctl("bootout", *_domain(name), runas=runas)
 
@@ -347,7 +347,7 @@ def restart(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.restart org.cups.cupsd
+        pushsalt run '*' service.restart org.example.app
     """
     if loaded(name, runas):
         stop(name, runas)

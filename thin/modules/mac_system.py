@@ -112,7 +112,7 @@ def set_computer_name(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.set_computer_name "Ada's Mac"
+        pushsalt run '*' system.set_computer_name 'Build host 3'
     """
     macos.ask(__salt__, ["scutil", "--set", "ComputerName", name])
     return _confirmed(name, get_computer_name)
@@ -253,7 +253,7 @@ def set_startup_disk(path):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.set_startup_disk /System/Library/CoreServices
+        pushsalt run '*' system.set_startup_disk /Volumes/Rescue/System/Library/CoreServices
     """
     if path not in list_startup_disks():
         raise SaltInvocationError(
@@ -288,7 +288,7 @@ def set_restart_delay(seconds):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.set_restart_delay 180
+        pushsalt run '*' system.set_restart_delay 300
     """
     if int(seconds) % 30 != 0:
         raise SaltInvocationError(

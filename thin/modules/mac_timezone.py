@@ -72,7 +72,7 @@ def set_time(time):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_time 17:34
+        pushsalt run '*' timezone.set_time 06:45
     """
     return _do("-settime", _written(time, TIMES, "%H:%M:%S"))
 
@@ -143,7 +143,7 @@ def set_zone(time_zone):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_zone America/Denver
+        pushsalt run '*' timezone.set_zone Europe/Berlin
     """
     if time_zone not in list_zones():
         raise SaltInvocationError("Invalid Timezone: %s" % time_zone)
@@ -162,7 +162,7 @@ def zone_compare(time_zone):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.zone_compare America/Denver
+        pushsalt run '*' timezone.zone_compare Europe/Berlin
     """
     return time_zone == get_zone()
 
@@ -258,7 +258,7 @@ def set_hwclock(clock):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_hwclock UTC
+        pushsalt run '*' timezone.set_hwclock localtime
     """
     return False
 

@@ -265,7 +265,7 @@ def chshell(name, shell):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chshell ada /bin/zsh
+        pushsalt run '*' user.chshell ada /opt/homebrew/bin/fish
     """
     return _set(name, "shell", shell, "UserShell")
 

@@ -25,7 +25,7 @@ def list_(path, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' xattr.list /path/to/file hex=True
+        pushsalt run '*' xattr.list /Users/ada/Downloads/app.dmg hex=True
     """
     names = _run([path]).splitlines()
     return {name: read(path, name, hex=_hex(kwargs)) for name in names if name}
@@ -46,7 +46,7 @@ def read(path, attribute, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' xattr.read /path/to/file com.test.attr
+        pushsalt run '*' xattr.read /Users/ada/Downloads/app.dmg com.apple.quarantine
     """
     return _run(["-p"] + (["-x"] if _hex(kwargs) else []) + [attribute, path], attribute)
 
@@ -68,7 +68,7 @@ def write(path, attribute, value, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' xattr.write /path/to/file com.test.attr value
+        pushsalt run '*' xattr.write /Users/ada/notes.txt org.example.reviewed yes
     """
     hexadecimal = _hex(kwargs)
     _run(["-w"] + (["-x"] if hexadecimal else []) + [attribute, str(value), path])
@@ -88,7 +88,7 @@ def delete(path, attribute):
 
     .. code-block:: bash
 
-        pushsalt run '*' xattr.delete /path/to/file com.test.attr
+        pushsalt run '*' xattr.delete /Users/ada/Downloads/app.dmg com.apple.quarantine
     """
     _run(["-d", attribute, path], attribute)
     return attribute not in list_(path)

@@ -50,7 +50,7 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
 
     .. code-block:: bash
 
-        pushsalt run '*' macdefaults.write com.apple.Finder DownloadsFolderListViewSettingsVersion 1
+        pushsalt run '*' macdefaults.write com.apple.dock tilesize 36 vtype=int
         pushsalt run '*' macdefaults.write com.apple.Finder EmptyTrashSecurely True vtype=bool
     """
     if type is not None:

@@ -32,7 +32,7 @@ def install(pkg, target="LocalSystem", store=False, allow_untrusted=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.install test.pkg
+        pushsalt run '*' macpackage.install /tmp/app-2.1.pkg
     """
     more = (["-store"] if store else []) + (["-allowUntrusted"] if allow_untrusted else [])
     done = {}
@@ -56,7 +56,7 @@ def install_app(app, target="/Applications/"):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.install_app /tmp/tmp.app /Applications/
+        pushsalt run '*' macpackage.install_app /Volumes/Editor/Editor.app /Applications/
     """
     app = app.rstrip("/")
     if not target.endswith(".app"):
@@ -76,7 +76,7 @@ def uninstall_app(app):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.uninstall_app /Applications/app.app
+        pushsalt run '*' macpackage.uninstall_app /Applications/Editor.app
     """
     return __salt__["file.remove"](app)
 
@@ -92,7 +92,7 @@ def mount(dmg):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.mount /tmp/software.dmg
+        pushsalt run '*' macpackage.mount /tmp/editor.dmg
     """
     place = osutil.mkdtemp(prefix="dmg-")
     out = __salt__["cmd.run"](
@@ -112,7 +112,7 @@ def unmount(mountpoint):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.unmount /dev/disk2
+        pushsalt run '*' macpackage.unmount /Volumes/Editor
     """
     return __salt__["cmd.run"](["hdiutil", "detach", mountpoint], python_shell=False)
 
@@ -141,7 +141,7 @@ def get_pkg_id(pkg):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.get_pkg_id /tmp/test.pkg
+        pushsalt run '*' macpackage.get_pkg_id /tmp/app-2.1.pkg
     """
     return [id for path in _paths(pkg) for id in _ids(path)]
 
@@ -157,7 +157,7 @@ def get_mpkg_ids(mpkg):
 
     .. code-block:: bash
 
-        pushsalt run '*' macpackage.get_mpkg_ids /dev/disk2
+        pushsalt run '*' macpackage.get_mpkg_ids /Volumes/Suite/Suite.mpkg
     """
     found = []
     for folder, folders, files in os.walk(os.path.dirname(mpkg)):

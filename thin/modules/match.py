@@ -157,7 +157,7 @@ def ipcidr(tgt):
 
     .. code-block:: bash
 
-        pushsalt run '*' match.ipcidr 192.168.44.0/24
+        pushsalt run '*' match.ipcidr 10.20.0.0/16
     """
     from thin import link
 
@@ -189,7 +189,7 @@ def data(tgt):
 
     .. code-block:: bash
 
-        pushsalt run '*' match.data 'spam:eggs'
+        pushsalt run '*' match.data 'app:stage:production'
     """
     return False
 
@@ -230,7 +230,7 @@ def search_by(lookup, tgt_type="compound", minion_id=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' match.search_by '{web: [G@os:Debian], db: [node2]}'
+        pushsalt run '*' match.search_by '{web: ["web*"], db: [G@roles:database]}'
     """
     return [key for key, expressions in lookup.items() for expression in expressions
             if _matches(tgt_type, expression, minion_id)] or None
@@ -244,7 +244,7 @@ def ifelse(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' match.ifelse 'foo*' 'Foo!' 'bar*' 'Bar!' neither
+        pushsalt run '*' match.ifelse 'web*' nginx 'db*' postgresql nothing
     """
     from thin.exceptions import SaltException
 

@@ -48,7 +48,7 @@ def detail(device="/dev/md0"):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.detail /dev/md0
+        pushsalt run '*' raid.detail /dev/md127
     """
     if not os.path.exists(device):
         raise CommandExecutionError("Device %s doesn't exist!" % device)
@@ -79,7 +79,7 @@ def destroy(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.destroy /dev/md0
+        pushsalt run '*' raid.destroy /dev/md127
     """
     try:
         members = detail(device)["members"]
@@ -130,7 +130,7 @@ def create(name, level, devices, metadata="default", test_mode=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.create /dev/md0 level=1 devices="['/dev/xvdd', '/dev/xvde']" test_mode=True
+        pushsalt run '*' raid.create /dev/md127 level=1 devices="['/dev/vdb1', '/dev/vdc1']" test_mode=True
     """
     spare = int(kwargs.get("spare-devices") or 0)
     command = ["mdadm", "-C", name, "-R", "-v", "-l", str(level)] + _options(kwargs)
@@ -185,7 +185,7 @@ def assemble(name, devices, test_mode=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.assemble /dev/md0 '[/dev/xvdd, /dev/xvde]'
+        pushsalt run '*' raid.assemble /dev/md127 '[/dev/vdb1, /dev/vdc1]'
     """
     devices = devices.split(",") if isinstance(devices, str) else list(devices)
     command = ["mdadm", "-A", name, "-v"] + _options(kwargs) + devices
@@ -205,7 +205,7 @@ def examine(device, quiet=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.examine /dev/sda1
+        pushsalt run '*' raid.examine /dev/vdb1
     """
     out = __salt__["cmd.run_stdout"](["mdadm", "-Y", "-E", device], python_shell=False, ignore_retcode=quiet)
     return {key: value for key, _, value in (line.partition("=") for line in out.splitlines())}
@@ -224,7 +224,7 @@ def add(name, device):
 
     .. code-block:: bash
 
-        pushsalt run '*' raid.add /dev/md0 /dev/vdb1
+        pushsalt run '*' raid.add /dev/md127 /dev/vdd1
     """
     return __salt__["cmd.retcode"](["mdadm", "--manage", name, "--add", device], python_shell=False) == 0
 

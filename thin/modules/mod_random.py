@@ -18,7 +18,7 @@ def get_str(length=20, chars=None, lowercase=True, uppercase=True, digits=True, 
 
     .. code-block:: bash
 
-        pushsalt run '*' random.get_str 128 punctuation=False
+        pushsalt run '*' random.get_str 40 punctuation=False
     """
     import string
 
@@ -41,7 +41,7 @@ def rand_int(start=1, end=10, seed=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' random.rand_int 1 10
+        pushsalt run '*' random.rand_int 1 6
     """
     return _random(seed).randint(start, end)
 
@@ -93,7 +93,7 @@ def hash_(value, algorithm="sha512"):
 
     .. code-block:: bash
 
-        pushsalt run '*' random.hash 'I am a string' md5
+        pushsalt run '*' random.hash 'release 2.1' sha256
     """
     import hashlib
 
@@ -112,7 +112,7 @@ def str_encode(value, encoder="base64"):
 
     .. code-block:: bash
 
-        pushsalt run '*' random.str_encode 'I am a new string' base64
+        pushsalt run '*' random.str_encode 'ada:release 2.1' base64
     """
     import base64
 
@@ -138,7 +138,7 @@ def shadow_hash(crypt_salt=None, password=None, algorithm="sha512"):
 
     .. code-block:: bash
 
-        pushsalt run '*' random.shadow_hash My5alT MyP@asswd sha256
+        pushsalt run '*' random.shadow_hash Qm7xV2hs 'correct horse' sha256
     """
     from thin.exceptions import SaltInvocationError
     from thin.utils import shacrypt

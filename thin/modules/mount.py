@@ -180,7 +180,7 @@ def is_fuse_exec(cmd):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.is_fuse_exec sshfs
+        pushsalt run '*' mount.is_fuse_exec bindfs
     """
     path = __salt__["cmd.which"](cmd)
     if not path:

@@ -51,7 +51,7 @@ def rm_vfstab(name, device, config="/etc/vfstab"):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.rm_vfstab /mnt/foo /device/c0t0d0p0
+        pushsalt run '*' mount.rm_vfstab /export/app /dev/dsk/c1t2d0s6
     """
     wanted = {key: value for key, value in (("name", name), ("device", device)) if value is not None}
     lines = _lines(config)
@@ -93,7 +93,7 @@ def set_vfstab(
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.set_vfstab /mnt/foo /dev/dsk/c0t0d0s7 ufs
+        pushsalt run '*' mount.set_vfstab /export/app /dev/dsk/c1t2d0s6 ufs
     """
     if not isinstance(match_on, (str, list)):
         raise CommandExecutionError("match_on must be a string or list of strings")
@@ -170,7 +170,7 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.set_automaster /mnt/foo /dev/sdz1 ext4
+        pushsalt run '*' mount.set_automaster /Volumes/app /dev/disk3s1 hfs
     """
     opts = ",".join(opts) if isinstance(opts, list) else opts
     place = "/.." + name
@@ -207,7 +207,7 @@ def rm_automaster(name, device, config="/etc/auto_salt"):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.rm_automaster /mnt/foo /dev/sdg
+        pushsalt run '*' mount.rm_automaster /Volumes/app /dev/disk3s1
     """
     lines = textfile.lines(config)
     kept = []
@@ -249,7 +249,7 @@ def set_filesystems(name, device, vfstype, opts="-", mount="true", config="/etc/
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.set_filesystems /mnt/foo /dev/sdz1 jfs2
+        pushsalt run '*' mount.set_filesystems /srv/app /dev/applv jfs2
     """
     return None
 
@@ -265,7 +265,7 @@ def rm_filesystems(name, device, config="/etc/filesystems"):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.rm_filesystems /mnt/foo /dev/sdg
+        pushsalt run '*' mount.rm_filesystems /srv/app /dev/applv
     """
     return False
 

@@ -40,7 +40,7 @@ def quote_identifier(identifier, for_grants=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.quote_identifier 'foo`bar'
+        pushsalt run '*' mysql.quote_identifier 'odd`name'
     """
     quoted = ident(identifier).replace("%", "%%")
     return quoted.replace("_", "\\_") if for_grants else quoted
@@ -111,7 +111,7 @@ def file_query(database, file_name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.file_query mydb file_name=salt://sqlfile.sql
+        pushsalt run '*' mysql.file_query shop file_name=salt://app/schema.sql
     """
     import time
 
@@ -231,7 +231,7 @@ def db_get(name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_get test
+        pushsalt run '*' mysql.db_get shop
     """
     rows = _server(connection_args).rows(
         "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM INFORMATION_SCHEMA.SCHEMATA "
@@ -250,7 +250,7 @@ def alter_db(name, character_set=None, collate=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.alter_db testdb character_set=utf8mb4
+        pushsalt run '*' mysql.alter_db shop character_set=utf8mb4
     """
     words = "".join(" %s %s" % (word, text(value)) for word, value in (("CHARACTER SET", character_set),
                                                                        ("COLLATE", collate)) if value)
@@ -265,7 +265,7 @@ def db_tables(name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_tables database
+        pushsalt run '*' mysql.db_tables shop
     """
     if not db_exists(name, **connection_args):
         log.info("Database '%s' does not exist", name)
@@ -281,7 +281,7 @@ def db_exists(name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_exists dbname
+        pushsalt run '*' mysql.db_exists shop
     """
     sql = "SELECT SCHEMA_NAME FROM INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = %s" % text(name)
     return bool(_server(connection_args).rows(sql))
@@ -317,7 +317,7 @@ def db_remove(name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_remove dbname
+        pushsalt run '*' mysql.db_remove shop_old
     """
     if not db_exists(name, **connection_args):
         log.info("DB '%s' does not exist", name)
@@ -461,7 +461,7 @@ def verify_login(user, password=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.verify_login root password
+        pushsalt run '*' mysql.verify_login app 'correct horse'
     """
     given = dict(connection_args, connection_user=user, connection_pass=password)
     good = _server(given).rows("SELECT 1") is not None
@@ -493,7 +493,7 @@ def plugin_add(name, soname=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.plugin_add auth_socket
+        pushsalt run '*' mysql.plugin_add simple_password_check
     """
     if not name:
         log.error("Plugin name is required.")
@@ -513,7 +513,7 @@ def plugin_remove(name, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.plugin_remove auth_socket
+        pushsalt run '*' mysql.plugin_remove simple_password_check
     """
     if not name:
         log.error("Plugin name is required.")

@@ -109,7 +109,7 @@ def user_exists(user, host="localhost", password=None, password_hash=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_exists username hostname password_hash='*hash'
+        pushsalt run '*' mysql.user_exists app web01 password_hash='*hash'
     """
     server = _Server(connection_args, password, user)
     if not server.version:
@@ -140,7 +140,7 @@ def user_info(user, host="localhost", **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_info root localhost
+        pushsalt run '*' mysql.user_info app web01
     """
     server = mysqlrun.Server(__salt__, __context__, connection_args)
     rows = server.dicts("SELECT * FROM mysql.user WHERE " + _is(user, host))
@@ -161,7 +161,7 @@ def user_create(user, host="localhost", password=None, password_hash=None, allow
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_create username hostname allow_passwordless=True
+        pushsalt run '*' mysql.user_create app web01 allow_passwordless=True
     """
     server = _Server(connection_args, password, user)
     if not server.version:
@@ -221,7 +221,7 @@ def user_chpass(user, host="localhost", password=None, password_hash=None, allow
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_chpass frank localhost password_hash='*hash'
+        pushsalt run '*' mysql.user_chpass app web01 password_hash='*hash'
     """
     server = _Server(connection_args, password, user)
     if not server.version:
@@ -254,7 +254,7 @@ def user_remove(user, host="localhost", **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_remove alice localhost
+        pushsalt run '*' mysql.user_remove app web01
     """
     server = mysqlrun.Server(__salt__, __context__, connection_args)
     rows = server.rows("SELECT User FROM mysql.user WHERE " + _is(user, host))
@@ -273,7 +273,7 @@ def tokenize_grant(grant):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.tokenize_grant "GRANT SELECT, INSERT ON testdb.* TO 'testuser'@'localhost'"
+        pushsalt run '*' mysql.tokenize_grant "GRANT SELECT, UPDATE ON shop.orders TO 'app'@'web01'"
     """
     return mysqlgrants.tokens(grant)
 
@@ -286,7 +286,7 @@ def user_grants(user, host="localhost", **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.user_grants frank localhost
+        pushsalt run '*' mysql.user_grants app web01
     """
     server = _Server(connection_args)
     if not server.version or not server.there(user, host):
@@ -313,7 +313,7 @@ def grant_exists(grant, database, user, host="localhost", grant_option=False, es
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.grant_exists SELECT,INSERT 'database.*' frank localhost
+        pushsalt run '*' mysql.grant_exists SELECT,DELETE 'shop.*' app web01
     """
     server = _Server(connection_args)
     if not server.version:
@@ -342,7 +342,7 @@ def grant_add(grant, database, user, host="localhost", grant_option=False, escap
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.grant_add SELECT,INSERT 'database.*' frank localhost
+        pushsalt run '*' mysql.grant_add SELECT,DELETE 'shop.*' app web01
     """
     try:
         sql = mysqlgrants.statement(grant, database, user, host, is_true(grant_option), escape, ssl_option)
@@ -362,7 +362,7 @@ def grant_revoke(grant, database, user, host="localhost", grant_option=False, es
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.grant_revoke SELECT,UPDATE 'database.*' frank localhost
+        pushsalt run '*' mysql.grant_revoke DELETE 'shop.*' app web01
     """
     try:
         words = mysqlgrants.normalized(grant)

@@ -43,7 +43,7 @@ def cidr_netmask(cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' netaddress.cidr_netmask 192.168.0.0/20
+        pushsalt run '*' netaddress.cidr_netmask 10.20.0.0/14
     """
     return str(_network(cidr).netmask)
 

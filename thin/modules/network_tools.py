@@ -97,7 +97,7 @@ def wol(mac, bcast="255.255.255.255", destport=9):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.wol 08-00-27-13-69-77
+        pushsalt run '*' network.wol 52:54:00:1c:9a:03
     """
     import socket
 

@@ -53,7 +53,7 @@ def build_rule(table=None, chain=None, command=None, position="", full=None, fam
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.build_rule filter input command=insert full=True connstate=new jump=accept
+        pushsalt run '*' nftables.build_rule filter forward command=add full=True of=ens3 counter=True jump=drop
     """
     unused = INTERNAL | {"chain", "save", "table", "state"}
     _family(family)
@@ -92,7 +92,7 @@ def list_tables(family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.list_tables family=ipv6
+        pushsalt run '*' nftables.list_tables family=inet
     """
     done = _nft("--json", *_NUMERIC, *["list", "tables", _family(family)])
     return [item["table"] for item in _json(done["stdout"]) if "table" in item]
@@ -165,7 +165,7 @@ def get_rule_handle(table="filter", chain=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.get_rule_handle filter input rule='tcp dport 22 accept'
+        pushsalt run '*' nftables.get_rule_handle filter app rule='tcp dport 8443 accept'
     """
     problem = _lacking(table, chain, rule, family) or _unlike(check(table, chain, rule, family), True)
     if problem:
@@ -181,7 +181,7 @@ def check(table="filter", chain=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.check filter input rule='tcp dport 22 accept'
+        pushsalt run '*' nftables.check filter app rule='tcp dport 8443 accept'
     """
     problem = _lacking(table, chain, rule, family)
     if problem:
@@ -199,7 +199,7 @@ def check_chain(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.check_chain filter input
+        pushsalt run '*' nftables.check_chain filter app
     """
     if not chain:
         return _ret(False, "Chain needs to be specified")
@@ -217,7 +217,7 @@ def check_table(table=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.check_table nat
+        pushsalt run '*' nftables.check_table app
     """
     if not table:
         return _ret(False, "Table needs to be specified")
@@ -234,7 +234,7 @@ def new_table(table, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.new_table filter
+        pushsalt run '*' nftables.new_table app
     """
     if not table:
         return _ret(False, "Table needs to be specified")
@@ -253,7 +253,7 @@ def delete_table(table, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.delete_table filter
+        pushsalt run '*' nftables.delete_table app
     """
     if not table:
         return _ret(False, "Table needs to be specified")
@@ -279,7 +279,7 @@ def new_chain(table="filter", chain=None, table_type=None, hook=None, priority=N
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.new_chain filter input table_type=filter hook=input priority=0
+        pushsalt run '*' nftables.new_chain app early table_type=filter hook=prerouting priority=-150
     """
     if not chain:
         return _ret(False, "Chain needs to be specified")
@@ -305,7 +305,7 @@ def delete_chain(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.delete_chain filter input
+        pushsalt run '*' nftables.delete_chain app early
     """
     problem = _lacking(table, chain, True, family)
     if problem:
@@ -322,7 +322,7 @@ def append(table="filter", chain=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.append filter input rule='tcp dport 22 log accept'
+        pushsalt run '*' nftables.append app early rule='ip saddr 203.0.113.0/24 drop'
     """
     return _add("add", table, chain, None, rule, family)
 
@@ -335,7 +335,7 @@ def insert(table="filter", chain=None, position=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.insert filter input position=3 rule='tcp dport 22 log accept'
+        pushsalt run '*' nftables.insert app early position=4 rule='ip saddr 203.0.113.0/24 drop'
     """
     return _add("insert", table, chain, position, rule, family)
 
@@ -348,7 +348,7 @@ def delete(table, chain=None, position=None, rule=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.delete filter input rule='tcp dport 22 log accept'
+        pushsalt run '*' nftables.delete app early rule='ip saddr 203.0.113.0/24 drop'
     """
     if position and rule:
         return _ret(False, "Only specify a position or a rule, not both")
@@ -373,7 +373,7 @@ def flush(table="filter", chain="", family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.flush filter input
+        pushsalt run '*' nftables.flush app early
     """
     problem = _unlike(check_table(table, family), True)
     where = "from table %s in family %s." % (table, family)
@@ -393,7 +393,7 @@ def get_policy(table="filter", chain=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.get_policy filter input
+        pushsalt run '*' nftables.get_policy app early
     """
     if not chain:
         return "Error: Chain needs to be specified"
@@ -408,7 +408,7 @@ def set_policy(table="filter", chain=None, policy=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' nftables.set_policy filter input accept
+        pushsalt run '*' nftables.set_policy app early drop
     """
     if not chain:
         return "Error: Chain needs to be specified"

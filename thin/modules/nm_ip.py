@@ -78,7 +78,7 @@ def build_interface(iface, iface_type, enabled, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_interface eth0 eth True ipaddr=10.0.0.5 netmask=255.255.255.0 test=True
+        pushsalt run '*' ip.build_interface ens3 eth True ipaddr=192.0.2.10 netmask=255.255.255.128 test=True
     """
     kind = iface_type.lower()
     if kind not in _TYPES:
@@ -119,7 +119,7 @@ def build_routes(iface, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_routes eth0 routes='[{ipaddr: 10.1.0.0, netmask: 255.255.0.0, gateway: 10.0.0.1}]'
+        pushsalt run '*' ip.build_routes ens3 routes='[{ipaddr: 172.20.0.0, netmask: 255.252.0.0, gateway: 192.0.2.1}]'
     """
     found = {"ipv4": [], "ipv6": []}
     for route in settings.get("routes") or []:

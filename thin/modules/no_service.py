@@ -70,7 +70,7 @@ def available(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     __context__["service.complaint"] = WHY
     return False
@@ -87,7 +87,7 @@ def missing(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing telnetd
     """
     return True
 

@@ -43,7 +43,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' npm.install coffee-script@1.0.1
+        pushsalt run '*' npm.install less@4.2.0
     """
     wanted = [pkg] if pkg else list(pkgs or [])
     quiet = ["--no-progress", "--loglevel=error"] if silent else []  # --silent would be without a report, too
@@ -64,7 +64,7 @@ def uninstall(pkg, dir=None, runas=None, env=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' npm.uninstall coffee-script
+        pushsalt run '*' npm.uninstall less
     """
     done = _npm(["uninstall"] + ([] if dir else ["--global"]) + ["--", pkg], dir, runas, env)
     if done["retcode"]:

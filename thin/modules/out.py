@@ -28,7 +28,7 @@ def out_format(data, out="nested", opts=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' out.out_format '{"key": "value"}' out=json
+        pushsalt run '*' out.out_format '{"port": 8080}' out=json
     """
     opts = opts or __opts__
     if out == "json":
@@ -59,7 +59,7 @@ def string_format(data, out="nested", opts=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' out.string_format '{"key": "value"}' out=yaml
+        pushsalt run '*' out.string_format '{"port": 8080}' out=yaml
     """
     return out_format(data, out, opts, **kwargs)
 
@@ -75,7 +75,7 @@ def html_format(data, out="nested", opts=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' out.html_format '{"key": "value"}' out=yaml
+        pushsalt run '*' out.html_format '{"port": 8080}' out=yaml
     """
     return out_format(data, out, opts, **kwargs).replace("\n", "<br />").replace(" ", "&nbsp;")
 

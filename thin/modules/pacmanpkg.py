@@ -88,7 +88,7 @@ def latest_version(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.latest_version bash vim
+        pushsalt run '*' pkg.latest_version nginx redis
     """
     if not names:
         return ""
@@ -214,7 +214,7 @@ def group_info(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.group_info xorg
+        pushsalt run '*' pkg.group_info base-devel
     """
     found = {kind: [] for kind in KINDS}
     found["default"] = sorted(_members(["-Sgg", "--", name]).get(name, ()))
@@ -229,7 +229,7 @@ def group_diff(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.group_diff xorg
+        pushsalt run '*' pkg.group_diff base-devel
     """
     installed, group = list_pkgs(), group_info(name)
     return {
@@ -302,7 +302,7 @@ def install(name=None, refresh=False, sysupgrade=None, pkgs=None, sources=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2-3"}]'
+        pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "1.26.2-1"}]'
     """
     more = {key: kwargs[key] for key in ("version", "saltenv", "normalize") if key in kwargs}
     params, kind = __salt__["pkg_resource.parse_targets"](name, pkgs, sources, **more)
@@ -388,7 +388,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["redis", "wget"]'
     """
     return _uninstall("-R", name, pkgs, kwargs.get("root"))
 
@@ -401,7 +401,7 @@ def purge(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.purge pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.purge pkgs='["redis", "wget"]'
     """
     return _uninstall("-Rscn", name, pkgs, kwargs.get("root"))
 
@@ -429,7 +429,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list nginx postfix
+        pushsalt run '*' pkg.file_list curl redis
     """
     found = file_dict(*packages, **kwargs)
     return {"errors": found["errors"], "files": [path for paths in found["packages"].values() for path in paths]}
@@ -443,7 +443,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict nginx
+        pushsalt run '*' pkg.file_dict curl
     """
     done = _run(["-Ql", "--"] + list(packages), kwargs.get("root"))
     found = {}
@@ -462,7 +462,7 @@ def owner(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.owner /usr/bin/apachectl
+        pushsalt run '*' pkg.owner /usr/bin/sshd
     """
     if not paths:
         return ""

@@ -19,7 +19,7 @@ def read_file(file_name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pam.read_file /etc/pam.d/login
+        pushsalt run '*' pam.read_file /etc/pam.d/sshd
     """
     text = textfile.read(file_name)
     if text is None:

@@ -60,7 +60,7 @@ def list_(device, unit=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.list /dev/vdb unit=s
+        pushsalt run '*' partition.list /dev/vdb unit=MiB
     """
     _device(device)
     if unit and unit not in UNITS:
@@ -225,7 +225,7 @@ def mkfs(device, fs_type):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.mkfs /dev/sda2 fs_type=fat32
+        pushsalt run '*' partition.mkfs /dev/vdb1 fs_type=ext4
     """
     _device(device)
     _one_of(FILE_SYSTEMS, fs_type, "fs_type passed to partition.mkfs")
@@ -248,7 +248,7 @@ def mklabel(device, label_type):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.mklabel /dev/sda gpt
+        pushsalt run '*' partition.mklabel /dev/vdb gpt
     """
     _one_of(LABELS, label_type, "label_type passed to partition.mklabel")
     return _parted(device, "mklabel", label_type)
@@ -360,7 +360,7 @@ def resize(device, minor, start, end):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.resize /dev/vdb 3 200 850
+        pushsalt run '*' partition.resize /dev/vdb 3 1024 4096
     """
     _device(device)
     _number(minor, "minor number passed to partition.resize")
@@ -472,7 +472,7 @@ def disk_toggle(device, flag):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.disk_toggle /dev/vdb pmbr_boot
+        pushsalt run '*' partition.disk_toggle /dev/vdb cylinder_alignment
     """
     _device(device)
     _one_of(DISK_FLAGS, flag, "flag passed to partition.disk_toggle")
@@ -490,7 +490,7 @@ def exists(device=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.exists /dev/sdb1
+        pushsalt run '*' partition.exists /dev/vdb3
     """
     return os.path.exists(device) and stat.S_ISBLK(os.stat(device).st_mode)
 

@@ -29,7 +29,7 @@ def get(key, default=_NOT_SET, merge=False, merge_nested_lists=None, delimiter=D
 
     .. code-block:: bash
 
-        pushsalt run '*' pillar.get pkg:apache
+        pushsalt run '*' pillar.get app:release
     """
     if default == _NOT_SET:  # an undefined name of a template raises here, as in Salt, also when there is a value
         default = KeyError if __opts__.get("pillar_raise_on_missing") else ""
@@ -90,7 +90,7 @@ def item(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pillar.item foo bar:baz
+        pushsalt run '*' pillar.item app:port app:workers
     """
     default, delimiter = kwargs.get("default"), kwargs.get("delimiter") or DELIMITER
     default = "" if default is None else default
@@ -131,7 +131,7 @@ def keys(key, delimiter=DELIMITER, unmask=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pillar.keys web:sites
+        pushsalt run '*' pillar.keys app:listen
     """
     found = data.traverse_dict_and_list(__pillar__, key, KeyError, delimiter)
     if found is KeyError:
@@ -149,7 +149,7 @@ def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pillar.filter_by '{web: Serve it up, db: I query}' role
+        pushsalt run '*' pillar.filter_by '{production: web01, test: web02}' stage
     """
     return data.filter_by(lookup_dict, pillar, __pillar__, merge, default, base)
 

@@ -15,7 +15,7 @@ def pack_sources(sources, normalize=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.pack_sources '[{"foo": "salt://foo.deb"}]'
+        pushsalt run '*' pkg_resource.pack_sources '[{"app": "salt://app/app_2.1_all.deb"}]'
     """
     if isinstance(sources, str):
         from thin.utils import serial
@@ -72,7 +72,7 @@ def version(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.version vim 'kernel*'
+        pushsalt run '*' pkg_resource.version nginx 'linux-image-*'
     """
     as_list = kwargs.pop("versions_as_list", False)
     found, globbed = {}, False
@@ -98,7 +98,7 @@ def add_pkg(pkgs, name, pkgver):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.add_pkg '{}' bind 9
+        pushsalt run '*' pkg_resource.add_pkg '{}' nginx 1.22.1-9
     """
     pkgs.setdefault(name, []).append(pkgver)
 

@@ -31,7 +31,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.version_cmp 2.1.11 2.1.12
+        pushsalt run '*' pkg.version_cmp 1.26.2 1.26.2_1,3
     """
     if str(pkg1) == str(pkg2):
         return 0
@@ -67,7 +67,7 @@ def list_pkgs(versions_as_list=False, jail=None, chroot=None, root=None, with_or
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.list_pkgs chroot=/path/to/chroot
+        pushsalt run '*' pkg.list_pkgs chroot=/jails/app
     """
     if any(data.is_true(kwargs.get(word)) for word in ("removed", "purge_desired")):
         return {}
@@ -96,7 +96,7 @@ def version(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.version vim jail=web
+        pushsalt run '*' pkg.version nginx jail=app
     """
     with_origin = data.is_true(kwargs.pop("with_origin", False))
     found = __salt__["pkg_resource.version"](*names, **kwargs)
@@ -392,7 +392,7 @@ def hold(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.hold pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.hold pkgs='["nginx", "redis"]'
     """
     return {
         target: pkgholds.hold(target, locked(target, **kwargs), lambda pkg: lock(pkg, **kwargs), __opts__["test"])

@@ -49,7 +49,7 @@ def update_package_site(new_url):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.update_package_site http://127.0.0.1/
+        pushsalt run '*' pkg.update_package_site http://pkg.example.org/app/
     """
     from thin.utils.files import atomic
 
@@ -89,7 +89,7 @@ def backup(file_name, jail=None, chroot=None, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.backup /tmp/pkg
+        pushsalt run '*' pkg.backup /var/backups/pkg.txz
     """
     said = _said(["backup", "-d", file_name], jail, chroot, root)
     return said.partition("...")[2] or said
@@ -103,7 +103,7 @@ def restore(file_name, jail=None, chroot=None, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.restore /tmp/pkg
+        pushsalt run '*' pkg.restore /var/backups/pkg.txz
     """
     return _said(["backup", "-r", file_name], jail, chroot, root)
 

@@ -59,7 +59,7 @@ def psql_query(query, user=None, host=None, port=None, maintenance_db=None, pass
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.psql_query 'select * from pg_stat_activity'
+        pushsalt run '*' postgres.psql_query 'SELECT count(*) FROM orders' maintenance_db=shop
     """
     return _server(user, host, port, maintenance_db, password, runas).rows(query, write) or []
 
@@ -91,7 +91,7 @@ def db_exists(name, user=None, host=None, port=None, maintenance_db=None, passwo
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.db_exists dbname
+        pushsalt run '*' postgres.db_exists shop
     """
     return name in db_list(user, host, port, maintenance_db, password, runas)
 
@@ -110,7 +110,7 @@ def db_create(name, user=None, host=None, port=None, maintenance_db=None, passwo
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.db_create dbname template=template_postgis
+        pushsalt run '*' postgres.db_create shop template=template0
     """
     for value, quote in ((tablespace, '"'), (owner, '"'), (encoding, "'"), (lc_collate, "'"), (lc_ctype, "'")):
         if value is not None and quote in str(value):
@@ -134,7 +134,7 @@ def db_alter(name, user=None, host=None, port=None, maintenance_db=None, passwor
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.db_alter shop owner=otheruser
+        pushsalt run '*' postgres.db_alter shop owner=app
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     if owner and owner_recurse:
@@ -155,7 +155,7 @@ def db_remove(name, user=None, host=None, port=None, maintenance_db=None, passwo
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.db_remove dbname
+        pushsalt run '*' postgres.db_remove shop_old
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     for query in (
@@ -239,7 +239,7 @@ def tablespace_alter(name, user=None, host=None, port=None, maintenance_db=None,
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.tablespace_alter fast set_option="{'seq_page_cost': '1.1'}"
+        pushsalt run '*' postgres.tablespace_alter fast set_option="{'random_page_cost': '1.3'}"
     """
     parts = ["RENAME TO " + ident(new_name)] if new_name else []
     if new_owner:
@@ -295,7 +295,7 @@ def owner_to(dbname, ownername, user=None, host=None, port=None, password=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.owner_to dbname username
+        pushsalt run '*' postgres.owner_to shop app
     """
     server = _server(user, host, port, dbname, password, runas)
     lines = ["ALTER DATABASE %s OWNER TO %s;" % (ident(dbname), ident(ownername))]
@@ -329,7 +329,7 @@ def datadir_init(name, auth="password", user=None, password=None, encoding="UTF8
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.datadir_init /var/lib/pgsql/data
+        pushsalt run '*' postgres.datadir_init /srv/pgdata
     """
     if datadir_exists(name):
         log.info("%s already exists", name)
@@ -369,6 +369,6 @@ def datadir_exists(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.datadir_exists /var/lib/pgsql/data
+        pushsalt run '*' postgres.datadir_exists /srv/pgdata
     """
     return all(os.path.isfile(os.path.join(name, file)) for file in ("PG_VERSION", "postgresql.conf"))

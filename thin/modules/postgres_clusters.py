@@ -35,7 +35,7 @@ def cluster_create(version, name="main", port=None, locale=None, encoding=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.cluster_create 15 main
+        pushsalt run '*' postgres.cluster_create 15 shop
     """
     argv = ["pg_createcluster"]
     for word, value in (("--port", port), ("--locale", locale), ("--encoding", encoding), ("--datadir", datadir)):
@@ -82,7 +82,7 @@ def cluster_exists(version, name="main"):
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.cluster_exists 15 main
+        pushsalt run '*' postgres.cluster_exists 15 shop
     """
     return "%s/%s" % (version, name) in cluster_list()
 

@@ -78,7 +78,7 @@ def get_installed_extension(name, user=None, host=None, port=None, maintenance_d
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.get_installed_extension plpgsql
+        pushsalt run '*' postgres.get_installed_extension hstore
     """
     return installed_extensions(user, host, port, maintenance_db, password, runas).get(name)
 
@@ -226,7 +226,7 @@ def schema_list(dbname, user=None, db_user=None, db_password=None, db_host=None,
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.schema_list dbname
+        pushsalt run '*' postgres.schema_list shop
     """
     rows = _server(db_user, db_host, db_port, dbname, db_password, user).rows(
         'SELECT nspname AS "name", nspacl AS "acl", rolname AS "owner" '
@@ -243,7 +243,7 @@ def schema_get(dbname, name, user=None, db_user=None, db_password=None, db_host=
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.schema_get dbname public
+        pushsalt run '*' postgres.schema_get shop reports
     """
     return schema_list(dbname, user, db_user, db_password, db_host, db_port).get(name)
 
@@ -256,7 +256,7 @@ def schema_exists(dbname, name, user=None, db_user=None, db_password=None, db_ho
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.schema_exists dbname public
+        pushsalt run '*' postgres.schema_exists shop reports
     """
     return bool(schema_get(dbname, name, user, db_user, db_password, db_host, db_port))
 
@@ -272,7 +272,7 @@ def schema_create(dbname, name, owner=None, user=None, db_user=None, db_password
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.schema_create dbname schema owner=owner
+        pushsalt run '*' postgres.schema_create shop reports owner=app
     """
     if schema_exists(dbname, name, user, db_user, db_password, db_host, db_port):
         log.info("'%s' already exists in '%s'", name, dbname)
@@ -291,7 +291,7 @@ def schema_remove(dbname, name, user=None, db_user=None, db_password=None, db_ho
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.schema_remove dbname schema
+        pushsalt run '*' postgres.schema_remove shop reports
     """
     if not schema_exists(dbname, name, user, db_user, db_password, db_host, db_port):
         log.info("Schema '%s' does not exist in '%s'", name, dbname)
@@ -322,7 +322,7 @@ def language_exists(name, maintenance_db, user=None, host=None, port=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.language_exists plpgsql shop
+        pushsalt run '*' postgres.language_exists plperl shop
     """
     return name in language_list(maintenance_db, user, host, port, password, runas)
 
@@ -335,7 +335,7 @@ def language_create(name, maintenance_db, user=None, host=None, port=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.language_create plpython3u dbname
+        pushsalt run '*' postgres.language_create plperl shop
     """
     if language_exists(name, maintenance_db, user, host, port, password, runas):
         log.info("Language %s already exists in %s", name, maintenance_db)
@@ -352,7 +352,7 @@ def language_remove(name, maintenance_db, user=None, host=None, port=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.language_remove plpython3u dbname
+        pushsalt run '*' postgres.language_remove plperl shop
     """
     if not language_exists(name, maintenance_db, user, host, port, password, runas):
         log.info("Language %s does not exist in %s", name, maintenance_db)

@@ -67,7 +67,7 @@ def privileges_list(name, object_type, prepend="public", maintenance_db=None, us
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.privileges_list table_name table maintenance_db=dbname
+        pushsalt run '*' postgres.privileges_list orders table maintenance_db=shop
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     kind = _kind(object_type)
@@ -88,7 +88,7 @@ def has_privileges(name, object_name, object_type, privileges=None, grant_option
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.has_privileges user_name table_name table SELECT,INSERT maintenance_db=dbname
+        pushsalt run '*' postgres.has_privileges app orders table SELECT maintenance_db=shop
     """
     kind, wanted = _checked(object_type, privileges)
     server = _server(user, host, port, maintenance_db, password, runas)
@@ -104,7 +104,7 @@ def privileges_grant(name, object_name, object_type, privileges=None, grant_opti
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.privileges_grant user_name table_name table SELECT,UPDATE maintenance_db=dbname
+        pushsalt run '*' postgres.privileges_grant app orders table INSERT maintenance_db=shop
     """
     kind, wanted = _checked(object_type, privileges)
     server = _server(user, host, port, maintenance_db, password, runas)
@@ -128,7 +128,7 @@ def privileges_revoke(name, object_name, object_type, privileges=None, prepend="
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.privileges_revoke user_name table_name table SELECT,UPDATE maintenance_db=dbname
+        pushsalt run '*' postgres.privileges_revoke app orders table INSERT maintenance_db=shop
     """
     kind, wanted = _checked(object_type, privileges)
     server = _server(user, host, port, maintenance_db, password, runas)

@@ -90,7 +90,7 @@ def role_get(name, user=None, host=None, port=None, maintenance_db=None, passwor
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.role_get postgres
+        pushsalt run '*' postgres.role_get app
     """
     roles = user_list(user, host, port, maintenance_db, password, runas, return_password)
     if roles is False:
@@ -107,7 +107,7 @@ def user_exists(name, user=None, host=None, port=None, maintenance_db=None, pass
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.user_exists username
+        pushsalt run '*' postgres.user_exists app
     """
     return bool(role_get(name, user, host, port, maintenance_db, password, runas))
 
@@ -142,7 +142,7 @@ def user_update(username, user=None, host=None, port=None, maintenance_db=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.user_update username createdb=False
+        pushsalt run '*' postgres.user_update app createdb=True
     """
     return _update(_server(user, host, port, maintenance_db, password, runas), username, {
         "inherit": inherit, "login": login, "createdb": createdb, "createroles": createroles, "superuser": superuser,
@@ -159,7 +159,7 @@ def user_remove(username, user=None, host=None, port=None, maintenance_db=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.user_remove username
+        pushsalt run '*' postgres.user_remove app
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     if not _there(server, username):
@@ -178,7 +178,7 @@ def group_create(groupname, user=None, host=None, port=None, maintenance_db=None
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.group_create groupname
+        pushsalt run '*' postgres.group_create analysts
     """
     return _create(_server(user, host, port, maintenance_db, password, runas), groupname, {
         "inherit": True if inherit is None else inherit, "login": bool(login), "createdb": createdb,
@@ -213,7 +213,7 @@ def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.group_remove groupname
+        pushsalt run '*' postgres.group_remove analysts
     """
     return user_remove(groupname, user, host, port, maintenance_db, password, runas)
 

@@ -33,7 +33,7 @@ def top(num_processes=5, interval=3):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.top 5 10
+        pushsalt run '*' ps.top 3 2
     """
     import time
 
@@ -83,7 +83,7 @@ def proc_info(pid, attrs=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.proc_info 1 attrs='[pid, name]'
+        pushsalt run '*' ps.proc_info 1 attrs='[username, status]'
     """
     try:
         return procfs.Process(pid).as_dict(attrs)
@@ -104,7 +104,7 @@ def kill_pid(pid, signal=15):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.kill_pid 2000 signal=9
+        pushsalt run '*' ps.kill_pid 4711 signal=15
     """
     try:
         os.kill(int(pid), int(signal))
@@ -130,7 +130,7 @@ def pkill(pattern, user=None, signal=15, full=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.pkill nginx signal=1
+        pushsalt run '*' ps.pkill app-worker signal=10
     """
     killed = []
     for process in _matching(lambda text: str(pattern) in text, user, full):
@@ -196,7 +196,7 @@ def psaux(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.psaux 'www-data.+apache2'
+        pushsalt run '*' ps.psaux 'app-worker.+--queue'
     """
     pattern, own = re.compile(str(name)), re.compile(r"(salt|pushsalt).+ps\.psaux.+")
     lines = [line for line in _lines(["ps", "aux"]) if pattern.search(line) and not own.search(line)]
@@ -214,7 +214,7 @@ def lsof(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.lsof apache2
+        pushsalt run '*' ps.lsof nginx
     """
     said = __salt__["cmd.run"](["lsof", "-c", str(name)], python_shell=False, ignore_retcode=True)
     return [str(name), said]
@@ -231,7 +231,7 @@ def netstat(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.netstat apache2
+        pushsalt run '*' ps.netstat nginx
     """
     return _sockets("netstat", "-nap", name)
 
@@ -247,7 +247,7 @@ def ss(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.ss apache2
+        pushsalt run '*' ps.ss nginx
     """
     return _sockets("ss", "-neap", name)
 
@@ -415,7 +415,7 @@ def disk_usage(path):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.disk_usage /home
+        pushsalt run '*' ps.disk_usage /srv
     """
     return procfs.disk_usage(path)
 
@@ -464,7 +464,7 @@ def disk_io_counters(device=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ps.disk_io_counters device=sda1
+        pushsalt run '*' ps.disk_io_counters device=vda1
     """
     found = procfs.disk_counters()
     if device:

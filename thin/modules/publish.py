@@ -16,7 +16,7 @@ def publish(tgt, fun, arg=None, tgt_type="glob", returner="", timeout=5, via_mas
 
     .. code-block:: bash
 
-        pushsalt run '*' publish.publish test.ping
+        pushsalt run '*' publish.publish 'db*' test.ping
     """
     nomaster.refuse("publish.publish", _RUN)
 
@@ -48,6 +48,6 @@ def runner(fun, arg=None, timeout=5):
 
     .. code-block:: bash
 
-        pushsalt run '*' publish.runner manage.down
+        pushsalt run '*' publish.runner jobs.list_jobs
     """
     nomaster.refuse("publish.runner", "there are no runners")

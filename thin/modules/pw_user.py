@@ -269,7 +269,7 @@ def chshell(name, shell):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chshell ada /bin/zsh
+        pushsalt run '*' user.chshell ada /usr/local/bin/fish
     """
     return _set(name, "shell", shell, ["-s", str(shell)])
 
@@ -331,7 +331,7 @@ def chloginclass(name, loginclass):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chloginclass ada staff
+        pushsalt run '*' user.chloginclass ada webdev
     """
     if get_loginclass(name)["loginclass"] == loginclass:
         return True
@@ -369,7 +369,7 @@ def chroomnumber(name, roomnumber):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chroomnumber ada 123
+        pushsalt run '*' user.chroomnumber ada B-204
     """
     return _set_gecos(name, "roomnumber", roomnumber)
 
@@ -387,7 +387,7 @@ def chworkphone(name, workphone):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chworkphone ada 7735550123
+        pushsalt run '*' user.chworkphone ada 555-0131
     """
     return _set_gecos(name, "workphone", workphone)
 
@@ -405,7 +405,7 @@ def chhomephone(name, homephone):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chhomephone ada 7735551234
+        pushsalt run '*' user.chhomephone ada 555-0199
     """
     return _set_gecos(name, "homephone", homephone)
 

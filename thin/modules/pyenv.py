@@ -200,7 +200,7 @@ def do(cmdline=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' pyenv.do 'pip list'
+        pushsalt run '*' pyenv.do 'version-name'
     """
     return _do(cmdline, runas, {})
 

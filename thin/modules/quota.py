@@ -32,7 +32,7 @@ def report(mount):
 
     .. code-block:: bash
 
-        pushsalt run '*' quota.report /media/data
+        pushsalt run '*' quota.report /srv
     """
     return {mount: {"User Quotas": _quotas(mount, "-u"), "Group Quotas": _quotas(mount, "-g")}}
 
@@ -54,8 +54,8 @@ def set_(device, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' quota.set /media/data user=larry block-soft-limit=1048576
-        pushsalt run '*' quota.set /media/data group=painters file-hard-limit=1000
+        pushsalt run '*' quota.set /srv user=app block-soft-limit=20971520
+        pushsalt run '*' quota.set /srv group=www-data file-hard-limit=50000
     """
     if "user" in kwargs and "group" in kwargs:
         raise SaltInvocationError("Please specify a user or group, not both.")

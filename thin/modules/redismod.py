@@ -67,7 +67,7 @@ def config_get(pattern="*", host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.config_get port
+        pushsalt run '*' redis.config_get maxmemory
     """
     return _pairs(_call((host, port, db, password), "CONFIG", "GET", pattern))
 
@@ -106,7 +106,7 @@ def delete(*keys, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.delete foo
+        pushsalt run '*' redis.delete session:7
     """
     return _call(_named(connection_args), "DEL", *keys)
 
@@ -119,7 +119,7 @@ def exists(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.exists foo
+        pushsalt run '*' redis.exists session:7
     """
     return _call((host, port, db, password), "EXISTS", key)
 
@@ -132,7 +132,7 @@ def expire(key, seconds, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.expire foo 300
+        pushsalt run '*' redis.expire session:7 1800
     """
     return bool(_call((host, port, db, password), "EXPIRE", key, seconds))
 
@@ -145,7 +145,7 @@ def expireat(key, timestamp, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.expireat foo 1400000000
+        pushsalt run '*' redis.expireat session:7 1798761600
     """
     return bool(_call((host, port, db, password), "EXPIREAT", key, timestamp))
 
@@ -184,7 +184,7 @@ def get_key(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.get_key foo
+        pushsalt run '*' redis.get_key session:7
     """
     return _call((host, port, db, password), "GET", key)
 
@@ -197,7 +197,7 @@ def hdel(key, *fields, **options):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hdel foo_hash bar_field1 bar_field2
+        pushsalt run '*' redis.hdel user:ada phone pager
     """
     return _call(_named(options), "HDEL", key, *fields)
 
@@ -210,7 +210,7 @@ def hexists(key, field, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hexists foo_hash bar_field
+        pushsalt run '*' redis.hexists user:ada phone
     """
     return bool(_call((host, port, db, password), "HEXISTS", key, field))
 
@@ -223,7 +223,7 @@ def hget(key, field, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hget foo_hash bar_field
+        pushsalt run '*' redis.hget user:ada phone
     """
     return _call((host, port, db, password), "HGET", key, field)
 
@@ -236,7 +236,7 @@ def hgetall(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hgetall foo_hash
+        pushsalt run '*' redis.hgetall user:ada
     """
     return _pairs(_call((host, port, db, password), "HGETALL", key))
 
@@ -249,7 +249,7 @@ def hincrby(key, field, increment=1, host=None, port=None, db=None, password=Non
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hincrby foo_hash bar_field 5
+        pushsalt run '*' redis.hincrby user:ada logins 2
     """
     return _call((host, port, db, password), "HINCRBY", key, field, increment)
 
@@ -262,7 +262,7 @@ def hincrbyfloat(key, field, increment=1.0, host=None, port=None, db=None, passw
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hincrbyfloat foo_hash bar_field 5.17
+        pushsalt run '*' redis.hincrbyfloat user:ada balance 0.75
     """
     return float(_call((host, port, db, password), "HINCRBYFLOAT", key, field, increment))
 
@@ -275,7 +275,7 @@ def hlen(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hlen foo_hash
+        pushsalt run '*' redis.hlen user:ada
     """
     return _call((host, port, db, password), "HLEN", key)
 
@@ -288,7 +288,7 @@ def hmget(key, *fields, **options):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hmget foo_hash bar_field1 bar_field2
+        pushsalt run '*' redis.hmget user:ada phone pager
     """
     return _call(_named(options), "HMGET", key, *fields)
 
@@ -301,7 +301,7 @@ def hmset(key, **fieldsvals):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hmset foo_hash bar_field1=bar_value1 bar_field2=bar_value2
+        pushsalt run '*' redis.hmset user:ada phone=555-0131 room=B-204
     """
     connection = _named(fieldsvals)
     words = [word for name, value in fieldsvals.items() if not name.startswith("__") for word in (name, value)]
@@ -316,7 +316,7 @@ def hset(key, field, value, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hset foo_hash bar_field bar_value
+        pushsalt run '*' redis.hset user:ada room B-204
     """
     return _call((host, port, db, password), "HSET", key, field, value)
 
@@ -329,7 +329,7 @@ def hsetnx(key, field, value, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hsetnx foo_hash bar_field bar_value
+        pushsalt run '*' redis.hsetnx user:ada room B-204
     """
     return _call((host, port, db, password), "HSETNX", key, field, value)
 
@@ -342,7 +342,7 @@ def hvals(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hvals foo_hash
+        pushsalt run '*' redis.hvals user:ada
     """
     return _call((host, port, db, password), "HVALS", key)
 
@@ -360,7 +360,7 @@ def hscan(key, cursor=0, match=None, count=None, host=None, port=None, db=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.hscan foo_hash match='field_prefix_*' count=1
+        pushsalt run '*' redis.hscan user:ada match='last_*' count=50
     """
     words = (["MATCH", match] if match is not None else []) + (["COUNT", count] if count is not None else [])
     found = _call((host, port, db, password), "HSCAN", key, cursor, *words)
@@ -388,7 +388,7 @@ def keys(pattern="*", host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.keys 'test*'
+        pushsalt run '*' redis.keys 'session:*'
     """
     return _call((host, port, db, password), "KEYS", pattern)
 
@@ -427,7 +427,7 @@ def llen(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.llen foo_list
+        pushsalt run '*' redis.llen jobs
     """
     return _call((host, port, db, password), "LLEN", key)
 
@@ -440,7 +440,7 @@ def lrange(key, start, stop, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.lrange foo_list 0 10
+        pushsalt run '*' redis.lrange jobs 0 24
     """
     return _call((host, port, db, password), "LRANGE", key, start, stop)
 
@@ -482,7 +482,7 @@ def set_key(key, value, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.set_key foo bar
+        pushsalt run '*' redis.set_key motd 'web01 restarts at noon'
     """
     return _call((host, port, db, password), "SET", key, value) == "OK"
 
@@ -514,7 +514,7 @@ def slaveof(master_host=None, master_port=None, host=None, port=None, db=None, p
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.slaveof redis-n01.example.com 6379
+        pushsalt run '*' redis.slaveof db01.example.org 6380
     """
     words = (master_host, master_port or 6379) if master_host else ("NO", "ONE")
     return _call((host, port, db, password), "SLAVEOF", *words).startswith("OK")
@@ -528,7 +528,7 @@ def smembers(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.smembers foo_set
+        pushsalt run '*' redis.smembers admins
     """
     return _call((host, port, db, password), "SMEMBERS", key)
 
@@ -554,7 +554,7 @@ def zcard(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.zcard foo_sorted
+        pushsalt run '*' redis.zcard ranking
     """
     return _call((host, port, db, password), "ZCARD", key)
 
@@ -567,7 +567,7 @@ def zrange(key, start, stop, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.zrange foo_sorted 0 10
+        pushsalt run '*' redis.zrange ranking 0 4
     """
     return _call((host, port, db, password), "ZRANGE", key, start, stop)
 
@@ -583,7 +583,7 @@ def sentinel_get_master_ip(master, host=None, port=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.sentinel_get_master_ip mymaster
+        pushsalt run '*' redis.sentinel_get_master_ip app
     """
     option = __salt__["config.option"]
     with resp.Client(host or option("redis_sentinel.host", "localhost"), port or option("redis_sentinel.port", 26379),

@@ -16,7 +16,7 @@ def get_jid(returner, jid):
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_jid redis 20421104181954700505
+        pushsalt run '*' ret.get_jid postgres 20261121204500000000
     """
     nomaster.refuse("ret.get_jid", _JOBS)
 
@@ -32,7 +32,7 @@ def get_fun(returner, fun):
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_fun mysql network.interfaces
+        pushsalt run '*' ret.get_fun postgres state.apply
     """
     nomaster.refuse("ret.get_fun", _JOBS)
 
@@ -48,7 +48,7 @@ def get_jids(returner):
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_jids mysql
+        pushsalt run '*' ret.get_jids postgres
     """
     nomaster.refuse("ret.get_jids", _JOBS)
 
@@ -64,6 +64,6 @@ def get_minions(returner):
 
     .. code-block:: bash
 
-        pushsalt run '*' ret.get_minions mysql
+        pushsalt run '*' ret.get_minions postgres
     """
     nomaster.refuse("ret.get_minions", _JOBS)

@@ -99,7 +99,7 @@ def build_routes(iface, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_routes eth0 routes='[{ipaddr: 10.2.0.0, netmask: 255.255.0.0, gateway: 10.1.0.3}]'
+        pushsalt run '*' ip.build_routes ens3 routes='[{ipaddr: 172.20.0.0, netmask: 255.252.0.0, gateway: 192.0.2.1}]'
     """
     routes = {key.lower(): value for key, value in settings.items()}.get("routes")
     if routes is None:
@@ -132,7 +132,7 @@ def up(iface, iface_type="eth"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.up ens3 eth
+        pushsalt run '*' ip.up ens3 vlan
     """
     return _switch("ifup", iface, iface_type)
 
@@ -145,7 +145,7 @@ def down(iface, iface_type="eth"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.down ens3 eth
+        pushsalt run '*' ip.down ens3 vlan
     """
     return _switch("ifdown", iface, iface_type)
 

@@ -86,7 +86,7 @@ def available(name, limit=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     return limit != "upstart" and (_script(name) or (not limit and _known(name)))
 
@@ -104,7 +104,7 @@ def missing(name, limit=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing telnetd
     """
     return not available(name, limit)
 

@@ -111,7 +111,7 @@ def checksum(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.checksum /path/to/package1.rpm /path/to/package2.rpm
+        pushsalt run '*' lowpkg.checksum /tmp/app-2.1.rpm /tmp/app-doc-2.1.rpm
     """
     if not paths:
         raise CommandExecutionError("No package files has been specified.")
@@ -132,7 +132,7 @@ def diff(package_path, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.diff /path/to/apache2.rpm /etc/apache2/nginx.conf
+        pushsalt run '*' lowpkg.diff /tmp/app-2.1.rpm /etc/app/app.conf
     """
     for program in ("rpm2cpio", "cpio"):
         if not process.which(program):
@@ -178,7 +178,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.file_list nginx postfix
+        pushsalt run '*' lowpkg.file_list curl redis
     """
     query = ["-ql", "--"] + list(packages) if packages else ["-qla"]
     return {"errors": [], "files": _run(_rpm(kwargs) + query)["stdout"].splitlines()}
@@ -214,7 +214,7 @@ def owner(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.owner /usr/bin/apachectl /etc/nginx/conf/nginx.conf
+        pushsalt run '*' lowpkg.owner /usr/sbin/sshd /etc/app/app.conf
     """
     if not paths:
         return ""
@@ -238,7 +238,7 @@ def info(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.info apache2 bash attr=version,build_date_time_t
+        pushsalt run '*' lowpkg.info curl redis attr=version,size
     """
     wanted = pkgrun.listed(kwargs.get("attr"))
     fields = [field for field in _FIELDS if not wanted or field[0] in wanted]
@@ -281,7 +281,7 @@ def verify(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.verify httpd ignore_types=config
+        pushsalt run '*' lowpkg.verify nginx ignore_types=config
     """
     for word in ("ignore_types", "verify_options"):
         if not isinstance(kwargs.get(word, []), (list, str)):

@@ -35,7 +35,7 @@ def normalize_name(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.normalize_name zsh.x86_64
+        pushsalt run '*' pkg.normalize_name glibc.i686
     """
     return rpmout.normalize(name, __grains__.get("osarch"))
 
@@ -48,7 +48,7 @@ def parse_arch(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.parse_arch zsh.x86_64
+        pushsalt run '*' pkg.parse_arch glibc.i686
     """
     base, arch = rpmout.split_arch(name)
     return {"name": base, "arch": arch}
@@ -65,7 +65,7 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.version_cmp '0.2-001' '0.2.0.1-002'
+        pushsalt run '*' pkg.version_cmp 1.20.1-14.el9 1.20.1-14.el9_2.1
     """
     return __salt__["lowpkg.version_cmp"](pkg1, pkg2, ignore_epoch=ignore_epoch)
 
@@ -168,7 +168,7 @@ def info_installed(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.info_installed bash attr=version,vendor
+        pushsalt run '*' pkg.info_installed nginx attr=version,arch
     """
 
     def renamed(data):
@@ -191,7 +191,7 @@ def file_list(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_list nginx postfix
+        pushsalt run '*' pkg.file_list curl redis
     """
     return __salt__["lowpkg.file_list"](*packages, **kwargs)
 
@@ -204,7 +204,7 @@ def file_dict(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.file_dict nginx
+        pushsalt run '*' pkg.file_dict curl
     """
     return __salt__["lowpkg.file_dict"](*packages, **kwargs)
 
@@ -217,7 +217,7 @@ def owner(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.owner /usr/bin/apachectl
+        pushsalt run '*' pkg.owner /usr/sbin/sshd
     """
     return __salt__["lowpkg.owner"](*paths, **kwargs)
 
@@ -235,7 +235,7 @@ def verify(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.verify httpd ignore_types=config
+        pushsalt run '*' pkg.verify nginx ignore_types=config
     """
     return __salt__["lowpkg.verify"](*names, **kwargs)
 
@@ -248,7 +248,7 @@ def modified(*packages, **flags):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.modified httpd size=True
+        pushsalt run '*' pkg.modified nginx size=True
     """
     return __salt__["lowpkg.modified"](*packages, **flags)
 

@@ -89,7 +89,7 @@ def build_schedule_item(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.build_schedule_item job1 function=cmd.run job_args="['date']" seconds=3600
+        pushsalt run '*' schedule.build_schedule_item nightly function=state.apply job_args="['app']" seconds=86400
     """
     if not name:
         return {"comment": "Job name is required.", "result": False}
@@ -128,7 +128,7 @@ def add(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.add job1 function=cmd.run job_args="['/usr/local/bin/report']" seconds=3600
+        pushsalt run '*' schedule.add nightly function=state.apply job_args="['app']" seconds=86400
     """
     if name in _jobs():
         return {"comment": "Job %s already exists in schedule." % name, "result": False, "changes": {}}
@@ -177,7 +177,7 @@ def delete(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.delete job1
+        pushsalt run '*' schedule.delete nightly
     """
     if name not in _jobs():
         return {"comment": "Job %s does not exist." % name, "result": False, "changes": {}}
@@ -216,7 +216,7 @@ def run_job(name, force=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.run_job job1
+        pushsalt run '*' schedule.run_job nightly
     """
     job = _jobs().get(name)
     if job is None:
@@ -235,7 +235,7 @@ def enable_job(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.enable_job job1
+        pushsalt run '*' schedule.enable_job nightly
     """
     return _switched(name, True, kwargs)
 
@@ -248,7 +248,7 @@ def disable_job(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.disable_job job1
+        pushsalt run '*' schedule.disable_job nightly
     """
     return _switched(name, False, kwargs)
 

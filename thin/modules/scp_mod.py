@@ -39,7 +39,7 @@ def get(remote_path, local_path="", recursive=False, preserve_times=False, **kwa
 
     .. code-block:: bash
 
-        pushsalt run '*' scp.get /var/tmp/file /tmp/file hostname=10.10.10.1 auto_add_policy=True
+        pushsalt run '*' scp.get /var/log/app.log /srv/logs/ hostname=192.0.2.10 auto_add_policy=True
     """
     words, host = _words(recursive, preserve_times, kwargs)
     _run(words + ["--", "%s:%s" % (host, remote_path), local_path or os.curdir])
@@ -68,7 +68,7 @@ def put(files, remote_path=None, recursive=False, preserve_times=False, saltenv=
 
     .. code-block:: bash
 
-        pushsalt run '*' scp.put /path/to/file /var/tmp/file hostname=server1 auto_add_policy=True
+        pushsalt run '*' scp.put /srv/releases/app.tar.gz /srv/app/ hostname=web01 auto_add_policy=True
     """
     words, host = _words(recursive, preserve_times, kwargs)
     paths = []

@@ -60,7 +60,7 @@ def rescan_all(host):
 
     .. code-block:: bash
 
-        pushsalt run '*' scsi.rescan_all 0
+        pushsalt run '*' scsi.rescan_all host2
     """
     folder = "/sys/class/scsi_host/host%s" % host
     if not os.path.isdir(folder):

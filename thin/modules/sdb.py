@@ -23,7 +23,7 @@ def get(uri, strict=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' sdb.get sdb://mymemcached/foo
+        pushsalt run '*' sdb.get sdb://vault/app/password
     """
     driver = _driver(uri)
     if driver or strict:
@@ -44,7 +44,7 @@ def set_(uri, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' sdb.set sdb://mymemcached/foo bar
+        pushsalt run '*' sdb.set sdb://vault/app/mode production
     """
     return _no("sdb.set", uri)
 
@@ -60,7 +60,7 @@ def delete(uri):
 
     .. code-block:: bash
 
-        pushsalt run '*' sdb.delete sdb://mymemcached/foo
+        pushsalt run '*' sdb.delete sdb://vault/app/mode
     """
     return _no("sdb.delete", uri)
 

@@ -16,7 +16,7 @@ def update(dest, upd, recursive_update=True, merge_lists=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.update '{foo: Foo}' '{bar: Bar}'
+        pushsalt run '*' slsutil.update '{port: 8080}' '{port: 8081, workers: 4}'
     """
     return dictupdate.update(dest, upd, recursive_update, merge_lists)
 
@@ -29,7 +29,7 @@ def merge(obj_a, obj_b, strategy="smart", renderer="yaml", merge_lists=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.merge '{foo: Foo}' '{bar: Bar}'
+        pushsalt run '*' slsutil.merge '{port: 8080}' '{port: 8081, workers: 4}'
     """
     return dictupdate.merge(obj_a, obj_b, strategy, renderer, merge_lists)
 
@@ -42,7 +42,7 @@ def merge_all(lst, strategy="smart", renderer="yaml", merge_lists=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.merge_all '[{foo: Foo}, {foo: Bar}]'
+        pushsalt run '*' slsutil.merge_all '[{port: 8080}, {workers: 4}, {port: 8081}]'
     """
     ret = {}
     for item in lst:

@@ -27,7 +27,7 @@ def renderer(path=None, string=None, default_renderer="jinja|yaml", **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.renderer salt://path/to/file
+        pushsalt run '*' slsutil.renderer salt://app/settings.yaml
     """
     from thin import link
 
@@ -96,7 +96,7 @@ def deserialize(serializer, stream_or_string, **mod_kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.deserialize json '{"foo": "Foo"}'
+        pushsalt run '*' slsutil.deserialize json '{"port": 8080}'
     """
     from thin.utils import serial
 
@@ -116,7 +116,7 @@ def file_exists(path, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.file_exists nginx/defaults.yaml
+        pushsalt run '*' slsutil.file_exists app/map.jinja
     """
     return path in __salt__["cp.list_master"](saltenv)
 
@@ -134,7 +134,7 @@ def dir_exists(path, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.dir_exists nginx/files
+        pushsalt run '*' slsutil.dir_exists app/templates
     """
     return path in __salt__["cp.list_master_dirs"](saltenv)
 
@@ -152,7 +152,7 @@ def path_exists(path, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.path_exists nginx/defaults.yaml
+        pushsalt run '*' slsutil.path_exists app/map.jinja
     """
     return file_exists(path, saltenv) or dir_exists(path, saltenv)
 
@@ -172,7 +172,7 @@ def findup(startpath, filenames, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.findup formulas/shared/nginx map.jinja
+        pushsalt run '*' slsutil.findup app/web/frontend map.jinja
     """
     names = [filenames] if isinstance(filenames, str) else filenames
     if not isinstance(names, list):

@@ -26,7 +26,7 @@ def get(string, clean=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' smbios.get system-uuid clean=False
+        pushsalt run '*' smbios.get bios-version clean=False
     """
     lines = [line for line in _dmidecode("-s", string).strip().splitlines() if not line.startswith("#")]
     value = "\n".join(lines)
@@ -49,7 +49,7 @@ def records(rec_type=None, fields=None, clean=True):
     .. code-block:: bash
 
         pushsalt run '*' smbios.records clean=False
-        pushsalt run '*' smbios.records 4 core_count,thread_count,current_speed
+        pushsalt run '*' smbios.records 17 size,speed,locator
     """
     parts = _HANDLE.split(_dmidecode(*(["-t", str(rec_type)] if rec_type is not None else [])))[1:]
     found = []

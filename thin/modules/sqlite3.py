@@ -62,7 +62,7 @@ def modify(db=None, sql=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sqlite3.modify /srv/app.db 'CREATE TABLE books(id INT, words TEXT);'
+        pushsalt run '*' sqlite3.modify /srv/app.db 'CREATE INDEX by_day ON orders(day);'
     """
     return _rows(db, sql) is not False
 

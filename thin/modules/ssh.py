@@ -21,7 +21,7 @@ def auth_keys(user=None, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.auth_keys root
+        pushsalt run '*' ssh.auth_keys app
     """
     if user and not isinstance(user, list):
         return _keys(user, config, fingerprint_hash_type) or {}
@@ -54,7 +54,7 @@ def check_key_file(user, source, config=AUTHORIZED_KEYS, saltenv="base", fingerp
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.check_key_file root salt://ssh/keyfile
+        pushsalt run '*' ssh.check_key_file app salt://app/id_ed25519.pub
     """
     path = __salt__["cp.cache_file"](source, saltenv)
     keys = _source(path, source, fingerprint_hash_type) if path else {}

@@ -85,7 +85,7 @@ def set_known_host(user=None, hostname=None, fingerprint=None, key=None, port=No
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.set_known_host root example.com fingerprint='xx:xx:..:xx' enc=ssh-rsa
+        pushsalt run '*' ssh.set_known_host app git.example.org fingerprint='SHA256:...' enc=ssh-ed25519
     """
     if not hostname:
         return _error("hostname argument required")

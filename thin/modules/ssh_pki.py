@@ -197,7 +197,7 @@ def get_signing_policy(signing_policy, ca_server=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.get_signing_policy www
+        pushsalt run '*' ssh_pki.get_signing_policy hosts
     """
     if ca_server is not None:
         raise SaltInvocationError(_REMOTE)
@@ -261,7 +261,7 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh_pki.sign_remote_certificate www kwargs="{public_key: /etc/ssh/ssh_host_rsa_key.pub}"
+        pushsalt run '*' ssh_pki.sign_remote_certificate hosts kwargs="{public_key: /etc/ssh/ssh_host_ed25519_key.pub}"
     """
     ret = {"data": None, "errors": []}
     try:

@@ -70,7 +70,7 @@ def soft_kill(jid, state_id=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' state.soft_kill 20261121204500000000 vim
+        pushsalt run '*' state.soft_kill 20261121204500000000 app_config
     """
     nomaster.refuse("state.soft_kill", _STOP)
 
@@ -86,7 +86,7 @@ def orchestrate(mods, saltenv="base", test=None, exclude=None, pillar=None, pill
 
     .. code-block:: bash
 
-        pushsalt run '*' state.orchestrate webserver
+        pushsalt run '*' state.orchestrate release.app
     """
     nomaster.refuse("state.orchestrate", _ORDER)
 
@@ -131,6 +131,6 @@ def pkg(pkg_path, pkg_sum, hash_type, test=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' state.pkg /tmp/salt_state.tgz 760a9353810e36f6d81416366fc426dc md5
+        pushsalt run '*' state.pkg /tmp/app.tgz 2f05477fc24bb4faefd86517156dafdecec45b8ad3cf2522a563582b95c8a7b1 sha256
     """
     nomaster.refuse("state.pkg", "`pushsalt apply` applies states")

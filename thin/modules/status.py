@@ -96,7 +96,7 @@ def time_(format="%A, %d. %B %Y %I:%M%p"):
 
     .. code-block:: bash
 
-        pushsalt run '*' status.time '%s'
+        pushsalt run '*' status.time '%H:%M:%S'
     """
     return _time.strftime(format)
 
@@ -378,7 +378,7 @@ def diskusage(*args):
 
     .. code-block:: bash
 
-        pushsalt run '*' status.diskusage / ext?
+        pushsalt run '*' status.diskusage /srv xfs
     """
     from fnmatch import fnmatchcase
 
@@ -513,7 +513,7 @@ def proxy_reconnect(proxy_name, opts=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' status.proxy_reconnect rest_sample
+        pushsalt run '*' status.proxy_reconnect switch01
     """
     return False
 

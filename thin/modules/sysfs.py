@@ -20,7 +20,7 @@ def attr(key, value=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysfs.attr block/sda/queue/logical_block_size
+        pushsalt run '*' sysfs.attr class/net/ens3/mtu
     """
     path = target(key)
     if path is False:
@@ -38,7 +38,7 @@ def write(key, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysfs.write devices/system/cpu/cpu0/cpufreq/scaling_governor performance
+        pushsalt run '*' sysfs.write block/vda/queue/scheduler none
     """
     path = target(key)
     if path is False:

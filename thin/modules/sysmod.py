@@ -66,7 +66,7 @@ def list_state_functions(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.list_state_functions file
+        pushsalt run '*' sys.list_state_functions service
     """
     return sysdoc.chosen(__states__, args)
 
@@ -79,7 +79,7 @@ def list_modules(*args):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.list_modules 's*'
+        pushsalt run '*' sys.list_modules 'p*'
     """
     return sysdoc.modules(__salt__, args)
 
@@ -105,7 +105,7 @@ def argspec(module=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.argspec pkg.install
+        pushsalt run '*' sys.argspec service.start
     """
     return sysdoc.argspecs(__salt__, module)
 
@@ -118,7 +118,7 @@ def state_argspec(module=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.state_argspec pkg.installed
+        pushsalt run '*' sys.state_argspec service.running
     """
     return sysdoc.argspecs(__states__, module)
 
@@ -275,7 +275,7 @@ def list_renderers(*args):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.list_renderers 'yaml*'
+        pushsalt run '*' sys.list_renderers 'j*'
     """
     import fnmatch
 
@@ -294,7 +294,7 @@ def renderer_doc(*args):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.renderer_doc jinja
+        pushsalt run '*' sys.renderer_doc gpg
     """
     return {}
 
@@ -310,7 +310,7 @@ def state_schema(module=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' sys.state_schema pkg.installed
+        pushsalt run '*' sys.state_schema service.running
     """
     specs = state_argspec(module)
     return [sysdoc.schema(name, specs[name]) for name in specs]

@@ -65,7 +65,7 @@ def set_(name, value, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysrc.set name=sshd_flags value="-p 2222"
+        pushsalt run '*' sysrc.set name=hostname value=web01.example.org
     """
     if isinstance(value, bool):
         value = "YES" if value else "NO"
@@ -93,7 +93,7 @@ def remove(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysrc.remove name=sshd_enable
+        pushsalt run '*' sysrc.remove name=inetd_flags
     """
     done = _sysrc(kwargs, "-x", "--", str(name))
     if done["retcode"] != 0 or "unknown variable" in done["stdout"] + done["stderr"]:

@@ -50,7 +50,7 @@ def init(runlevel):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.init 3
+        pushsalt run '*' system.init 5
     """
     return _say("init", runlevel)
 
@@ -79,7 +79,7 @@ def reboot(at_time=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.reboot 5
+        pushsalt run '*' system.reboot 15
     """
     return _say("shutdown", "-r", at_time or "now")
 
@@ -95,7 +95,7 @@ def shutdown(at_time=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.shutdown 5
+        pushsalt run '*' system.shutdown 30
     """
     powers_off = __grains__.get("kernel") in ("FreeBSD", "NetBSD", "OpenBSD")
     return _say("shutdown", "-p" if powers_off else "-h", at_time or "now")
@@ -165,7 +165,7 @@ def set_system_time(newtime, utc_offset=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' system.set_system_time '11:20 AM'
+        pushsalt run '*' system.set_system_time '06:45 PM'
     """
     found = _parsed(newtime, _TIMES)
     if found is None:

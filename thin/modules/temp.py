@@ -18,7 +18,7 @@ def dir(suffix="", prefix="tmp", parent=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' temp.dir prefix=mytemp- parent=/var/run/
+        pushsalt run '*' temp.dir prefix=app- parent=/srv/tmp
     """
     while True:
         path = os.path.join(parent or osutil.tempdir(), "%s%s%s" % (prefix, os.urandom(6).hex(), suffix))
@@ -42,7 +42,7 @@ def file(suffix="", prefix="tmp", parent=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' temp.file prefix=mytemp- parent=/var/run/
+        pushsalt run '*' temp.file prefix=app- parent=/srv/tmp
     """
     descriptor, path = osutil.mkstemp(parent, prefix, suffix)
     os.close(descriptor)

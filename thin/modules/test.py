@@ -44,7 +44,7 @@ def sleep(length):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.sleep 20
+        pushsalt run '*' test.sleep 1.5
     """
     time.sleep(int(length))
     return True
@@ -169,7 +169,7 @@ def cross_test(func, args=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.cross_test file.gid_to_group 0
+        pushsalt run '*' test.cross_test grains.get os
     """
     return __salt__[func](*([args] if args is not None and not isinstance(args, list) else args or []))
 
@@ -195,7 +195,7 @@ def kwarg(**kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.kwarg num=1 txt="two" env='{a: 1, b: "hello"}'
+        pushsalt run '*' test.kwarg port=8080 host="web01" env='{mode: production}'
     """
     return kwargs
 
@@ -208,7 +208,7 @@ def arg(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.arg 1 "two" 3.1 txt="hello" wow='{a: 1, b: "hello"}'
+        pushsalt run '*' test.arg 8080 "web01" 2.5 stage="test" env='{mode: production}'
     """
     return {"args": args, "kwargs": kwargs}
 
@@ -221,7 +221,7 @@ def arg_type(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.arg_type 1 'int'
+        pushsalt run '*' test.arg_type 8080 'web01'
     """
     return {"args": [str(type(value)) for value in args], "kwargs": {key: str(type(kwargs[key])) for key in kwargs}}
 
@@ -234,7 +234,7 @@ def arg_repr(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.arg_repr 1 "two" 3.1 txt="hello"
+        pushsalt run '*' test.arg_repr 8080 "web01" 2.5 stage="test"
     """
     return {"args": repr(args), "kwargs": repr(kwargs)}
 
@@ -247,7 +247,7 @@ def arg_clean(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.arg_clean 1 "two" 3.1 txt="hello"
+        pushsalt run '*' test.arg_clean 8080 "web01" 2.5 stage="test"
     """
     return {"args": args, "kwargs": {key: kwargs[key] for key in kwargs if not key.startswith("__")}}
 
@@ -260,7 +260,7 @@ def fib(num):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.fib 3
+        pushsalt run '*' test.fib 12
     """
     num = int(num)
     if num < 0:
@@ -279,7 +279,7 @@ def collatz(start):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.collatz 3
+        pushsalt run '*' test.collatz 27
     """
     number, begin, steps = int(start), time.time(), []
     if number < 1:
@@ -298,7 +298,7 @@ def outputter(data):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.outputter foobar
+        pushsalt run '*' test.outputter 'web01 is up'
     """
     return data
 
@@ -311,7 +311,7 @@ def retcode(code=42):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.retcode 42
+        pushsalt run '*' test.retcode 7
     """
     __context__["retcode"] = code
     return True
@@ -325,7 +325,7 @@ def provider(module):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.provider service
+        pushsalt run '*' test.provider pkg
     """
     try:
         getattr(__salt__, module)
@@ -380,7 +380,7 @@ def exception(message="Test Exception"):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.exception 'Oh noes!'
+        pushsalt run '*' test.exception 'The disk is full'
     """
     raise Exception(message)
 
@@ -393,8 +393,8 @@ def raise_exception(name, *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.raise_exception TypeError 'An integer is required'
-        pushsalt run '*' test.raise_exception salt.exceptions.CommandExecutionError 'Something went wrong'
+        pushsalt run '*' test.raise_exception ValueError 'A port is a number'
+        pushsalt run '*' test.raise_exception salt.exceptions.SaltInvocationError 'A port is missing'
     """
     import builtins
 
@@ -511,7 +511,7 @@ def tty(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' test.tty tty0 'This is a test'
+        pushsalt run '*' test.tty pts/0 'web01 restarts at noon'
     """
     return "ERROR: This function has been moved to cmd.tty"
 

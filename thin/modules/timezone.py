@@ -100,7 +100,7 @@ def set_zone(timezone):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_zone America/Denver
+        pushsalt run '*' timezone.set_zone Europe/Berlin
     """
     timezone = str(timezone).strip()
     path = _zone_file(timezone)
@@ -138,7 +138,7 @@ def zone_compare(timezone):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.zone_compare America/Denver
+        pushsalt run '*' timezone.zone_compare Europe/Berlin
     """
     try:
         return timezone == get_zone()
@@ -189,7 +189,7 @@ def set_hwclock(clock):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_hwclock UTC
+        pushsalt run '*' timezone.set_hwclock localtime
     """
     if clock not in ("UTC", "localtime"):
         raise SaltInvocationError("Only 'UTC' and 'localtime' are allowed")

@@ -55,7 +55,7 @@ def set_ca_path(cacert_path):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.set_ca_path /etc/certs
+        pushsalt run '*' tls.set_ca_path /srv/pki
     """
     if cacert_path:
         __context__["ca.contextual_cert_base_path"] = cacert_path
@@ -70,7 +70,7 @@ def ca_exists(ca_name, cacert_path=None, ca_filename=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.ca_exists my_ca /etc/certs
+        pushsalt run '*' tls.ca_exists app_ca /srv/pki
     """
     return os.path.exists(_ca(ca_name, cacert_path, ca_filename) + ".crt")
 
@@ -83,7 +83,7 @@ def maybe_fix_ssl_version(ca_name, cacert_path=None, ca_filename=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.maybe_fix_ssl_version test_ca /etc/certs
+        pushsalt run '*' tls.maybe_fix_ssl_version app_ca /srv/pki
     """
     set_ca_path(cacert_path)
 
@@ -96,7 +96,7 @@ def get_ca(ca_name, as_text=False, cacert_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_ca test_ca as_text=True
+        pushsalt run '*' tls.get_ca app_ca as_text=True
     """
     path = _ca(ca_name, cacert_path) + ".crt"
     return _found(path, as_text, "Certificate does not exist for %s" % ca_name)
@@ -110,7 +110,7 @@ def get_ca_signed_cert(ca_name, CN="localhost", as_text=False, cacert_path=None,
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_ca_signed_cert test_ca CN=localhost as_text=True
+        pushsalt run '*' tls.get_ca_signed_cert app_ca CN=web01.example.org as_text=True
     """
     path = "%s/%s.crt" % (_signed(ca_name, cacert_path), cert_filename or CN)
     return _found(path, as_text, "Certificate does not exists for %s" % CN)
@@ -124,7 +124,7 @@ def get_ca_signed_key(ca_name, CN="localhost", as_text=False, cacert_path=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_ca_signed_key test_ca CN=localhost
+        pushsalt run '*' tls.get_ca_signed_key app_ca CN=web01.example.org
     """
     path = "%s/%s.key" % (_signed(ca_name, cacert_path), key_filename or CN)
     return _found(path, as_text, "Certificate does not exists for %s" % CN)
@@ -138,7 +138,7 @@ def get_expiration_date(cert, date_format="%Y-%m-%d"):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_expiration_date /etc/pki/my.crt date_format='%d/%m/%Y'
+        pushsalt run '*' tls.get_expiration_date /srv/pki/app_ca/certs/web01.crt date_format='%Y/%m/%d'
     """
     return _read(cert).not_after.strftime(date_format)
 
@@ -194,7 +194,7 @@ def create_ca(
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_ca test_ca
+        pushsalt run '*' tls.create_ca app_ca
     """
     if _unwanted(onlyif, unless):
         return None
@@ -234,7 +234,7 @@ def get_extensions(cert_type):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_extensions client
+        pushsalt run '*' tls.get_extensions server
     """
     cert_type = cert_type or "server"
     found = {}

@@ -102,7 +102,7 @@ def exportdb(subsystems=None):
     .. code-block:: bash
 
         pushsalt run '*' udev.exportdb
-        pushsalt run '*' udev.exportdb '[usb, block]'
+        pushsalt run '*' udev.exportdb '[net, input]'
     """
     if subsystems is not None and not isinstance(subsystems, list):
         raise SaltInvocationError("subsystems must be a list")

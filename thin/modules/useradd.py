@@ -316,7 +316,7 @@ def chshell(name, shell, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chshell ada /bin/zsh
+        pushsalt run '*' user.chshell ada /usr/bin/fish
     """
     return _set(name, "shell", shell, ["-s", shell], root)
 
@@ -408,7 +408,7 @@ def chroomnumber(name, roomnumber, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chroomnumber ada 123
+        pushsalt run '*' user.chroomnumber ada B-204
     """
     return _set_gecos(name, "roomnumber", roomnumber, root)
 
@@ -428,7 +428,7 @@ def chworkphone(name, workphone, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chworkphone ada 7735550123
+        pushsalt run '*' user.chworkphone ada 555-0131
     """
     return _set_gecos(name, "workphone", workphone, root)
 
@@ -448,7 +448,7 @@ def chhomephone(name, homephone, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chhomephone ada 7735551234
+        pushsalt run '*' user.chhomephone ada 555-0199
     """
     return _set_gecos(name, "homephone", homephone, root)
 
@@ -488,7 +488,7 @@ def chloginclass(name, loginclass, root=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' user.chloginclass ada staff
+        pushsalt run '*' user.chloginclass ada webdev
     """
     return False
 

@@ -24,7 +24,7 @@ def useradd(pwfile, user, password, opts="", runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' webutil.useradd /etc/httpd/htpasswd larry badpassword opts=B
+        pushsalt run '*' webutil.useradd /etc/nginx/wiki.htpasswd ada 'correct horse' opts=B
     """
     if not os.path.exists(pwfile):
         opts += "c"
@@ -39,7 +39,7 @@ def userdel(pwfile, user, runas=None, all_results=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' webutil.userdel /etc/nginx/htpasswd larry
+        pushsalt run '*' webutil.userdel /etc/nginx/wiki.htpasswd ada
     """
     if not os.path.exists(pwfile):
         return "Error: The specified htpasswd file does not exist"
@@ -57,7 +57,7 @@ def verify(pwfile, user, password, opts="", runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' webutil.verify /etc/nginx/htpasswd larry maybepassword
+        pushsalt run '*' webutil.verify /etc/nginx/wiki.htpasswd ada 'correct horse'
     """
     if not os.path.exists(pwfile):
         return False

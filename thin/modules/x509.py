@@ -153,7 +153,7 @@ def encode_certificate(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.encode_certificate /etc/pki/my.crt pkcs7_pem
+        pushsalt run '*' x509.encode_certificate /etc/pki/web01.crt pkcs7_pem
     """
     _check(encoding, _CERTIFICATES)
     if encoding == "der" and append_certs:
@@ -213,8 +213,8 @@ def create_crl(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.create_crl signing_private_key=/etc/pki/ca.key signing_cert=/etc/pki/ca.crt \\
-            revoked="[{serial_number: 'DE:CA:FB:AD'}]"
+        pushsalt run '*' x509.create_crl signing_private_key=/srv/pki/app.key signing_cert=/srv/pki/app.crt \\
+            revoked="[{serial_number: '3B:0F:91:C2'}]"
     """
     _no_more(kwargs, ("text",))
     _check(encoding, _PLAIN)
@@ -240,7 +240,7 @@ def encode_crl(crl, encoding="pem", raw=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.encode_crl /etc/pki/my.crl der
+        pushsalt run '*' x509.encode_crl /srv/pki/app.crl der
     """
     _check(encoding, _PLAIN)
     return _returned(load.revocation_list(crl).encoded(encoding), encoding, raw)
@@ -289,7 +289,7 @@ def encode_csr(csr, encoding="pem", raw=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.encode_csr /etc/pki/my.csr der
+        pushsalt run '*' x509.encode_csr /etc/pki/web01.csr der
     """
     _check(encoding, _PLAIN)
     return _returned(load.request(csr).encoded(encoding), encoding, raw)
@@ -317,7 +317,7 @@ def create_private_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.create_private_key algo=ec path=/etc/pki/my.key
+        pushsalt run '*' x509.create_private_key algo=ec path=/etc/pki/web01.key
     """
     if "bits" in kwargs:
         keysize = kwargs.pop("bits")
@@ -353,7 +353,7 @@ def encode_private_key(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.encode_private_key /etc/pki/my.key der
+        pushsalt run '*' x509.encode_private_key /etc/pki/web01.key der
     """
     _check(encoding, _KEYS)
     key = keys.load_private(private_key, private_key_passphrase)
@@ -368,7 +368,7 @@ def get_pem_entries(glob_path):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.get_pem_entries '/etc/pki/*.crt'
+        pushsalt run '*' x509.get_pem_entries '/srv/pki/*.pem'
     """
     return given.each(glob_path, get_pem_entry)
 
@@ -400,7 +400,7 @@ def get_signing_policy(signing_policy, ca_server=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.get_signing_policy www
+        pushsalt run '*' x509.get_signing_policy web_servers
     """
     if ca_server is not None:
         raise SaltInvocationError(_REMOTE)
@@ -422,7 +422,7 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.sign_remote_certificate www kwargs="{public_key: /etc/pki/www.pub}"
+        pushsalt run '*' x509.sign_remote_certificate web_servers kwargs="{public_key: /etc/pki/web01.pub}"
     """
     ret = {"data": None, "errors": []}
     try:
@@ -469,7 +469,7 @@ def write_pem(text, path, overwrite=True, pem_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.write_pem "-----BEGIN CERTIFICATE-----MIIGMzCCBBugA..." path=/etc/pki/my.crt
+        pushsalt run '*' x509.write_pem "-----BEGIN CERTIFICATE-----MIIBszCCAVmg..." path=/etc/pki/web01.crt
     """
     parts = [get_pem_entry(text, pem_type)]
     if pem_type == "CERTIFICATE" and os.path.isfile(path) and not overwrite:

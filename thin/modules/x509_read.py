@@ -22,7 +22,7 @@ def expires(certificate, days=0):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.expires /etc/pki/my.crt days=7
+        pushsalt run '*' x509.expires /etc/pki/web01.crt days=21
     """
     import datetime
 
@@ -50,7 +50,7 @@ def will_expire(certificate, days):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.will_expire /etc/pki/my.crt days=30
+        pushsalt run '*' x509.will_expire /etc/pki/web01.crt days=45
     """
     return dict(_about(certificate), check_days=days, will_expire=expires(certificate, days))
 
@@ -63,7 +63,7 @@ def get_private_key_size(private_key, passphrase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.get_private_key_size /etc/pki/my.key
+        pushsalt run '*' x509.get_private_key_size /etc/pki/web01.key
     """
     return keys.load_private(private_key, passphrase).size
 
@@ -129,7 +129,7 @@ def read_certificates(glob_path):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.read_certificates '/etc/pki/*.crt'
+        pushsalt run '*' x509.read_certificates '/srv/pki/*.crt'
     """
     return given.each(glob_path, read_certificate)
 
@@ -143,7 +143,7 @@ def read_crl(crl):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.read_crl /etc/pki/my.crl
+        pushsalt run '*' x509.read_crl /srv/pki/app.crl
     """
     found = load.revocation_list(crl)
     return {
@@ -191,7 +191,7 @@ def verify_crl(crl, cert):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.verify_crl /etc/pki/my.crl /etc/pki/ca.crt
+        pushsalt run '*' x509.verify_crl /srv/pki/app.crl /srv/pki/app.crt
     """
     return load.revocation_list(crl).verify(load.public_key(cert))
 
@@ -207,7 +207,7 @@ def verify_private_key(private_key, public_key, passphrase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.verify_private_key /etc/pki/my.key /etc/pki/my.crt
+        pushsalt run '*' x509.verify_private_key /etc/pki/web01.key /etc/pki/web01.crt
     """
     return keys.load_private(private_key, passphrase).public == load.public_key(public_key)
 
@@ -223,7 +223,7 @@ def verify_signature(certificate, signing_pub_key=None, signing_pub_key_passphra
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.verify_signature /etc/pki/my.crt /etc/pki/ca.crt
+        pushsalt run '*' x509.verify_signature /etc/pki/web01.crt /srv/pki/app.crt
     """
     public = load.public_key(signing_pub_key or certificate, signing_pub_key_passphrase)
     return load.certificate(certificate).verify(public)

@@ -56,7 +56,7 @@ def dump(device, destination, level=0, label=None, noerase=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.dump /dev/vdb1 /detination/on/the/client
+        pushsalt run '*' xfs.dump /dev/vdb1 /srv/backup/data.xfsdump
     """
     if not process.which("xfsdump"):
         raise CommandExecutionError('Utility "xfsdump" has to be installed or missing.')
@@ -115,7 +115,7 @@ def prune_dump(sessionid):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.prune_dump b74a3586-e52e-4a4a-8775-c3334fa8ea2c
+        pushsalt run '*' xfs.prune_dump 4f1d6c02-93be-4c57-8a60-d2e7b1905f3c
     """
     parts = re.split(r"(?m)^-+$", _run(["xfsinvutil", "-s", sessionid, "-F"]))
     found = {}
@@ -180,7 +180,7 @@ def mkfs(device, label=None, ssize=None, noforce=None, bso=None, gmo=None, ino=N
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.mkfs /dev/sda1 dso='su=32k,sw=6' label=data
+        pushsalt run '*' xfs.mkfs /dev/vdb1 dso='su=64k,sw=2' label=data
     """
     command = ["mkfs.xfs"] + (["-L", label] if label else []) + (["-s", str(ssize)] if ssize else [])
     for switch, text in (("-b", bso), ("-m", gmo), ("-n", nmo), ("-i", ino), ("-d", dso), ("-l", lso), ("-r", rso)):
@@ -208,7 +208,7 @@ def modify(device, label=None, lazy_counting=None, uuid=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.modify /dev/vdb1 label='My backup' lazy_counting=False
+        pushsalt run '*' xfs.modify /dev/vdb1 label=data lazy_counting=False
     """
     if not label and lazy_counting is None and uuid is None:
         raise CommandExecutionError('Nothing specified for modification for "%s" device' % device)

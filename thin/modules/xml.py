@@ -22,7 +22,7 @@ def get_value(file, element):
 
     .. code-block:: bash
 
-        pushsalt run '*' xml.get_value /tmp/test.xml ".//element"
+        pushsalt run '*' xml.get_value /etc/app/app.xml ".//listen/port"
     """
     _, found = _find(file, element)
     return False if found is None else found.text
@@ -43,7 +43,7 @@ def set_value(file, element, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' xml.set_value /tmp/test.xml ".//element" "new value"
+        pushsalt run '*' xml.set_value /etc/app/app.xml ".//listen/port" 8443
     """
     tree, found = _find(file, element)
     if found is None:
@@ -66,7 +66,7 @@ def get_attribute(file, element):
 
     .. code-block:: bash
 
-        pushsalt run '*' xml.get_attribute /tmp/test.xml ".//element[@id='3']"
+        pushsalt run '*' xml.get_attribute /etc/app/app.xml ".//user[@name='ada']"
     """
     _, found = _find(file, element)
     return False if found is None else dict(found.attrib)
@@ -89,7 +89,7 @@ def set_attribute(file, element, key, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' xml.set_attribute /tmp/test.xml ".//element[@id='3']" editedby "gal"
+        pushsalt run '*' xml.set_attribute /etc/app/app.xml ".//user[@name='ada']" role admin
     """
     tree, found = _find(file, element)
     if found is None:

@@ -32,7 +32,7 @@ def lint(source, saltenv=None, pre_render=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' yaml.lint salt://example/bad_yaml.sls
+        pushsalt run '*' yaml.lint salt://app/settings.yaml
     """
     if pre_render is not None:
         raise CommandExecutionError("yaml.lint cannot render on a target: use `pushsalt check` for templates")

@@ -58,7 +58,7 @@ def group_info(name, expand=False, ignore_groups=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.group_info 'Perl Support'
+        pushsalt run '*' pkg.group_info 'Container Management'
     """
     options = yumrun.options({key: kwargs[key] for key in ("fromrepo", "enablerepo", "disablerepo") if key in kwargs})
     found = dnfout.group(_run(["--quiet"] + options + _group_words("info") + [name])["stdout"])
@@ -94,7 +94,7 @@ def group_diff(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.group_diff 'Perl Support'
+        pushsalt run '*' pkg.group_diff 'Container Management'
     """
     installed, group = __salt__["pkg.list_pkgs"](), group_info(name, expand=True, **kwargs)
     return {
@@ -123,7 +123,7 @@ def group_install(name, skip=(), include=(), **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.group_install 'My Group' skip=foo,bar include=baz
+        pushsalt run '*' pkg.group_install 'Container Management' skip=cockpit-podman include=buildah
     """
     groups = name.split(",") if isinstance(name, str) else name
     if not groups:
@@ -215,7 +215,7 @@ def hold(name=None, pkgs=None, sources=None, normalize=True, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.hold pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.hold pkgs='["nginx", "redis"]'
     """
     _check_plugin()
     held = list_holds(full=False)

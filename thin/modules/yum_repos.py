@@ -41,7 +41,7 @@ def list_repos(basedir=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.list_repos basedir=/path/to/dir
+        pushsalt run '*' pkg.list_repos basedir=/srv/chroot/app/etc/yum.repos.d
     """
     return repofile.found(_folders(basedir, kwargs), kwargs.get("strict_config", True))
 
@@ -54,7 +54,7 @@ def get_repo(repo, basedir=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.get_repo myrepo
+        pushsalt run '*' pkg.get_repo app
     """
     found = list_repos(basedir, **kwargs).get(_id(repo), {})
     found.pop("file", None)
@@ -69,7 +69,7 @@ def del_repo(repo, basedir=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.del_repo myrepo
+        pushsalt run '*' pkg.del_repo app
     """
     repo = _id(repo)
     repos = list_repos(basedir, **kwargs)

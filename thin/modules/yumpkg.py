@@ -96,7 +96,7 @@ def list_repo_pkgs(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.list_repo_pkgs 'samba4*' fromrepo=base,updates byrepo=True
+        pushsalt run '*' pkg.list_repo_pkgs 'postgresql*' fromrepo=appstream byrepo=True
     """
     byrepo, cacheonly = kwargs.pop("byrepo", False), kwargs.pop("cacheonly", False)
     options = yumrun.options(kwargs) + (["-C"] if cacheonly else [])
@@ -179,7 +179,7 @@ def download(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.download nginx postfix
+        pushsalt run '*' pkg.download nginx redis
     """
     if not packages:
         raise SaltInvocationError("No packages were specified")
@@ -271,7 +271,7 @@ def install(name=None, refresh=False, skip_verify=False, pkgs=None, sources=None
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "1.2.3-4.el9"}]'
+        pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "1.20.1-14.el9"}]'
     """
     options = yumrun.options(kwargs)
     if data.is_true(refresh):
@@ -344,7 +344,7 @@ def upgrade(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=Tru
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.upgrade security=True exclude='kernel*'
+        pushsalt run '*' pkg.upgrade security=True exclude='postgresql*'
     """
     if not obsoletes and yumrun.is_dnf():
         given = [item for item in pkgrun.listed(kwargs.get("setopt")) if not item.startswith("obsoletes=")]
@@ -391,7 +391,7 @@ def remove(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["redis", "wget"]'
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
     before, installed = __salt__["pkg.list_pkgs"](), _installed()

@@ -58,7 +58,7 @@ def get_repo(repo, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.get_repo alias
+        pushsalt run '*' pkg.get_repo app
     """
     return list_repos(root).get(repo, {})
 
@@ -71,7 +71,7 @@ def del_repo(repo, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.del_repo alias
+        pushsalt run '*' pkg.del_repo app
     """
     if repo not in list_repos(root):
         raise CommandExecutionError("Repository '%s' not found." % repo)

@@ -250,7 +250,7 @@ def install(name=None, refresh=False, fromrepo=None, pkgs=None, sources=None, do
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install pkgs='["foo", {"bar": "<1.2.3"}]'
+        pushsalt run '*' pkg.install pkgs='["curl", {"nginx": "<1.27"}]'
     """
     if data.is_true(refresh):
         __salt__["pkg.refresh_db"](root=root, **{key: kwargs[key] for key in ("gpgautoimport",) if key in kwargs})
@@ -351,7 +351,7 @@ def remove(name=None, pkgs=None, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.remove pkgs='["foo", "bar"]'
+        pushsalt run '*' pkg.remove pkgs='["redis", "wget"]'
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs)[0] or {}
     kinds = sorted({target.partition(":")[0] for target in params if ":" in target})
