@@ -18,10 +18,10 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt.errors import ConfigError, Position
+from pushsalt.errors import ConfigError, Position, in_words
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
-from pushsalt.options import OPTIONS, Option, belongs_to_daemons
+from pushsalt.options import CHOICES, OPTIONS, Option, belongs_to_daemons
 from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
 NAME: Final = "pushsalt.yaml"
@@ -114,6 +114,8 @@ def load_config(
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
         if folders:
             added = [str(_absolute(here, folder)) for folder in folders]
+            word = f"--{option[:-1].replace('_', '-')}"
+            warnings += [f"{word}: there is no folder {path}" for path in added if not Path(path).is_dir()]
             opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
             given[option] = opts[option]
     if cli.file_roots and "roots" not in opts["fileserver_backend"]:
@@ -342,7 +344,7 @@ def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
         return {}
     if not isinstance(data, dict):
         raise ConfigError(
-            f"a configuration is a mapping of options, not a {type(data).__name__}",
+            f"a configuration is a mapping of options, not {in_words(data)}",
             hint="write one  option: value  a line",
             where=Position(str(file), lines.get((), 1)),
         )
@@ -363,7 +365,10 @@ def _checked(
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
-            yield name, _convert(option, value, where, file.parent)
+            taken = _convert(option, value, where, file.parent)
+            if name in CHOICES and taken not in CHOICES[name]:
+                warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")
+            yield name, taken
 
 
 def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
@@ -405,7 +410,7 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         "paths": "a list of paths",
         "list": "a list",
     }.get(wanted, "text")
-    raise ConfigError(f"`{option.name}` must be {words}, not a {type(value).__name__}", hint=option.doc, where=where)
+    raise ConfigError(f"`{option.name}` must be {words}, not {in_words(value)}", hint=option.doc, where=where)
 
 
 def _number(value: Any) -> int | float | None:

@@ -166,3 +166,19 @@ class RenderError(StateError):
 
 class CompileError(StateError):
     """High data that is no highstate: wrong shapes, duplicate or unknown IDs, requisite loops."""
+
+
+_VALUES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool,), "true/false"),
+    ((str,), "text"),
+    ((int, float), "a number"),
+    ((list, tuple), "a list"),
+    ((dict,), "a mapping"),
+)
+
+
+def in_words(value: Any) -> str:
+    """What kind of value that is, to somebody who wrote it in a file."""
+    if value is None:
+        return "empty"
+    return next((words for kinds, words in _VALUES if isinstance(value, kinds)), type(value).__name__)

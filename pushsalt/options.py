@@ -308,6 +308,14 @@ _DAEMON: Final = (
     "zmq_*", "__*",
 )  # fmt: skip
 
+#: Options that are one of a few words. Another is said, and then taken as Salt takes it.
+CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "hash_type": ("sha256", "sha512", "sha384", "sha224", "sha1", "md5"),
+        "pillar_source_merging_strategy": ("smart", "recurse", "aggregate", "list", "overwrite", "none"),
+    }
+)
+
 
 def belongs_to_daemons(name: str) -> bool:
     """Whether Salt knows the option but it means nothing here."""

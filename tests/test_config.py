@@ -155,6 +155,15 @@ def test_unknown_options_are_a_warning(load, tree):
     assert config.opts["my_own"] == 1
 
 
+def test_what_cannot_be_meant_is_said(load, tree):
+    top = tree(**{"pushsalt.yaml": "hash_type: crc\npillar_source_merging_strategy: smart\n"})
+    config = load(cli=CliOverrides(file_roots=(top / "gone", top)))
+    assert config.warnings == [
+        f"{top}/pushsalt.yaml:1: `hash_type` is none of sha256, sha512, sha384, sha224, sha1, md5: 'crc'",
+        f"--file-root: there is no folder {top}/gone",
+    ]
+
+
 @pytest.mark.parametrize(
     "text, line, words",
     [
@@ -166,7 +175,8 @@ def test_unknown_options_are_a_warning(load, tree):
         ("failhard: perhaps", 1, "`failhard` must be true or false"),
         ("gitfs_depth: 1.5", 1, "`gitfs_depth` must be a whole number"),
         ("nodegroups: [a]", 1, "`nodegroups` must be a mapping, not a list"),
-        ("ext_pillar: 5", 1, "`ext_pillar` must be a list"),
+        ("ext_pillar: 5", 1, "`ext_pillar` must be a list, not a number"),
+        ("text", 1, "a configuration is a mapping of options, not text"),
     ],
 )
 def test_malformed(load, tree, text, line, words):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pushsalt.errors import InventoryError
+from pushsalt.errors import InventoryError, in_words
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
 from pushsalt.nearest import nearest
@@ -62,7 +62,7 @@ def _mapping(source: Source, key: str) -> Mapping[Any, Any]:
         return {}
     if not isinstance(value, dict):
         raise InventoryError(
-            f"`{key}` must be a mapping of names, not a {type(value).__name__}",
+            f"`{key}` must be a mapping of names, not {in_words(value)}",
             hint=f"write  {key}:  and below it, indented, one  name: {{...}}  a line",
             where=source.where((key,)),
         )

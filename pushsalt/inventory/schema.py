@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt.errors import InventoryError, Position
+from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.model import Secret
 from pushsalt.nearest import nearest
 
@@ -90,7 +90,7 @@ class _Wrong(Exception):
 def check_id(raw: object, where: Position) -> str:
     """The id as text. Raises InventoryError for one that is no plain name."""
     if isinstance(raw, bool | float) or raw is None:
-        words = f"the id {str(raw).lower()} is read as {_type_name(raw)}, not as text"
+        words = f"the id {str(raw).lower()} is read as {in_words(raw)}, not as text"
         raise InventoryError(words, hint="put it in quotes", where=where)
     text = str(raw)
     problem = None
@@ -118,7 +118,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
         return Layer(words, {})
     if not isinstance(raw, dict):
         raise InventoryError(
-            f"{words} must be a mapping of settings, not {_type_name(raw)}",
+            f"{words} must be a mapping of settings, not {in_words(raw)}",
             hint=f"write it like  {{host: 192.0.2.10, user: deploy}}; settings are: {', '.join(sorted(FIELDS))}",
             where=source.where(key_path),
         )
@@ -153,17 +153,12 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
 _Parser = Callable[[Any, Path], Any]
 
 
-def _type_name(value: object) -> str:
-    names = {dict: "a mapping", list: "a list", str: "text", bool: "true/false", int: "a number", float: "a number"}
-    return names.get(type(value), "empty" if value is None else type(value).__name__)
-
-
 def _plain(value: Any, _folder: Path) -> str:
     """Text without control characters that no program takes for an option."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise _Wrong(f"must be text, not {_type_name(value)}")
+        raise _Wrong(f"must be text, not {in_words(value)}")
     if not value:
         raise _Wrong("is empty")
     if _CONTROL.search(value):
@@ -189,7 +184,7 @@ def _secret(value: Any, _folder: Path) -> Secret:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise _Wrong(f"must be text, not {_type_name(value)}")
+        raise _Wrong(f"must be text, not {in_words(value)}")
     if re.search(r"[\x00\r\n]", value):
         raise _Wrong("has a line break or NUL in it")
     return Secret(value)
@@ -204,14 +199,14 @@ def _bool(value: Any, _folder: Path) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "yes", "on", "false", "no", "off"):
         return value.lower() in ("true", "yes", "on")
-    raise _Wrong(f"must be true or false, not {_type_name(value)}")
+    raise _Wrong(f"must be true or false, not {in_words(value)}")
 
 
 def _port(value: Any, _folder: Path) -> int:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,5}", value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _Wrong(f"must be a port number, not {_type_name(value)}")
+        raise _Wrong(f"must be a port number, not {in_words(value)}")
     if not 1 <= value <= 65535:
         raise _Wrong(f"must be between 1 and 65535, not {value}")
     return value
@@ -221,7 +216,7 @@ def _seconds(value: Any, _folder: Path) -> float:
     if isinstance(value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Wrong(f"must be a number of seconds, not {_type_name(value)}")
+        raise _Wrong(f"must be a number of seconds, not {in_words(value)}")
     if not 0 < value <= 86400:
         raise _Wrong(f"must be more than 0 and at most 86400 seconds, not {value}")
     return float(value)
@@ -229,14 +224,14 @@ def _seconds(value: Any, _folder: Path) -> float:
 
 def _mapping(value: Any, _folder: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _Wrong(f"must be a mapping, not {_type_name(value)}")
+        raise _Wrong(f"must be a mapping, not {in_words(value)}")
     return value
 
 
 def _mine_functions(value: Any, folder: Path) -> dict[str, Any]:
     """Of a salt-ssh roster: what is collected for the mine, which is one of the minion's options."""
     if not isinstance(value, dict | list):
-        raise _Wrong(f"must be a mapping of functions, not {_type_name(value)}")
+        raise _Wrong(f"must be a mapping of functions, not {in_words(value)}")
     return {"mine_functions": value}
 
 
