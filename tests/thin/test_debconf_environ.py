@@ -87,3 +87,11 @@ def test_variables(value, options, changes, states, monkeypatch):
     assert states().states["environ.setenv"](**arguments)["changes"] == {}
     for key, one in changes.items():
         assert os.environ.get(key) == one
+
+
+@pytest.mark.parametrize("keys, want", [
+    ("PS_OLD", {"PS_OLD": "old"}), (["PS_OLD", "PS_NONE"], {"PS_OLD": "old", "PS_NONE": "-"}), (None, {}), (7, {}),
+])  # fmt: skip
+def test_asked_for_variables(keys, want, states, monkeypatch):
+    monkeypatch.setenv("PS_OLD", "old")
+    assert states().modules["environ.item"](keys, default="-") == want

@@ -48,7 +48,8 @@ def item(keys, default=""):
 
         pushsalt run '*' environ.item '[PATH, HOME]'
     """
-    return {key: os.environ.get(key, default) for key in ([keys] if isinstance(keys, str) else keys)}
+    names = [keys] if isinstance(keys, str) else keys if isinstance(keys, list) else []
+    return {name: os.environ.get(name, default) for name in names}
 
 
 def items():
