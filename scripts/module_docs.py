@@ -167,8 +167,9 @@ def index(found: list[Module]) -> str:
 
 def _headline(module: Module) -> str:
     files = [file for function in module.functions.values() for file in function.files]
-    said = sorted((-files.count(file), doc) for file, doc in module.docs.items() if doc)
-    first = said[0][1].split("\n\n")[0] if said else ""
+    named = f"thin/{module.kind}/{module.name}.py"
+    said = sorted((file != named, -files.count(file), doc) for file, doc in module.docs.items() if doc)
+    first = said[0][-1].split("\n\n")[0] if said else ""
     return _inline(re.sub(r"\s*Salt[^:.]*: ?[`\w/.,* ]+$", "", " ".join(first.split())))
 
 
