@@ -1,8 +1,8 @@
 """Files, directories and links of the target. Salt: salt.states.file.
 
 The functions have Salt's arguments, changes and comments. How it is done is in thin/utils/files/, a module for each
-purpose, imported when a state first needs it. file_edit.py and file_more.py have the other functions of the same Salt
-module. A file that is as it should be costs a stat and a digest of its bytes.
+purpose, imported when a state first needs it. file_edit.py, file_more.py, file_data.py and file_old.py have the other
+functions of the same Salt module. A file that is as it should be costs a stat and a digest of its bytes.
 """
 
 import os
@@ -18,13 +18,10 @@ from thin.utils.files.states import (
     link_owner,
     make_way_to,
     state_return,
-    texts,
     user_of,
 )
 
 log = getLogger(__name__)
-
-_NO_VALUE = object()
 
 
 # -- what several states share ------------------------------------------------------------------------------------
@@ -45,6 +42,13 @@ def _preflight(name, user=None, group=None):
     if not words and not os.path.isabs(name):
         words = "Specified file %s is not an absolute path" % name
     return words
+
+
+def _required(name, require):
+    """What required file states manage at or below ``name``, so that ``clean`` leaves it alone."""
+    from thin.utils.files import trees
+
+    return trees.required(name, require, __lowstate__, __env__)
 
 
 def _web_cache(source):
@@ -109,8 +113,10 @@ def managed(
             "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set file permissions."
         )
     try:
-        data = _contents(contents, contents_pillar, contents_grains, contents_delimiter, contents_newline, allow_empty,
-                         encoding, encoding_errors, template, context, defaults)
+        data = None if not given else _given(
+            contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, template, context, defaults,
+            newline=contents_newline, encoding=encoding, errors=encoding_errors
+        )
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
 
@@ -166,6 +172,23 @@ def managed(
             _forget(source)
 
 
+def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, **options):
+    """What the file shall hold by ``contents``, ``contents_pillar`` or ``contents_grains``."""
+    from thin.utils.files import given, sources
+
+    def render(text):
+        sls = __low__.get("__sls__", "")
+        return sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), sls).data
+
+    value, label = given.looked_up(__salt__, contents, pillar_keys, grains_keys, delimiter)
+    if not value and not allow_empty:
+        raise CommandExecutionError(
+            "%s value would result in empty contents. Set allow_empty to True to allow the managed file to be "
+            "empty." % label
+        )
+    return given.data(value, render if template else None, **options)
+
+
 def _trust(wanted, *args):
     """Whose signatures count, when any are wanted."""
     if not wanted:
@@ -216,12 +239,11 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
     if os.path.isdir(name):
         return failed(ret, "Specified target %s is a directory" % name)
     if not replace and os.path.exists(name):
-        return _permissions_only(name, ret, wish)
+        return core.keep_content(name, ret, wish, __opts__["test"])
     try:
         wanted = content()
         if __opts__["test"]:
-            changes, matters = core.predict(name, wanted, wish)
-            return _predicted(name, ret, changes, matters or not wish.ignore)
+            return core.foretell(name, wanted, wish, ret)
         if check_cmd and wanted is not None and not _holds(name, wanted):
             failure = core.check_command(
                 check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
@@ -270,112 +292,6 @@ def _forget(source):
         pass
 
 
-def _permissions_only(name, ret, wish):
-    """``replace: false`` for a file that exists."""
-    from thin.utils.files import managed as core
-
-    wish.backup = ""
-    if __opts__["test"]:
-        before = owner.mode_text(owner.look(name, wish.follow_symlinks))
-        ret["changes"], _ = core.predict(name, None, wish)
-        if ret["changes"]:
-            ret["result"] = None
-        if wish.mode and wish.mode != before:
-            ret["comment"] = "File %s will be updated with permissions %s from its current state of %s" % (
-                name, wish.mode, before
-            )
-        else:
-            ret["comment"] = "File %s not updated" % name
-        return ret
-    core.settle(name, wish, ret)
-    if not ret["changes"] and ret["result"]:
-        ret["comment"] = "File %s exists with proper permissions. No changes made." % name
-    return ret
-
-
-def _predicted(name, ret, changes, matters):
-    ret["changes"] = changes
-    if changes:
-        ret["result"] = None
-        ret["comment"] = (
-            "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
-            "states."
-            % name
-        )
-        if not matters:
-            ret["skip_req"] = True
-    else:
-        ret["comment"] = "The file %s is in the correct state" % name
-    return ret
-
-
-def _contents(contents, contents_pillar, contents_grains, delimiter, newline, allow_empty, encoding, encoding_errors,
-              template, context, defaults):
-    """The content that ``contents``, ``contents_pillar`` or ``contents_grains`` gives, or None.
-
-    Raises CommandExecutionError with the state's comment.
-    """
-    from thin import link
-    from thin.utils.files import content, sources
-
-    if contents_pillar is not None:
-        value, label = _looked_up("Pillar", contents_pillar, delimiter), "contents_pillar %s" % contents_pillar
-    elif contents_grains is not None:
-        value, label = _looked_up("Grain", contents_grains, delimiter), "contents_grains %s" % contents_grains
-    elif contents is not None:
-        value, label = contents, "'contents'"
-    else:
-        return None
-    if not value and not allow_empty:
-        raise CommandExecutionError(
-            "%s value would result in empty contents. Set allow_empty to True to allow the managed file to be "
-            "empty." % label
-        )
-    try:
-        parts = texts(value, encoding)
-    except UnicodeDecodeError:
-        if template:
-            raise CommandExecutionError(
-                "Contents specified by contents/contents_pillar/contents_grains appears to be binary data, and as "
-                "will not be able to be treated as a Jinja template."
-            )
-        return content.Data(value)
-    if not parts:
-        raise CommandExecutionError(
-            "Contents specified by contents/contents_pillar/contents_grains is not a string or list of strings, and "
-            "is not binary data. SLS is likely malformed."
-        )
-    text = "".join(line + "\n" for part in parts for line in part.splitlines())
-    if not newline:
-        text = text.rstrip("\n").rstrip("\r")
-    if template:
-        try:
-            sls = __low__.get("__sls__", "")
-            text = sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), sls).data
-        except link.LinkError as exc:
-            raise CommandExecutionError(str(exc))
-        if not encoding:
-            return content.Data(text)
-        text = text.decode("utf-8")
-    try:
-        return content.Data(text.encode(encoding or "utf-8", encoding_errors if encoding else "surrogateescape"))
-    except (LookupError, UnicodeError) as exc:
-        raise CommandExecutionError("Unable to manage file: %s" % exc)
-
-
-def _looked_up(word, keys, delimiter):
-    """The value of a pillar or grains key; those of a list of keys as lines."""
-    fetch = __salt__["pillar.get" if word == "Pillar" else "grains.get"]
-    options = {"unmask": True} if word == "Pillar" else {}
-    values = []
-    for key in keys if isinstance(keys, list) else [keys]:
-        value = fetch(key, _NO_VALUE, delimiter=delimiter, **options)
-        if value is _NO_VALUE:
-            raise CommandExecutionError("%s %s does not exist" % (word, key))
-        values.append(value)
-    return "\n".join(values) if isinstance(keys, list) else values[0]
-
-
 # -- directory ----------------------------------------------------------------------------------------------------
 
 
@@ -418,10 +334,10 @@ def directory(
 
     st = owner.look(name)
     if st is None or not os.path.isdir(name):
-        return _new_directory(name, ret, user, group, dir_mode, makedirs)
+        return directories.make(name, ret, user, group, dir_mode, makedirs, test)
     tree = walk.walk(name, max_depth) if aspects or clean else []
     drifts = directories.drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only)
-    removed = walk.unwanted(name, _required_paths(name, require), exclude_pat) if clean else []
+    removed = walk.unwanted(name, _required(name, require), exclude_pat) if clean else []
     if test:
         return directories.predicted(name, ret, drifts, removed)
     if not drifts and not removed:
@@ -433,57 +349,6 @@ def directory(
                 ret, "%s not specified, but configured as a target for recursive ownership management" % word
             )
     return directories.converge(name, ret, drifts, removed, "silent" in aspects, children_only, follow_symlinks)
-
-
-def _new_directory(name, ret, user, group, mode, makedirs):
-    from thin.utils.files import atomic
-
-    if __opts__["test"]:
-        ret["changes"][name] = {"directory": "new"}
-        ret["result"] = None
-        ret["comment"] = "The following files will be changed:\n%s: directory - new\n" % name
-        return ret
-    parent = os.path.dirname(name)
-    ret["changes"][name] = {"directory": "new"}  # where it fails, too: so it is with Salt
-    if not os.path.isdir(parent) and not makedirs:
-        return failed(ret, "No directory to create %s in" % name)
-    try:
-        atomic.makedirs(name, user, group, mode)
-        atomic.mkdir(name, user, group, mode)
-    except OSError as exc:
-        return failed(ret, "Failed to create directory %s: %s" % (exc.filename or name, exc.strerror))
-    ret["comment"] = ""
-    return ret
-
-
-def _required_paths(name, require):
-    """What the file states that this one requires manage at or below ``name``, so that ``clean`` leaves it alone."""
-    from thin.utils.files import walk
-
-    keep = set()
-    for requisite in require if isinstance(require, list) else ():
-        wanted = requisite.get("file") if isinstance(requisite, dict) else None
-        if wanted is None:
-            continue
-        for low in __lowstate__:
-            if low.get("state") != "file" or wanted not in (low.get("name"), low.get("__id__")):
-                continue
-            path = low["name"]
-            if not os.path.isdir(path):
-                keep.add(path)
-            elif walk.is_child(path, name):
-                keep.update(_recursed_paths(low) if low["fun"] == "recurse" else walk.below(path))
-    return keep
-
-
-def _recursed_paths(low):
-    """The destinations of a file.recurse state."""
-    from thin.utils.files import trees
-
-    try:
-        return trees.plan_of(low, __env__).keep
-    except CommandExecutionError:
-        return ()
 
 
 # -- links, absence, presence -------------------------------------------------------------------------------------
@@ -513,7 +378,7 @@ def symlink(
     parent = os.path.dirname(name)
     exists = os.path.exists if follow_symlinks else os.path.lexists
     if __opts__["test"]:
-        return _predicted_symlink(ret, name, target, force, user, group, exists, makedirs)
+        return links.foretell(ret, name, target, force, user, group, exists, makedirs)
     if not os.path.isdir(parent):
         if not makedirs:
             return failed(ret, "Directory %s for symlink is not present" % parent)
@@ -523,12 +388,12 @@ def symlink(
             return failed(ret, str(exc))
     if is_link:
         if os.path.normpath(os.readlink(name)) == os.path.normpath(target):
-            return _own_symlink(ret, name, user, group)
+            return links.settle(ret, name, user, group)
         if not atomic:
             os.unlink(name)
     elif exists(name):
         if backupname is not None:
-            words = _move_aside(name, target, backupname, force)
+            words = links.move_aside(name, target, backupname, force)
             if words:
                 return failed(ret, words)
         elif not force and not atomic:
@@ -546,73 +411,6 @@ def symlink(
         ret["result"] = False
         ret["comment"] += ", but was unable to set ownership to %s:%s" % (user, group)
     return ret
-
-
-def _predicted_symlink(ret, name, target, force, user, group, exists, makedirs):
-    from thin.utils.files import links
-
-    ret["result"] = None
-    if os.path.islink(name):
-        if os.readlink(name) != target:
-            ret["changes"]["change"] = name
-            ret["comment"] = "Link %s target is set to be changed to %s" % (name, target)
-        else:
-            ret["comment"] = "The symlink %s is present" % name
-            ret["result"] = True
-            if not links.owned(name, user, group):
-                now = links.ownership(name)
-                ret["result"] = None
-                ret["changes"]["ownership"] = "%s:%s" % now
-                ret["comment"] += (
-                    ", but the ownership of the symlink would be changed from %s:%s to %s:%s" % (now + (user, group))
-                )
-    elif not exists(name):
-        ret["changes"]["new"] = name
-        ret["comment"] = "Symlink %s to %s is set for creation" % (name, target)
-    elif force:
-        ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (
-            name, target
-        )
-    else:
-        failed(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)
-    parent = os.path.dirname(name)
-    if not os.path.isdir(parent):
-        ret["comment"] += (
-            "\n%s will be created" % parent if makedirs else "\nDirectory %s for symlink is not present" % parent
-        )
-    return ret
-
-
-def _own_symlink(ret, name, user, group):
-    from thin.utils.files import links
-
-    if links.owned(name, user, group):
-        ret["comment"] = "Symlink %s is present and owned by %s:%s" % (name, user, group)
-    elif links.own(name, user, group):
-        ret["comment"] = "Set ownership of symlink %s to %s:%s" % (name, user, group)
-        ret["changes"]["ownership"] = "%s:%s" % (user, group)
-    else:
-        failed(ret, "Failed to set ownership of symlink %s to %s:%s" % (name, user, group))
-    return ret
-
-
-def _move_aside(name, target, backupname, force):
-    """Rename what is in a link's way to its backup name; words when that cannot be."""
-    from thin.utils.files import walk
-
-    if not os.path.isabs(backupname):
-        if backupname != os.path.basename(backupname):
-            return "Backupname must be an absolute path or a file name: %s" % backupname
-        backupname = os.path.join(os.path.dirname(os.path.normpath(name)), backupname)
-    if os.path.lexists(backupname):
-        if not force:
-            return "Symlink & backup dest exists and Force not set. %s -> %s - backup: %s" % (name, target, backupname)
-        walk.remove(backupname)
-    try:
-        os.rename(name, backupname)
-    except OSError as exc:
-        return "Unable to rename %s to backup %s -> : %s" % (name, backupname, exc)
-    return ""
 
 
 def absent(name, **kwargs):
@@ -712,72 +510,31 @@ def recurse(
                 atomic.makedirs(os.path.join(name, "file"), user, group, dir_mode)
             except OSError as exc:
                 return failed(ret, "Unable to create directory %s: %s" % (name, exc.strerror))
-    comments = {}
-
-    def merge_return(path, one):
-        if one["result"] is False or ret["result"] is True:
-            ret["result"] = one["result"]
-        if one["result"] is not True and one["comment"]:
-            comments.setdefault(path, []).append(one["comment"])
-        if one["changes"]:
-            ret["changes"][path] = one["changes"]
-
-    def cleared(path, kind, replacement):
-        """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
-        if __opts__["test"]:
-            merge_return(path, state_return(name, "Replacing %s%s with a %s" % (kind, path, replacement), None))
-            return False
-        walk.remove(path)
-        return True
-
+    whole = trees.Outcome(ret, __opts__["test"])
     for path in sorted(plan.directories):
         if clean and os.path.lexists(path) and not os.path.isdir(path):
-            if not cleared(path, "", "directory"):
+            if not whole.cleared(path, "", "directory"):
                 continue
             ret["changes"][path] = {"diff": "Replaced file with a directory"}
-        merge_return(path, directory(path, user=user, group=group, recurse=[], dir_mode=dir_mode, makedirs=True))
+        whole.add(path, directory(path, user=user, group=group, recurse=[], dir_mode=dir_mode, makedirs=True))
     options = ("attrs", "follow_symlinks", "selinux", "show_changes", "new_file_diff")
     options = {key: kwargs[key] for key in options if key in kwargs}
     if replace and not template:
         link.foresee([(url, digest, size, path) for path, (url, digest, _, size) in plan.files.items()], __env__)
     for path, (url, digest, mode, _) in plan.files.items():
         if clean and replace and os.path.isdir(path) and not os.path.islink(path):
-            if not cleared(path, "directory ", "file"):
+            if not whole.cleared(path, "directory ", "file"):
                 continue
         wish = _wish(user, group, "%04o" % mode if keep_mode else file_mode, backup, makedirs=True, **options)
 
         def content(url=url, digest=digest):
             return _rendered(url, template, context, defaults) if template else sources.served(url, digest, __env__)
 
-        merge_return(path, _converge(path, state_return(path), content, wish, replace, True))
-    for path in _in_link_order(plan.links):
-        merge_return(path, symlink(
+        whole.add(path, _converge(path, state_return(path), content, wish, replace, True))
+    for path in trees.in_link_order(plan.links):
+        whole.add(path, symlink(
             path, plan.links[path], makedirs=True, force=force_symlinks, user=user, group=group, mode=sym_mode
         ))
     if clean and os.path.isdir(name):
-        gone = walk.unwanted(name, plan.keep | _required_paths(name, require), exclude_pat)
-        if __opts__["test"]:
-            if gone:
-                ret["result"] = ret["result"] and None
-                comments.setdefault("removed", []).extend(gone)
-        else:
-            gone = [path for path in gone if walk.remove(path)]
-            if gone:
-                ret["changes"]["removed"] = gone
-    ret["comment"] = "\n".join("\n#### %s ####\n%s" % (key, "\n".join(said)) for key, said in comments.items()).strip()
-    if not ret["comment"]:
-        ret["comment"] = "Recursively updated %s" % name
-    if not ret["changes"] and ret["result"]:
-        ret["comment"] = "The directory %s is in the correct state" % name
-    return ret
-
-
-def _in_link_order(links):
-    """Links to other links of the tree after those."""
-    done, left = [], dict(links)
-    while left:
-        ready = [path for path, target in left.items()
-                 if os.path.normpath(os.path.join(os.path.dirname(path), target)) not in left] or list(left)
-        done += ready
-        left = {path: target for path, target in left.items() if path not in ready}
-    return done
+        whole.clean(walk.unwanted(name, plan.keep | _required(name, require), exclude_pat))
+    return whole.told()

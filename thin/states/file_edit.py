@@ -1,4 +1,4 @@
-"""States that edit what a file says. The rest of Salt's ``file`` states is in file.py and file_more.py."""
+"""States that edit what a file says: a part of ``file``. Salt: salt.states.file."""
 
 import os
 

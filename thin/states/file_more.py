@@ -1,18 +1,14 @@
-"""States for times, copies, names, nodes, data and old files. The rest of Salt's ``file`` states is in file.py."""
+"""States for times, copies, names, nodes, and sources kept here: a part of ``file``. Salt: salt.states.file."""
 
 import os
 import stat
 
 from thin.exceptions import CommandExecutionError
-from thin.log import getLogger
 from thin.utils.files import owner
-from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
 
 __virtualname__ = "file"
 __func_alias__ = {"copy_": "copy"}
-
-log = getLogger(__name__)
 
 
 def touch(name, atime=None, mtime=None, makedirs=False):
@@ -277,137 +273,6 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
     return ret
 
 
-# -- data ---------------------------------------------------------------------------------------------------------
-
-
-def serialize(
-    name, dataset=None, dataset_pillar=None, user=None, group=None, mode=None, backup="", makedirs=False,
-    show_changes=True, create=True, merge_if_exists=False, encoding=None, encoding_errors="strict", serializer=None,
-    serializer_opts=None, deserializer_opts=None, check_cmd=None, tmp_dir=None, tmp_ext="", **kwargs
-):
-    """A file with data written down as yaml, json, configparser, toml, plist, python … changes: as of file.managed.
-
-    With ``merge_if_exists`` over the data that the file has; the diff is that of the data then.
-    """
-    from thin.utils.files import data
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not name:
-        return failed(ret, "Must provide name to file.serialize")
-    if not create and not os.path.isfile(name):
-        ret["comment"] = "File %s is not present and is not set for creation" % name
-        return ret
-    formatter = kwargs.pop("formatter", None)
-    if serializer and formatter:
-        return failed(ret, "Only one of serializer and formatter are allowed")
-    kind = str(serializer or formatter or "yaml").lower()
-    if dataset and dataset_pillar:
-        return failed(ret, "Only one of 'dataset' and 'dataset_pillar' is permitted")
-    if dataset_pillar:
-        dataset = __salt__["pillar.get"](dataset_pillar, unmask=True)
-    if dataset is None:
-        return failed(ret, "Neither 'dataset' nor 'dataset_pillar' was defined")
-    old = None
-    try:
-        if merge_if_exists and os.path.isfile(name):
-            old = data.loads(kind, name, data.flat(deserializer_opts))
-            if old is not None:
-                dataset = data.merged(old, dataset)
-                if dataset == old:
-                    ret["comment"] = "The file %s is in the correct state" % name
-                    return ret
-        elif deserializer_opts:
-            ret.setdefault("warnings", []).append(
-                "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True."
-            )
-        contents = data.dumps(kind, dataset, data.flat(serializer_opts), encoding)
-    except CommandExecutionError as exc:
-        return failed(ret, str(exc))
-    contents = contents + "\n" if isinstance(contents, str) else contents
-    managed = _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, {
-        "user": user, "group": group, "mode": mode, "backup": backup, "makedirs": makedirs,
-        "show_changes": show_changes,
-    })
-    if isinstance(old, dict) and isinstance(dataset, dict) and "diff" in managed["changes"]:
-        managed["changes"]["diff"] = data.difference(old, dataset)
-    return managed
-
-
-def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_dir, tmp_ext, wishes):
-    from thin.utils.files import content, managed
-
-    words = owner.missing_owners(wishes["user"], wishes["group"])
-    if words and not __opts__["test"]:
-        return failed(ret, words)
-    wishes["mode"] = owner.normalize_mode(wishes["mode"])
-    wish = managed.Wish(
-        cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes
-    )
-    wish.backup = wish.backup or __opts__.get("backup_mode", "")
-    try:
-        if isinstance(contents, str):
-            contents = contents.encode(encoding or "utf-8", encoding_errors if encoding else "surrogateescape")
-        wanted = content.Data(contents)
-        if __opts__["test"]:
-            ret["changes"] = managed.predict(name, wanted, wish)[0]
-            ret["result"] = None if ret["changes"] else True
-            ret["comment"] = (
-                "Dataset will be serialized and stored into %s" if ret["changes"] else "The file %s is in the "
-                "correct state"
-            ) % name
-            return ret
-        if check_cmd and not (os.path.isfile(name) and content.same(wanted, name)):
-            failure = managed.check_command(
-                check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
-            )
-            if failure:
-                ret.update(failure)
-                return ret
-        return managed.manage(name, wanted, wish, ret)
-    except (CommandExecutionError, OSError, LookupError, UnicodeError) as exc:
-        ret["changes"] = {}
-        return failed(ret, str(exc) if isinstance(exc, content.Failed) else "Unable to manage file: %s" % exc)
-
-
-def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64", checksum="md5"):
-    """A file with what stands in base64. changes: {"old", "new"} digests."""
-    import base64
-    import binascii
-
-    from thin.utils.files import atomic, hashes
-
-    ret = state_return(name)
-    if not (encoded_data or contents_pillar):
-        raise CommandExecutionError("Specify either the 'encoded_data' or 'contents_pillar' argument.")
-    if encoded_data and contents_pillar:
-        raise CommandExecutionError("Specify only one 'encoded_data' or 'contents_pillar' argument.")
-    text = encoded_data or __salt__["pillar.get"](contents_pillar, False, unmask=True)
-    if text is False:
-        raise CommandExecutionError("Pillar data not found.")
-    try:
-        new = base64.b64decode(text)
-    except (binascii.Error, ValueError) as exc:
-        return failed(ret, "The data is no base64: %s" % exc)
-    there = os.path.isfile(name)
-    digests = {"old": hashes.file_hash(name, checksum) if there else None, "new": hashes.data_hash(new, checksum)}
-    if digests["old"] == digests["new"]:
-        ret["comment"] = "File is in the correct state."
-        return ret
-    if __opts__["test"]:
-        ret["changes"] = digests if there else {}
-        ret["result"] = None
-        ret["comment"] = "File is set to be updated."
-        return ret
-    try:
-        atomic.write(os.path.realpath(name), new, mode=None if there else owner.mode_bits(owner.default_mode()))
-    except OSError as exc:
-        return failed(ret, "Cannot write %s: %s" % (name, exc.strerror))
-    ret["changes"] = digests
-    ret["comment"] = "File was updated."
-    return ret
-
-
 # -- sources kept here --------------------------------------------------------------------------------------------
 
 
@@ -514,108 +379,4 @@ def not_cached(name, saltenv="base"):
         return failed(ret, "Failed to delete %s: %s" % (path, exc))
     ret["changes"]["deleted"] = True
     ret["comment"] = "%s was deleted" % path
-    return ret
-
-
-# -- old files ----------------------------------------------------------------------------------------------------
-
-
-def tidied(
-    name, age=0, matches=None, rmdirs=False, size=0, exclude=None, full_path_match=False, followlinks=False,
-    time_comparison="atime", age_size_logical_operator="OR", age_size_only=None, rmlinks=True, **kwargs
-):
-    """No files below a directory that are so old (days) or so big and whose names match. changes: {"removed":
-    [paths]}."""
-    from thin.utils.files import tidying, walk
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not os.path.isabs(name):
-        return failed(ret, "Specified file %s is not an absolute path" % name)
-    if not os.path.isdir(name):
-        return failed(ret, "%s does not exist or is not a directory." % name)
-    try:
-        found = tidying.old(
-            name, age, matches, rmdirs, size, exclude, full_path_match, followlinks, time_comparison,
-            age_size_logical_operator, age_size_only, rmlinks
-        )
-    except CommandExecutionError as exc:
-        return failed(ret, str(exc))
-    if not found:
-        ret["comment"] = "Nothing to remove from directory %s" % name
-        return ret
-    if __opts__["test"]:
-        ret["result"] = None
-        ret["comment"] = "%s is set for tidy" % name
-        ret["changes"]["removed"] = found
-        return ret
-    removed = ret["changes"]["removed"] = []
-    for path in found:
-        try:
-            walk.remove(path)
-            removed.append(path)
-        except OSError as exc:
-            return failed(ret, "Could not remove '%s': %s" % (path, exc))
-    ret["comment"] = "Removed %d files or directories from directory %s" % (len(removed), name)
-    return ret
-
-
-def pruned(name, recurse=False, ignore_errors=False, older_than=None):
-    """No empty directory at ``name``, with ``recurse`` none below it either. changes: {"deleted": path or paths}."""
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    recurse = recurse or ignore_errors
-    if not os.path.isdir(name):
-        ret["comment"] = "Directory %s is not present" % name
-        return ret
-    if __opts__["test"]:
-        ret["result"] = None
-        ret["changes"]["deleted"] = name
-        ret["comment"] = "Directory %s is set for removal" % name
-        return ret
-    done = __salt__["file.rmdir"](name, recurse=recurse, verbose=True, older_than=older_than)
-    result = done.pop("result")
-    if result and not recurse:
-        ret["comment"] = "Removed directory %s" % name
-        ret["changes"]["deleted"] = name
-    elif result or (ignore_errors and done["deleted"]):
-        if done["deleted"]:
-            ret["comment"] = "Recursively removed empty directories under %s" % name
-            ret["changes"]["deleted"] = sorted(done["deleted"])
-    else:
-        ret["changes"] = done
-        return failed(ret, "Failed to remove directory %s" % name)
-    return ret
-
-
-def retention_schedule(name, retain, strptime_format=None, timezone=None):
-    """Backups in a directory thinned out. changes: {"retained", "deleted", "ignored"}.
-
-    ``retain`` says how many of most_recent, first_of_hour, _day, _week, _month and _year stay, or ``all``.
-    """
-    from thin.utils.files import tidying, walk
-
-    name = os.path.expanduser(name)
-    ret = state_return(name)
-    if not name:
-        return failed(ret, "Must provide name to file.retention_schedule")
-    if not os.path.isdir(name):
-        return failed(ret, "Name provided to file.retention must be a directory")
-    try:
-        schedule = tidying.schedule(name, retain, strptime_format)
-    except CommandExecutionError as exc:
-        return failed(ret, str(exc))
-    deleted = schedule["deleted"]
-    if deleted:
-        ret["changes"] = schedule
-    if __opts__["test"]:
-        ret["comment"] = "%d backups would have been removed from %s.\n" % (len(deleted), name)
-        ret["result"] = None if deleted else True
-        return ret
-    for entry in deleted:
-        try:
-            walk.remove(os.path.join(name, entry))
-        except OSError as exc:
-            return failed(ret, "Could not remove '%s': %s" % (os.path.join(name, entry), exc))
-    ret["comment"] = "%d backups were removed from %s.\n" % (len(deleted), name)
     return ret

@@ -1,4 +1,4 @@
-"""The parts of ``file.directory``: what is in its way, what below it differs, and setting that."""
+"""The parts of ``file.directory``: what is in its way, making it, what below it differs, and setting that."""
 
 import os
 import stat
@@ -40,6 +40,27 @@ def make_way(name, ret, force, backupname, allow_symlink, test):
         os.unlink(name)
         changes["forced"] = "%s was forcibly replaced" % kind
     return ""
+
+
+def make(name, ret, user, group, mode, makedirs, test):
+    """The return for a directory that is not there yet."""
+    from thin.utils.files import atomic
+    from thin.utils.files.states import failed
+
+    ret["changes"][name] = {"directory": "new"}  # where it fails, too: so it is with Salt
+    if test:
+        ret["result"] = None
+        ret["comment"] = "The following files will be changed:\n%s: directory - new\n" % name
+        return ret
+    if not os.path.isdir(os.path.dirname(name)) and not makedirs:
+        return failed(ret, "No directory to create %s in" % name)
+    try:
+        atomic.makedirs(name, user, group, mode)
+        atomic.mkdir(name, user, group, mode)
+    except OSError as exc:
+        return failed(ret, "Failed to create directory %s: %s" % (exc.filename or name, exc.strerror))
+    ret["comment"] = ""
+    return ret
 
 
 def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only):

@@ -1,4 +1,7 @@
-"""Symbolic and hard links: look, and change without a moment in which there is none where ``atomic`` asks for it."""
+"""Symbolic and hard links: look, and change without a moment in which there is none where ``atomic`` asks for it.
+
+``foretell``, ``settle`` and ``move_aside`` are the parts of the state ``file.symlink``.
+"""
 
 import os
 
@@ -99,3 +102,72 @@ def same_inode(name, target):
         return os.path.samestat(os.lstat(name), os.lstat(target))
     except OSError:
         return False
+
+
+def foretell(ret, name, target, force, user, group, exists, makedirs):
+    """The return of a dry run. ``exists``: how to tell whether something is in the link's place."""
+    from thin.utils.files.states import failed
+
+    ret["result"] = None
+    if os.path.islink(name):
+        if os.readlink(name) != target:
+            ret["changes"]["change"] = name
+            ret["comment"] = "Link %s target is set to be changed to %s" % (name, target)
+        else:
+            ret["comment"] = "The symlink %s is present" % name
+            ret["result"] = True
+            if not owned(name, user, group):
+                now = ownership(name)
+                ret["result"] = None
+                ret["changes"]["ownership"] = "%s:%s" % now
+                ret["comment"] += (
+                    ", but the ownership of the symlink would be changed from %s:%s to %s:%s" % (now + (user, group))
+                )
+    elif not exists(name):
+        ret["changes"]["new"] = name
+        ret["comment"] = "Symlink %s to %s is set for creation" % (name, target)
+    elif force:
+        ret["comment"] = "The file or directory %s is set for removal to make way for a new symlink targeting %s" % (
+            name, target
+        )
+    else:
+        failed(ret, "File or directory exists where the symlink %s should be. Did you mean to use force?" % name)
+    parent = os.path.dirname(name)
+    if not os.path.isdir(parent):
+        ret["comment"] += (
+            "\n%s will be created" % parent if makedirs else "\nDirectory %s for symlink is not present" % parent
+        )
+    return ret
+
+
+def settle(ret, name, user, group):
+    """The return for a link that leads where it shall: its owners are set."""
+    from thin.utils.files.states import failed
+
+    if owned(name, user, group):
+        ret["comment"] = "Symlink %s is present and owned by %s:%s" % (name, user, group)
+    elif own(name, user, group):
+        ret["comment"] = "Set ownership of symlink %s to %s:%s" % (name, user, group)
+        ret["changes"]["ownership"] = "%s:%s" % (user, group)
+    else:
+        failed(ret, "Failed to set ownership of symlink %s to %s:%s" % (name, user, group))
+    return ret
+
+
+def move_aside(name, target, backupname, force):
+    """Rename what is in a link's way to its backup name; words when that cannot be."""
+    from thin.utils.files import walk
+
+    if not os.path.isabs(backupname):
+        if backupname != os.path.basename(backupname):
+            return "Backupname must be an absolute path or a file name: %s" % backupname
+        backupname = os.path.join(os.path.dirname(os.path.normpath(name)), backupname)
+    if os.path.lexists(backupname):
+        if not force:
+            return "Symlink & backup dest exists and Force not set. %s -> %s - backup: %s" % (name, target, backupname)
+        walk.remove(backupname)
+    try:
+        os.rename(name, backupname)
+    except OSError as exc:
+        return "Unable to rename %s to backup %s -> : %s" % (name, backupname, exc)
+    return ""

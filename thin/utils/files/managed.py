@@ -88,6 +88,45 @@ def predict(name, content, wish):
     return changes, matters
 
 
+def foretell(name, content, wish, ret):
+    """The state's return of a dry run."""
+    changes, matters = predict(name, content, wish)
+    ret["changes"] = changes
+    if changes:
+        ret["result"] = None
+        ret["comment"] = (
+            "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
+            "states."
+            % name
+        )
+        if wish.ignore and not matters:
+            ret["skip_req"] = True
+    else:
+        ret["comment"] = "The file %s is in the correct state" % name
+    return ret
+
+
+def keep_content(name, ret, wish, test):
+    """The state's return for a file that exists and keeps what it holds (``replace: false``)."""
+    wish.backup = ""
+    if test:
+        before = owner.mode_text(owner.look(name, wish.follow_symlinks))
+        ret["changes"], _ = predict(name, None, wish)
+        if ret["changes"]:
+            ret["result"] = None
+        if wish.mode and wish.mode != before:
+            ret["comment"] = "File %s will be updated with permissions %s from its current state of %s" % (
+                name, wish.mode, before
+            )
+        else:
+            ret["comment"] = "File %s not updated" % name
+        return ret
+    settle(name, wish, ret)
+    if not ret["changes"] and ret["result"]:
+        ret["comment"] = "File %s exists with proper permissions. No changes made." % name
+    return ret
+
+
 def manage(name, content, wish, ret, from_source=False):
     """Make the file ``name`` hold ``content`` (None: whatever it holds) and be as wished. Fills and returns ``ret``.
 
@@ -227,4 +266,3 @@ def failed_check(result):
         return None
     said = [result[key] for key in ("stdout", "stderr") if result.get(key)]
     return {"comment": "\n".join(["check_cmd execution failed"] + said), "skip_watch": True, "result": False}
-

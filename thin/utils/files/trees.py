@@ -1,4 +1,7 @@
-"""What ``file.recurse`` makes of directories of the file server: destinations, and what belongs there."""
+"""What ``file.recurse`` makes of directories of the file server: destinations, and what belongs there.
+
+``required`` is what ``clean`` has to leave alone, for ``file.directory`` too. ``Outcome`` makes one return of many.
+"""
 
 import os
 
@@ -157,3 +160,89 @@ def _through(relpath, links):
     """True for a link and for what is only reached through one."""
     parts = relpath.split("/")
     return any("/".join(parts[:count]) in links for count in range(1, len(parts) + 1))
+
+
+def in_link_order(links):
+    """The paths of ``{path: target}``, links to other links of the tree after those."""
+    done, left = [], dict(links)
+    while left:
+        ready = [path for path, target in left.items() if _target(path, target) not in left] or list(left)
+        done += ready
+        left = {path: target for path, target in left.items() if path not in ready}
+    return done
+
+
+def required(name, require, lowstate, saltenv):
+    """What the file states that one requires (``require``: its requisites) manage at or below ``name``: a set of
+    paths."""
+    keep = set()
+    for requisite in require if isinstance(require, list) else ():
+        wanted = requisite.get("file") if isinstance(requisite, dict) else None
+        if wanted is None:
+            continue
+        for low in lowstate:
+            if low.get("state") != "file" or wanted not in (low.get("name"), low.get("__id__")):
+                continue
+            path = low["name"]
+            if not os.path.isdir(path):
+                keep.add(path)
+            elif walk.is_child(path, name):
+                keep.update(_recursed(low, saltenv) if low["fun"] == "recurse" else walk.below(path))
+    return keep
+
+
+def _recursed(low, saltenv):
+    """The destinations of a file.recurse chunk."""
+    try:
+        return plan_of(low, saltenv).keep
+    except CommandExecutionError:
+        return ()
+
+
+class Outcome(object):
+    """The return of a recursion (``ret``, filled here), from those of the files, directories and links in it."""
+
+    def __init__(self, ret, test):
+        self._ret = ret
+        self._test = test
+        self._comments = {}
+
+    def add(self, path, one):
+        """Count in the return ``one`` of the state of a path."""
+        if one["result"] is False or self._ret["result"] is True:
+            self._ret["result"] = one["result"]
+        if one["result"] is not True and one["comment"]:
+            self._comments.setdefault(path, []).append(one["comment"])
+        if one["changes"]:
+            self._ret["changes"][path] = one["changes"]
+
+    def cleared(self, path, kind, replacement):
+        """Take away what is of the wrong kind at ``path``. False when a dry run says no more about it."""
+        if self._test:
+            self.add(path, {
+                "result": None, "changes": {}, "comment": "Replacing %s%s with a %s" % (kind, path, replacement)
+            })
+            return False
+        walk.remove(path)
+        return True
+
+    def clean(self, paths):
+        """Take away what does not belong here."""
+        if self._test:
+            if paths:
+                self._ret["result"] = self._ret["result"] and None
+                self._comments.setdefault("removed", []).extend(paths)
+            return
+        gone = [path for path in paths if walk.remove(path)]
+        if gone:
+            self._ret["changes"]["removed"] = gone
+
+    def told(self):
+        """The return, with its comment."""
+        ret, said = self._ret, self._comments.items()
+        ret["comment"] = "\n".join("\n#### %s ####\n%s" % (key, "\n".join(words)) for key, words in said).strip()
+        if not ret["comment"]:
+            ret["comment"] = "Recursively updated %s" % ret["name"]
+        if not ret["changes"] and ret["result"]:
+            ret["comment"] = "The directory %s is in the correct state" % ret["name"]
+        return ret
