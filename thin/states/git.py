@@ -1,8 +1,10 @@
-"""Checkouts of git repositories, and git's settings. Salt: states/git.py"""
+"""Checkouts of git repositories, and git's settings. Salt: states/git.py
 
-import os
+git_clones.py and git_settings.py have the other functions of the same Salt module.
+"""
 
-from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.exceptions import CommandExecutionError
+from thin.utils.gitjob import Job
 from thin.utils.gitwords import Done, equal, failed, is_digest, joined, reason, short
 
 
@@ -24,111 +26,10 @@ def latest(
     repository. ``bare``, ``mirror``, ``depth``: kinds of clones. changes: ``revision``, ``new``, ``forced update`` ...
     """
     arguments = locals()
-    return _ended({"name": name, "result": True, "comment": "", "changes": {}}, arguments, _Latest)
+    return _Latest(arguments, __salt__, __opts__["test"], __env__).done()
 
 
-def _ended(ret, arguments, kind):
-    """The return of a job (a class with ``run``), however it ends."""
-    job = kind(ret, arguments)
-    try:
-        job.check()
-        job.run()
-    except Done as exc:
-        ret["result"], ret["comment"] = exc.args
-    except (CommandExecutionError, SaltInvocationError, OSError) as exc:
-        ret["result"], ret["comment"] = failed(reason(exc), job.comments).args
-    return ret
-
-
-class _Job(object):
-    """A checkout: the state's arguments as attributes."""
-
-    def __init__(self, ret, arguments):
-        self.__dict__.update(arguments)
-        self.ret, self.comments = ret, []
-        self.https = {"https_user": self.https_user, "https_pass": self.https_pass}
-
-    def check(self):
-        unknown = sorted(key for key in self.kwargs if not key.startswith("__"))
-        if unknown:
-            raise Done(False, "The following keyword arguments are not valid: %s" % ", ".join(unknown))
-        if not self.rev:
-            raise Done(False, "'%s' is not a valid value for the 'rev' argument" % self.rev)
-        if not self.target:
-            raise Done(False, "'target' argument is required")
-        self.rev, self.target, self.remote = str(self.rev), str(self.target), str(self.remote)
-        if not os.path.isabs(self.target):
-            raise Done(False, "target '%s' is not an absolute path" % self.target)
-        if self.identity is not None:
-            if not isinstance(self.identity, (str, list)):
-                raise Done(False, "identity must be either a list or a string")
-            keys = [self.identity] if isinstance(self.identity, str) else self.identity
-            self.identity = [os.path.expanduser(key) for key in keys]
-            for key in self.identity:
-                if not key.startswith("salt://") and not os.path.isabs(key):
-                    raise Done(False, "identity '%s' is not an absolute path" % key)
-        if os.path.isfile(self.target):
-            raise Done(False, "Target '%s' exists and is a regular file, cannot proceed" % self.target)
-        __salt__["git.check_url"](self.name, **self.https)
-
-    def git(self, function, *args, **kwargs):
-        """A function of the module git on the target, as the user."""
-        return __salt__["git." + function](
-            self.target, *args, user=self.user, output_encoding=self.output_encoding, **kwargs
-        )
-
-    def tried(self, function, *args, **kwargs):
-        """The same, None where it fails."""
-        try:
-            return self.git(function, *args, ignore_retcode=True, **kwargs)
-        except CommandExecutionError:
-            return None
-
-    def is_repository(self, sub=".git"):
-        return os.path.isdir(os.path.join(self.target, sub)) or __salt__["git.is_worktree"](self.target, user=self.user)
-
-    def say(self, words, *values):
-        self.comments.append(words % values if values else words)
-
-    def make_room(self, in_test):
-        """The target is not there, or empty; ``in_test``: changes of a dry run that would empty it."""
-        contents = os.listdir(self.target) if os.path.isdir(self.target) else []
-        if os.path.isdir(self.target) and self.force_clone:
-            if __opts__["test"]:
-                self.ret["changes"].update(in_test)
-                words = (
-                    "Target directory %s exists. Since force_clone=True, the contents of %s would be deleted, and %s "
-                    "would be cloned into this directory."
-                )
-                raise Done(None, words % (self.target, self.target, self.name))
-            from thin.utils.files import walk
-
-            for entry in contents:
-                walk.remove(os.path.join(self.target, entry))
-            self.ret["changes"]["forced clone"] = True
-        elif contents:
-            words = (
-                "Target '%s' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to "
-                "remove this directory's contents and proceed with cloning the remote repository"
-            )
-            raise Done(False, words % self.target)
-
-    def clone(self, opts):
-        try:
-            self.git("clone", self.name, opts=opts, identity=self.identity, saltenv=__env__, **self.https)
-        except CommandExecutionError as exc:
-            raise failed("Clone failed: %s" % reason(exc), self.comments)
-
-    def update_submodules(self):
-        try:
-            self.git(
-                "submodule", "update", opts=["--init", "--recursive"], identity=self.identity, saltenv=__env__
-            )
-        except CommandExecutionError as exc:
-            raise failed("Failed to update submodules: %s" % reason(exc), self.comments)
-
-
-class _Latest(_Job):
+class _Latest(Job):
     def check(self):
         if not self.remote:
             raise Done(False, "'remote' argument is required")
@@ -152,8 +53,8 @@ class _Latest(_Job):
     def ask_remote(self):
         """wanted: the commit, None for a bare or empty one; kind; upstream (None: as it is, False: none); where."""
         try:
-            refs = __salt__["git.remote_refs"](
-                self.name, user=self.user, identity=self.identity, saltenv=__env__,
+            refs = self.salt["git.remote_refs"](
+                self.name, user=self.user, identity=self.identity, saltenv=self.saltenv,
                 output_encoding=self.output_encoding, **self.https
             )
         except CommandExecutionError as exc:
@@ -214,7 +115,7 @@ class _Latest(_Job):
             words += ", but with uncommitted changes. Set 'force_reset' to True to purge uncommitted changes."
         if comments:
             shown = comments if isinstance(comments, str) else joined(comments)
-            words += "\n\nChanges %smade: %s" % ("that would be " if __opts__["test"] else "", shown)
+            words += "\n\nChanges %smade: %s" % ("that would be " if self.test else "", shown)
         raise Done(True, words)
 
     def switching(self):
@@ -240,7 +141,7 @@ class _Latest(_Job):
         if self.changed and self.same:
             if self.force_reset is not True:
                 self.up_to_date(changed=True)
-            if __opts__["test"]:
+            if self.test:
                 self.ret["changes"]["forced update"] = True
                 words = (
                     "%s is up-to-date, but with uncommitted changes. Since 'force_reset' is set to True, these local "
@@ -339,7 +240,7 @@ class _Latest(_Job):
         url = self.remotes.get(self.remote, {}).get("fetch")
         if url == self.name:
             return
-        if __opts__["test"]:
+        if self.test:
             words = "Remote '%s' would be changed from %s to %s"
             actions = [words % (self.remote, url and gitrun.redact(url), self.name)]
             if not self.have:
@@ -376,7 +277,7 @@ class _Latest(_Job):
 
     def foresee(self):
         """A dry run ends here."""
-        if not __opts__["test"]:
+        if not self.test:
             return
         actions = [] if self.have else ["Remote '%s' would be fetched" % self.remote]
         if not self.same and (self.update_head or self.switching()):
@@ -451,7 +352,7 @@ class _Latest(_Job):
         try:
             return self.git(
                 "fetch", remote=self.remote, force=self.force_fetch, refspecs=refspecs, identity=self.identity,
-                saltenv=__env__, **self.https
+                saltenv=self.saltenv, **self.https
             )
         except CommandExecutionError as exc:
             words = (
@@ -501,7 +402,7 @@ class _Latest(_Job):
             self.say("New branch '%s' was checked out, with %s as a starting point", self.branch, self.where)
 
     def update_bare(self):
-        if __opts__["test"]:
+        if self.test:
             self.up_to_date("Bare repository at %s would be fetched" % self.target)
         more = ", resulting in updated refs" if self.fetch() else ""
         self.say("Bare repository at %s was fetched%s", self.target, more)
@@ -512,7 +413,7 @@ class _Latest(_Job):
         change = "%s => %s" % (self.name, self.target)
         self.make_room({"forced clone": True, "new": change})
         self.ret["changes"]["new"] = change
-        if __opts__["test"]:
+        if self.test:
             raise Done(None, "Repository %s would be cloned to %s" % (self.name, self.target))
         del self.ret["changes"]["new"]
         opts = ["--mirror"] if self.mirror else ["--bare"] if self.bare else []
@@ -557,150 +458,3 @@ class _Latest(_Job):
         if self.tracking_opts is not None:
             self.git("branch", opts=self.tracking_opts)
             self.say("Tracking branch was %s", self.tracking_words)
-
-
-def cloned(
-    name, target, branch=None, user=None, password=None, identity=None, https_user=None, https_pass=None,
-    output_encoding=None
-):
-    """``target`` is a clone of the repository, with this branch checked out; it is not updated."""
-    arguments = dict(locals(), rev="HEAD", remote="origin", kwargs={})
-    return _ended({"name": name, "result": True, "comment": "", "changes": {}}, arguments, _Cloned)
-
-
-class _Cloned(_Job):
-    def check(self):
-        if self.target is not None and not os.path.isabs(str(self.target)):
-            raise Done(False, "'target' path must be absolute")
-        if self.branch is not None and not str(self.branch):
-            raise Done(False, "Invalid 'branch' argument")
-        self.branch = None if self.branch is None else str(self.branch)
-        super(_Cloned, self).check()
-
-    def run(self):
-        if not os.path.exists(self.target):
-            self.make()
-            return
-        try:
-            self.git("status")
-        except CommandExecutionError as exc:
-            raise Done(False, str(exc))
-        there = "Repository already exists at %s" % self.target
-        if self.branch is None:
-            raise Done(True, there)
-        current = self.git("current_branch")
-        if current == self.branch:
-            raise Done(True, "%s and is checked out to branch '%s'" % (there, self.branch))
-        if __opts__["test"]:
-            self.ret["changes"]["branch"] = {"old": current, "new": self.branch}
-            raise Done(None, "Branch would be changed to '%s'" % self.branch)
-        local = self.tried("rev_parse", self.branch) is not None
-        try:
-            self.git(
-                "checkout", self.branch if local else "origin/" + self.branch, opts=[] if local else ["-b", self.branch]
-            )
-        except CommandExecutionError as exc:
-            raise Done(False, "Failed to change branch to '%s': %s" % (self.branch, exc))
-        self.ret["changes"]["branch"] = {"old": current, "new": self.branch}
-        self.ret["comment"] = "Branch changed to '%s'" % self.branch
-
-    def make(self):
-        change = {"new": "%s => %s" % (self.name, self.target)}
-        more = " with branch '%s'" % self.branch if self.branch is not None else ""
-        if __opts__["test"]:
-            self.ret["changes"] = change
-            raise Done(None, "%s would be cloned to %s%s" % (self.name, self.target, more))
-        self.clone(["--branch", self.branch] if self.branch is not None else [])
-        self.ret["changes"] = change
-        self.ret["comment"] = "%s cloned to %s%s" % (self.name, self.target, more)
-
-
-def detached(
-    name, rev, target, remote="origin", user=None, password=None, force_clone=False, force_checkout=False,
-    fetch_remote=True, hard_reset=False, submodules=False, identity=None, https_user=None, https_pass=None,
-    output_encoding=None, **kwargs
-):
-    """``target`` is a checkout of the repository with HEAD detached at a commit, tag or remote branch.
-
-    ``hard_reset``: local changes are reset first. changes: ``HEAD``: old and new commit.
-    """
-    arguments = locals()
-    return _ended({"name": name, "result": True, "comment": "", "changes": {}}, arguments, _Detached)
-
-
-class _Detached(_Job):
-    def run(self):
-        self.digest = is_digest(self.rev)
-        self.rev = self.rev.lower() if self.digest else self.rev
-        old, here = None, False
-        if self.is_repository():
-            old = self.tried("revision")
-            here = self.digest and self.tried("describe", self.rev) is not None
-            if not self.digest:
-                self.set_remote()
-        else:
-            self.make()
-        if not here and self.fetch_remote is not False:
-            self.fetch()
-        commit = self.find()
-        if self.hard_reset:
-            if __opts__["test"]:
-                raise Done(None, "Hard reset to HEAD would be performed on %s" % self.target)
-            self.git("reset", opts=["--hard", "HEAD"])
-            self.say("Repository was reset to HEAD before checking out revision")
-        new = None
-        if commit != old:
-            if __opts__["test"]:
-                self.ret["changes"]["HEAD"] = {"old": old, "new": commit}
-                raise Done(None, "Commit ID %s would be checked out at %s" % (commit, self.target))
-            self.git("checkout", commit, force=self.force_checkout)
-            self.say("Commit ID %s was checked out at %s", commit, self.target)
-            new = self.tried("revision")
-        if self.submodules and not __opts__["test"]:
-            self.update_submodules()
-            self.say("Submodules were updated")
-        if new is not None:
-            self.ret["changes"]["HEAD"] = {"old": old, "new": new}
-        else:
-            self.say("Already checked out at correct revision")
-        self.ret["comment"] = joined(self.comments)
-
-    def set_remote(self):
-        url = self.git("remotes", redact_auth=False).get(self.remote, {}).get("fetch")
-        if url is not None and self.name in url:
-            return
-        if __opts__["test"]:
-            raise Done(None, "Remote %s would be set to %s" % (self.remote, self.name))
-        self.git("remote_set", url=self.name, remote=self.remote, **self.https)
-        self.say("Remote %s updated from '%s' to '%s'", self.remote, url, self.name)
-
-    def make(self):
-        self.make_room({})
-        if __opts__["test"]:
-            raise Done(None, "Repository %s would be cloned to %s" % (self.name, self.target))
-        self.clone(["--no-checkout"] + (["--origin", self.remote] if self.remote != "origin" else []))
-        self.say("%s cloned to %s", self.name, self.target)
-
-    def fetch(self):
-        if __opts__["test"]:
-            raise Done(None, "Repository remote %s would be fetched" % self.remote)
-        refspecs = ["refs/heads/*:refs/remotes/%s/*" % self.remote, "+refs/tags/*:refs/tags/*"]
-        try:
-            found = self.git(
-                "fetch", remote=self.remote, force=True, refspecs=refspecs, identity=self.identity, saltenv=__env__,
-                **self.https
-            )
-        except CommandExecutionError as exc:
-            raise failed("Fetch failed:\n\n%s" % exc, self.comments)
-        if found:
-            self.say("Remote %s was fetched, resulting in updated refs", self.remote)
-
-    def find(self):
-        if self.digest:
-            self.git("describe", self.rev)
-            return self.rev
-        for prefix in ("refs/remotes/%s/" % self.remote, "refs/tags/"):
-            found = self.tried("rev_parse", prefix + self.rev, opts=["--verify", "--quiet"])
-            if found:
-                return found
-        raise Done(False, "Revision '%s' does not exist" % self.rev)
