@@ -40,6 +40,8 @@ import salt.modules.cmdmod  # noqa: E402
 import salt.utils.yaml  # noqa: E402
 
 assert salt.modules.cmdmod._run_quiet("echo a") == "a"
+assert salt.modules.cmdmod.exec_code("sh", "echo b") == "b", "what another file has of the same module"
+assert not hasattr(salt.modules.cmdmod, "no_such_function")
 try:
     import salt.nothing_of_the_kind
 except ImportError:

@@ -3,7 +3,8 @@
 ``install`` only adds a finder: nothing is loaded before a module imports it, and a real Salt is used where there is one
 (a folder called ``salt`` is none). Files are in ``thin/compat/salt/``; what is not there is an ImportError, as ever.
 
-``salt.modules.x`` and ``salt.states.x`` are our own files of that name (or the user's), with their dunders.
+``salt.modules.x`` and ``salt.states.x`` are our own files of that name (or the user's), with their dunders, and with
+the functions that other files of ours have of the same Salt module.
 """
 
 import sys
@@ -56,8 +57,9 @@ class Finder(object):
         except ImportError:
             if kind not in ("modules", "states") or not rest or self.loaders is None:
                 return None
-            found = getattr(self.loaders, kind)._file(rest)
-            return found and _spec(name, ShippedFile(found), False)
+            loader = getattr(self.loaders, kind)
+            found = loader._file(rest)
+            return found and _spec(name, ShippedFile(found, loader), False)
         package = name in ("salt.modules", "salt.states") or bool(runtime.names(PREFIX + name))
         return _spec(name, CompatFile(code), package)
 
@@ -92,16 +94,33 @@ class CompatFile(object):
 class ShippedFile(object):
     """Hands out a module that a ``thin.loader.Loader`` has executed."""
 
-    def __init__(self, module):
+    def __init__(self, module, loader):
         self._module = module
+        self._loader = loader
 
     def create_module(self, spec):
+        known = self._module.__dict__
+        known["__more__"] = (self._loader, known.get("__virtualname__", spec.name.rpartition(".")[2]))
+        self._module.__class__ = Whole
         if spec.name == "salt.modules.cmdmod":
             _quiet(self._module)
         return self._module
 
     def exec_module(self, module):
         pass
+
+
+class Whole(type(sys)):
+    """A module of ours, with what else its loader has under the same virtual name."""
+
+    def __getattr__(self, name):
+        if not name.startswith("_"):
+            loader, virtual = self.__dict__["__more__"]
+            try:
+                return loader["%s.%s" % (virtual, name)]
+            except KeyError:
+                pass
+        raise AttributeError("module %r has no attribute %r" % (self.__name__, name))
 
 
 def _quiet(cmdmod):

@@ -24,19 +24,15 @@ raise_err       raise CommandExecutionError when the return code is not 0.
 import os
 
 from thin import process
-from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
+from thin.utils.commands import DEFAULT_SHELL, arguments, argv_of, nobody, success, umask_of, word
 
 __virtualname__ = "cmd"
 
 __outputter__ = {"run": "txt"}
 
 log = getLogger(__name__)
-
-#: The login's shell when it is of Bourne's family: commands in states are written for that.
-DEFAULT_SHELL = os.environ.get("SHELL", "")
-if os.path.basename(DEFAULT_SHELL) not in ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"):
-    DEFAULT_SHELL = "/bin/sh"
 
 _LOCALE = ("CTYPE", "NUMERIC", "TIME", "COLLATE", "MONETARY", "MESSAGES", "PAPER", "NAME", "ADDRESS", "TELEPHONE",
            "MEASUREMENT", "IDENTIFICATION")
@@ -63,7 +59,7 @@ def run(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, 
 
         pushsalt run '*' cmd.run 'ls -l | grep foo'
     """
-    ret = _run(merge=redirect_stderr, **_arguments(locals()))
+    ret = _run(merge=redirect_stderr, **arguments(locals()))
     if raise_err and not ignore_retcode and ret["retcode"] != 0 and output_loglevel != "quiet":
         raise CommandExecutionError(_callback(log_callback)("" if hide_output else ret["stdout"]))
     return "" if hide_output else ret["stdout"]
@@ -83,7 +79,7 @@ def shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL
 
         pushsalt run '*' cmd.shell 'ls -l | grep foo'
     """
-    given = _arguments(locals())
+    given = arguments(locals())
     if given.get("python_shell") is None:
         given["python_shell"] = True
     return run(hide_output=hide_output, **given)
@@ -103,7 +99,7 @@ def run_stdout(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_
 
         pushsalt run '*' cmd.run_stdout 'ls -l'
     """
-    ret = _run(**_arguments(locals()))
+    ret = _run(**arguments(locals()))
     return "" if hide_output else ret["stdout"]
 
 
@@ -121,7 +117,7 @@ def run_stderr(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_
 
         pushsalt run '*' cmd.run_stderr 'ls -l /nowhere'
     """
-    ret = _run(**_arguments(locals()))
+    ret = _run(**arguments(locals()))
     return "" if hide_output else ret["stderr"]
 
 
@@ -139,7 +135,7 @@ def run_all(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHE
 
         pushsalt run '*' cmd.run_all 'ls -l'
     """
-    ret = _run(merge=redirect_stderr, **_arguments(locals()))
+    ret = _run(merge=redirect_stderr, **arguments(locals()))
     if hide_output:
         ret["stdout"] = ret["stderr"] = ""
     return ret
@@ -158,7 +154,7 @@ def retcode(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHE
 
         pushsalt run '*' cmd.retcode 'test -e /etc/motd'
     """
-    return _run(merge=True, **_arguments(locals()))["retcode"]
+    return _run(merge=True, **arguments(locals()))["retcode"]
 
 
 def run_bg(cmd, cwd=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None, env=None, clean_env=False,
@@ -174,95 +170,9 @@ def run_bg(cmd, cwd=None, runas=None, group=None, shell=DEFAULT_SHELL, python_sh
 
         pushsalt run '*' cmd.run_bg 'long-job --quiet'
     """
-    given = _arguments(locals())
+    given = arguments(locals())
     given["bg"] = True
     return {"pid": _run(**given)["pid"]}
-
-
-def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
-           env=None, template=None, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
-           hide_output=False, timeout=None, reset_system_locale=True, saltenv=None, use_vt=False, bg=False,
-           password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
-    """
-    Run a script from the file server (``salt://``), a URL or a path, and return what ``run_all`` returns
-
-    ``args`` are text, split as a shell would, or a list. ``template`` renders the script first. The script is a private
-    file of the user that runs it, for as long as it runs; ``cwd`` is where it is put, too.
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.script salt://scripts/runme.sh 'arg1 "arg two"'
-    """
-    given = _arguments(locals())
-    for name in ("source", "args", "template", "__env__"):
-        given.pop(name, None)
-    content = _script_bytes(source, saltenv or __opts__.get("saltenv") or "base", template, kwargs)
-    if content is None:
-        return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
-    if isinstance(args, str):
-        args = _split(args)
-    path = _private_file(content, os.path.splitext(source.partition("?")[0])[1], cwd, runas)
-    try:
-        given.update(cmd=[path] + [str(arg) for arg in args or ()], python_shell=False if args else python_shell)
-        ret = _run(**given)
-    except (CommandExecutionError, SaltInvocationError) as exc:
-        log.error("cmd.script: Unable to run script '%s': %s", source, exc)
-        ret = {}
-    finally:
-        if not bg:
-            _remove(path)
-    if hide_output:
-        ret["stdout"] = ret["stderr"] = ""
-    return ret
-
-
-def script_retcode(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL,
-                   python_shell=None, env=None, template="jinja", umask=None, timeout=None, reset_system_locale=True,
-                   saltenv=None, output_encoding=None, output_loglevel="debug", log_callback=None, use_vt=False,
-                   password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
-    """
-    Run a script as ``script`` does and return its exit code
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.script_retcode salt://scripts/runme.sh
-    """
-    return script(**_arguments(locals()))["retcode"]
-
-
-def exec_code(lang, code, cwd=None, args=None, **kwargs):
-    """
-    Run a piece of source code with an interpreter and return its standard output
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.exec_code python3 'print(1 + 1)'
-    """
-    return exec_code_all(lang, code, cwd, args, **kwargs)["stdout"]
-
-
-def exec_code_all(lang, code, cwd=None, args=None, **kwargs):
-    """
-    Run a piece of source code with an interpreter and return what ``run_all`` returns
-
-    CLI Example:
-
-    .. code-block:: bash
-
-        pushsalt run '*' cmd.exec_code_all sh 'exit 3'
-    """
-    path = _private_file(str(code).encode("utf-8", "surrogateescape"), "", None, kwargs.get("runas"))
-    try:
-        more = [args] if isinstance(args, str) else list(args or ())
-        return run_all([lang, path] + more, cwd=cwd, python_shell=False, **kwargs)
-    finally:
-        _remove(path)
 
 
 def which(cmd):
@@ -361,15 +271,6 @@ def powershell(cmd, **kwargs):
 # What they share
 
 
-def _arguments(given):
-    """The arguments of a public function, from its ``locals()``, for the next one to take."""
-    given = dict(given)
-    given.update(given.pop("kwargs", {}))
-    for name in ("hide_output", "redirect_stderr", "raise_err"):
-        given.pop(name, None)
-    return given
-
-
 def _callback(log_callback):
     return log_callback if callable(log_callback) else lambda text: text
 
@@ -399,7 +300,7 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
     try:
         identity = process.Identity(runas, group) if runas or group else None
     except KeyError:
-        raise CommandExecutionError(_nobody(runas, group))
+        raise CommandExecutionError(nobody(runas, group))
     if runas:
         env = dict(_login(runas, shell), **env)
     if reset_system_locale is True:
@@ -410,10 +311,10 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
         full["PATH"] = ":".join((prepend_path, full.get("PATH", os.defpath)))
     if "NOTIFY_SOCKET" not in env:
         full.pop("NOTIFY_SOCKET", None)
-    mask = _mask(umask)
+    mask = umask_of(umask)
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
         raise CommandExecutionError("Specified cwd '%s' either not absolute or does not exist" % cwd)
-    good = _success(success_retcodes, success_stdout, success_stderr)
+    good = success(success_retcodes, success_stdout, success_stderr)
     if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise CommandExecutionError("Error: timeout %s must be a number" % timeout)
     if stdin is not None:
@@ -423,9 +324,9 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
         stdin = stdin.encode("utf-8", "surrogateescape")
     if not quiet:
         log.info("%s", shown("Executing command '%s' %sin directory '%s'" % (
-            _word(cmd), "as user '%s' " % runas if runas else "", cwd)))
+            word(cmd), "as user '%s' " % runas if runas else "", cwd)))
 
-    argv = _argv(cmd, shell, python_shell)
+    argv = argv_of(cmd, shell, python_shell)
     try:
         result = process.run(argv, cwd, full, stdin, merge, identity, mask, timeout, background=bg)
     except (OSError, ValueError) as exc:
@@ -451,35 +352,10 @@ def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
     severity = number(output_loglevel, number("info"))
     if ret["retcode"] != 0 and not ignore_retcode:
         severity = max(severity, number("error"))
-        log.error("%s", shown("Command '%s' failed with return code: %s" % (_word(cmd), ret["retcode"])))
+        log.error("%s", shown("Command '%s' failed with return code: %s" % (word(cmd), ret["retcode"])))
     for name in ("stdout", "stderr", "retcode"):
         if ret[name]:
             log.log(severity, "%s: %s", name, shown(ret[name]))
-
-
-def _word(cmd):
-    """The program's name: arguments may hold secrets, and do not go into logs."""
-    words = cmd if isinstance(cmd, (list, tuple)) else str(cmd).split()
-    return str(words[0]).strip() if words else ""
-
-
-def _argv(cmd, shell, python_shell):
-    if python_shell:
-        words = [str(word) for word in cmd] if isinstance(cmd, (list, tuple)) else [str(cmd)]
-        return [shell or "/bin/sh", "-c"] + words
-    words = cmd if isinstance(cmd, (list, tuple)) else _split(str(cmd))
-    if not words:
-        raise CommandExecutionError("Unable to run an empty command")
-    return [str(word) for word in words]
-
-
-def _split(text):
-    from thin.utils import words
-
-    try:
-        return words.split(text)
-    except ValueError as exc:
-        raise SaltInvocationError("cannot split %r into words: %s" % (text, exc))
 
 
 def _directory(cwd, runas):
@@ -501,44 +377,6 @@ def _variables(env):
             log.error("Environment variable '%s' passed without a value. Setting value to an empty string", key)
         env[key] = "" if env[key] is None else str(env[key])
     return env
-
-
-def _mask(umask):
-    if umask is None:
-        return None
-    digits = str(umask).lstrip("0")
-    if not digits:
-        raise CommandExecutionError("Zero umask is not allowed.")
-    try:
-        return int(digits, 8)
-    except ValueError:
-        raise CommandExecutionError("Invalid umask: '%s'" % umask)
-
-
-def _success(retcodes, stdout, stderr):
-    def listed(value):
-        if value is None:
-            return []
-        if isinstance(value, (list, tuple, set)):
-            return list(value)
-        return [item.strip() for item in str(value).split(",")]
-
-    try:
-        numbers = [0] if retcodes is None else [int(code) for code in listed(retcodes)]
-    except ValueError:
-        raise SaltInvocationError("success_retcodes must be a list of integers")
-    return numbers, listed(stdout), listed(stderr)
-
-
-def _nobody(runas, group):
-    import pwd
-
-    if runas:
-        try:
-            pwd.getpwnam(runas)
-        except KeyError:
-            return "User '%s' is not available" % runas
-    return "Group '%s' is not available" % group
 
 
 def _login(user, shell):
@@ -591,53 +429,3 @@ def _shells():
     except OSError:
         return None
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _script_bytes(source, saltenv, template, kwargs):
-    """The script's bytes, or None when there is no such file."""
-    from thin import link
-
-    if template and source.startswith("salt://"):
-        try:
-            return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
-        except link.LinkError:
-            if link.file_digest(source, saltenv) is None:
-                return None
-            raise
-    path = __salt__["cp.cache_file"](source, saltenv)
-    if not path:
-        return None
-    try:
-        with open(path, "rb") as handle:
-            content = handle.read()
-    except OSError:
-        return None
-    if template:
-        content = link.template(None, saltenv, template, kwargs.get("context"), kwargs.get("defaults"),
-                                text=content.decode("utf-8", "surrogateescape"))
-    return content
-
-
-def _private_file(content, suffix, folder, owner):
-    """A new file that only its owner can read and execute."""
-    from thin.utils import osutil
-
-    handle, path = osutil.mkstemp(folder, "__pushsalt_", suffix)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            if owner:
-                identity = process.Identity(owner)
-                os.fchown(stream.fileno(), identity.uid, -1)
-            os.fchmod(stream.fileno(), 0o500)
-    except (OSError, KeyError) as exc:
-        _remove(path)
-        raise CommandExecutionError("cannot write the script for user '%s': %s" % (owner, exc))
-    return path
-
-
-def _remove(path):
-    try:
-        os.remove(path)
-    except OSError as exc:
-        log.error("Unable to clean tempfile '%s': %s", path, exc)

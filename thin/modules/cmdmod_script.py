@@ -1,0 +1,151 @@
+"""Scripts and pieces of code that a target is given to run: a part of ``cmd``. Salt: ``salt/modules/cmdmod.py``.
+
+The arguments that they share with ``run`` are said in cmdmod.py.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.log import getLogger
+from thin.utils.commands import DEFAULT_SHELL, arguments, split
+
+__virtualname__ = "cmd"
+
+log = getLogger(__name__)
+
+
+def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, python_shell=None,
+           env=None, template=None, umask=None, output_encoding=None, output_loglevel="debug", log_callback=None,
+           hide_output=False, timeout=None, reset_system_locale=True, saltenv=None, use_vt=False, bg=False,
+           password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a script from the file server (``salt://``), a URL or a path, and return what ``run_all`` returns
+
+    ``args`` are text, split as a shell would, or a list. ``template`` renders the script first. The script is a private
+    file of the user that runs it, for as long as it runs; ``cwd`` is where it is put, too.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.script salt://scripts/runme.sh 'arg1 "arg two"'
+    """
+    given = arguments(locals())
+    for name in ("source", "args", "template", "__env__"):
+        given.pop(name, None)
+    content = _script_bytes(source, saltenv or __opts__.get("saltenv") or "base", template, kwargs)
+    if content is None:
+        return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
+    if isinstance(args, str):
+        args = split(args)
+    path = _private_file(content, os.path.splitext(source.partition("?")[0])[1], cwd, runas)
+    try:
+        given.update(cmd=[path] + [str(arg) for arg in args or ()], python_shell=False if args else python_shell)
+        ret = __salt__["cmd.run_all"](**given)
+    except (CommandExecutionError, SaltInvocationError) as exc:
+        log.error("cmd.script: Unable to run script '%s': %s", source, exc)
+        ret = {}
+    finally:
+        if not bg:
+            _remove(path)
+    if hide_output:
+        ret["stdout"] = ret["stderr"] = ""
+    return ret
+
+
+def script_retcode(source, args=None, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL,
+                   python_shell=None, env=None, template="jinja", umask=None, timeout=None, reset_system_locale=True,
+                   saltenv=None, output_encoding=None, output_loglevel="debug", log_callback=None, use_vt=False,
+                   password=None, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):
+    """
+    Run a script as ``script`` does and return its exit code
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.script_retcode salt://scripts/runme.sh
+    """
+    return script(**arguments(locals()))["retcode"]
+
+
+def exec_code(lang, code, cwd=None, args=None, **kwargs):
+    """
+    Run a piece of source code with an interpreter and return its standard output
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.exec_code python3 'print(1 + 1)'
+    """
+    return exec_code_all(lang, code, cwd, args, **kwargs)["stdout"]
+
+
+def exec_code_all(lang, code, cwd=None, args=None, **kwargs):
+    """
+    Run a piece of source code with an interpreter and return what ``run_all`` returns
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' cmd.exec_code_all sh 'exit 3'
+    """
+    path = _private_file(str(code).encode("utf-8", "surrogateescape"), "", None, kwargs.get("runas"))
+    try:
+        more = [args] if isinstance(args, str) else list(args or ())
+        return __salt__["cmd.run_all"]([lang, path] + more, cwd=cwd, python_shell=False, **kwargs)
+    finally:
+        _remove(path)
+
+
+def _script_bytes(source, saltenv, template, kwargs):
+    """The script's bytes, or None when there is no such file."""
+    from thin import link
+
+    if template and source.startswith("salt://"):
+        try:
+            return link.template(source, saltenv, template, kwargs.get("context"), kwargs.get("defaults"))
+        except link.LinkError:
+            if link.file_digest(source, saltenv) is None:
+                return None
+            raise
+    path = __salt__["cp.cache_file"](source, saltenv)
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as handle:
+            content = handle.read()
+    except OSError:
+        return None
+    if template:
+        content = link.template(None, saltenv, template, kwargs.get("context"), kwargs.get("defaults"),
+                                text=content.decode("utf-8", "surrogateescape"))
+    return content
+
+
+def _private_file(content, suffix, folder, owner):
+    """A new file that only its owner can read and execute."""
+    from thin.utils import osutil
+
+    handle, path = osutil.mkstemp(folder, "__pushsalt_", suffix)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            if owner:
+                identity = process.Identity(owner)
+                os.fchown(stream.fileno(), identity.uid, -1)
+            os.fchmod(stream.fileno(), 0o500)
+    except (OSError, KeyError) as exc:
+        _remove(path)
+        raise CommandExecutionError("cannot write the script for user '%s': %s" % (owner, exc))
+    return path
+
+
+def _remove(path):
+    try:
+        os.remove(path)
+    except OSError as exc:
+        log.error("Unable to clean tempfile '%s': %s", path, exc)
