@@ -1,0 +1,257 @@
+"""Jobs that run, of which a target has none but the one that asks, and what needs a master: a part of ``saltutil``.
+
+Salt: ``salt/modules/saltutil.py``.
+"""
+
+from thin.utils import nomaster
+
+__virtualname__ = "saltutil"
+
+_KEYS = "targets are known by their SSH host keys"
+_OTHERS = "run it from the controller, `pushsalt run TARGET FUNCTION`; for data of other targets there is mine.get"
+
+
+def running():
+    """
+    Return an empty list: a target runs one job at a time, and whoever asks is that one
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.running
+    """
+    return []
+
+
+def is_running(fun):
+    """
+    Return an empty list, as ``saltutil.running``
+
+    fun
+        A function, or a glob of functions
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.is_running state.highstate
+    """
+    return []
+
+
+def find_job(jid):
+    """
+    Return an empty mapping, as ``saltutil.running``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.find_job 20261121204500000000
+    """
+    return {}
+
+
+def find_cached_job(jid):
+    """
+    Return that no job is kept on a target
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.find_cached_job 20261121204500000000
+    """
+    return "Local jobs cache directory not found; you may need to enable cache_jobs on this minion"
+
+
+def signal_job(jid, sig):
+    """
+    Return an empty text: there is no such job
+
+    jid
+        The job
+    sig
+        The signal
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.signal_job 20261121204500000000 15
+    """
+    return ""
+
+
+def term_job(jid):
+    """
+    Return an empty text, as ``saltutil.signal_job``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.term_job 20261121204500000000
+    """
+    return ""
+
+
+def kill_job(jid):
+    """
+    Return an empty text, as ``saltutil.signal_job``
+
+    jid
+        The job
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.kill_job 20261121204500000000
+    """
+    return ""
+
+
+def term_all_jobs():
+    """
+    Return an empty list: no job was ended
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.term_all_jobs
+    """
+    return []
+
+
+def kill_all_jobs():
+    """
+    Return an empty list: no job was ended
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.kill_all_jobs
+    """
+    return []
+
+
+def clear_job_cache(hours=24):
+    """
+    Return True: no jobs are kept on a target
+
+    hours
+        Older ones
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.clear_job_cache hours=12
+    """
+    return True
+
+
+def regen_keys():
+    """
+    Not supported: a target has no keys of Salt's
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.regen_keys
+    """
+    nomaster.refuse("saltutil.regen_keys", _KEYS)
+
+
+def revoke_auth(preserve_minion_cache=False):
+    """
+    Not supported: a target has no keys of Salt's
+
+    preserve_minion_cache
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.revoke_auth
+    """
+    nomaster.refuse("saltutil.revoke_auth", _KEYS)
+
+
+def cmd(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None, ssh=False, **kwargs):
+    """
+    Not supported: a target never reaches other targets
+
+    tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.cmd '*' test.ping
+    """
+    nomaster.refuse("saltutil.cmd", _OTHERS)
+
+
+def cmd_iter(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None, ssh=False, **kwargs):
+    """
+    Not supported: a target never reaches other targets
+
+    tgt, fun, arg, timeout, tgt_type, ret, kwarg, ssh, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.cmd_iter '*' test.ping
+    """
+    nomaster.refuse("saltutil.cmd_iter", _OTHERS)
+
+
+def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=None, **kwargs):
+    """
+    Not supported: there are no runners
+
+    name, arg, kwarg, full_return, saltenv, jid, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.runner manage.up
+    """
+    nomaster.refuse("saltutil.runner", _OTHERS)
+
+
+def wheel(name, *args, **kwargs):
+    """
+    Not supported: there are no wheel modules
+
+    name, args, kwargs
+        As in Salt
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' saltutil.wheel key.list_all
+    """
+    nomaster.refuse("saltutil.wheel", _KEYS)
