@@ -3,9 +3,6 @@
 /boot/loader.conf has parameters, too: they hold from the next start, and their values stand in quotes.
 """
 
-import os
-
-from thin.exceptions import CommandExecutionError
 from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
@@ -53,14 +50,7 @@ def show(config_file=False):
     if not config_file:
         text = __salt__["cmd.run"](["sysctl", "-ae"], python_shell=False, output_loglevel="trace")
         return sysctlconf.pairs(text, "=", ROOTS)
-    if not os.path.exists(config_file):
-        return []
-    try:
-        lines = [line.strip() for line in textfile.lines(config_file)]
-    except CommandExecutionError:
-        return None
-    split = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
-    return {row[0].strip(): row[2].strip() for row in split}
+    return sysctlconf.read(config_file)
 
 
 def get(name):
@@ -74,7 +64,7 @@ def get(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.get hw.physmem
+        pushsalt run '*' sysctl.get kern.hostname
     """
     return __salt__["cmd.run"](["sysctl", "-n", str(name)], python_shell=False, ignore_retcode=True)
 
@@ -92,14 +82,10 @@ def assign(name, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.assign net.inet.icmp.icmplim 50
+        pushsalt run '*' sysctl.assign kern.ipc.somaxconn 1024
     """
     command = ["sysctl", "%s=%s" % (name, value)]
-    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
-    if done["retcode"] != 0:
-        raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
-    said, _, change = done["stdout"].partition(":")
-    return {said: change.rpartition(" -> ")[2].strip()}
+    return sysctlconf.assigned(__salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True))
 
 
 def persist(name, value, config="/etc/sysctl.conf"):
@@ -117,7 +103,7 @@ def persist(name, value, config="/etc/sysctl.conf"):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.persist net.inet.icmp.icmplim 50
+        pushsalt run '*' sysctl.persist kern.ipc.somaxconn 1024
     """
     value = str(value)
     written = '"%s"' % value if config == LOADER else value

@@ -7,11 +7,9 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
-
-HEADER = "#\n# Kernel sysctl configuration\n#\n"
 
 
 def __virtual__():
@@ -51,14 +49,7 @@ def show(config_file=False):
         text = __salt__["cmd.run_stdout"]([_program(), "-a"], output_loglevel="trace")
         pairs = [line.split(" = ", 1) for line in text.splitlines() if " = " in line]
         return dict(pairs)
-    if not os.path.exists(config_file):
-        return []
-    try:
-        found = [line.strip() for line in textfile.lines(config_file)]
-    except CommandExecutionError:
-        return None
-    pairs = [line.partition("=") for line in found if "=" in line and not line.startswith("#")]
-    return {name.rstrip(): value.lstrip() for name, _, value in pairs}
+    return sysctlconf.read(config_file)
 
 
 def get(name):
@@ -69,7 +60,7 @@ def get(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.get net.ipv4.ip_forward
+        pushsalt run '*' sysctl.get vm.swappiness
     """
     return __salt__["cmd.run"]([_program(), "-n", name], python_shell=False)
 
@@ -84,7 +75,7 @@ def assign(name, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.assign net.ipv4.ip_forward 1
+        pushsalt run '*' sysctl.assign vm.swappiness 10
     """
     value = str(value)
     # In the names of interfaces dots and slashes change places: net/ipv4/conf/eth0.1 is net.ipv4.conf.eth0/1.
@@ -109,14 +100,14 @@ def persist(name, value, config=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.persist net.ipv4.ip_forward 1
+        pushsalt run '*' sysctl.persist vm.swappiness 10
     """
     config = default_config() if config is None else config
     text = textfile.read(config)
     if text is None:
         os.makedirs(os.path.dirname(config) or ".", exist_ok=True)
     kept, found = [], False
-    for line in textfile.split(HEADER if text is None else text):
+    for line in textfile.split(sysctlconf.HEADER if text is None else text):
         key, equals, written = line.partition("=")
         if not equals or key.strip() != name:
             kept.append(line)

@@ -1,14 +1,10 @@
 """Kernel parameters of macOS, in force and in /etc/sysctl.conf. Salt: modules/mac_sysctl.py"""
 
-import os
-
-from thin.exceptions import CommandExecutionError
 from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("Darwin",)}
 
-HEADER = "#\n# Kernel sysctl configuration\n#\n"
 ROOTS = (
     "audit.", "debug.", "hw.", "kern.", "machdep.", "net.", "security.", "user.", "vfs.", "vm.",
 )  # fmt: skip
@@ -49,14 +45,7 @@ def show(config_file=False):
     if not config_file:
         text = __salt__["cmd.run"](["sysctl", "-a"], python_shell=False, output_loglevel="trace")
         return sysctlconf.pairs(text.replace(" = ", ": "), ": ", ROOTS)
-    if not os.path.exists(config_file):
-        return []
-    try:
-        lines = [line.strip() for line in textfile.lines(config_file)]
-    except CommandExecutionError:
-        return None
-    split = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
-    return {row[0].strip(): row[2].strip() for row in split}
+    return sysctlconf.read(config_file)
 
 
 def get(name):
@@ -70,7 +59,7 @@ def get(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.get hw.physmem
+        pushsalt run '*' sysctl.get kern.maxfiles
     """
     return __salt__["cmd.run"](["sysctl", "-n", str(name)], python_shell=False, ignore_retcode=True)
 
@@ -88,14 +77,10 @@ def assign(name, value):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.assign net.inet.icmp.icmplim 50
+        pushsalt run '*' sysctl.assign kern.maxfiles 65536
     """
     command = ["sysctl", "-w", "%s=%s" % (name, value)]
-    done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
-    if done["retcode"] != 0:
-        raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
-    said, _, change = done["stdout"].partition(":")
-    return {said: change.rpartition(" -> ")[2].strip()}
+    return sysctlconf.assigned(__salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True))
 
 
 def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
@@ -118,7 +103,7 @@ def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
         pushsalt run '*' sysctl.persist net.inet.icmp.icmplim 50 apply_change=True
     """
     value = str(value)
-    changed = sysctlconf.persisted(textfile.split(textfile.read(config, HEADER)), name, value, value)
+    changed = sysctlconf.persisted(textfile.split(textfile.read(config, sysctlconf.HEADER)), name, value, value)
     if changed is None:
         return "Already set"
     textfile.write(config, "".join(changed))

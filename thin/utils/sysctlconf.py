@@ -1,4 +1,35 @@
-"""Kernel parameters as text: what sysctl prints on FreeBSD and macOS, and their configuration files."""
+"""Kernel parameters as text: what sysctl prints on FreeBSD and macOS, and the configuration files of all systems."""
+
+import os
+
+from thin.exceptions import CommandExecutionError
+from thin.utils import textfile
+
+#: what a new file begins with
+HEADER = "#\n# Kernel sysctl configuration\n#\n"
+
+
+def read(path):
+    """``{name: value}`` of a configuration file; [] when there is none, None when it cannot be read."""
+    if not os.path.exists(path):
+        return []
+    try:
+        lines = [line.strip() for line in textfile.lines(path)]
+    except CommandExecutionError:
+        return None
+    rows = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
+    return {name.rstrip(): value.lstrip() for name, _, value in rows}
+
+
+def assigned(done):
+    """``{name: value}`` after ``sysctl name=value`` of FreeBSD and macOS, from its cmd.run_all.
+
+    Raises CommandExecutionError when it failed.
+    """
+    if done["retcode"] != 0:
+        raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
+    said, _, change = done["stdout"].partition(":")
+    return {said: change.rpartition(" -> ")[2].strip()}
 
 
 def pairs(text, sign, roots):
