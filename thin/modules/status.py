@@ -9,7 +9,7 @@ import time as _time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import procfs
+from thin.utils import counters, procfs
 
 __func_alias__ = {"time_": "time"}
 
@@ -115,7 +115,7 @@ def uptime():
     if _kernel() == "Linux":
         seconds = int(float(_proc("/proc/uptime").split()[0]))
     elif _kernel() in ("FreeBSD", "DragonFly", "Darwin", "OpenBSD", "NetBSD"):
-        seconds = int(now - _boottime(__salt__["sysctl.get"]("kern.boottime")))
+        seconds = int(now - counters.boot_time(__salt__["sysctl.get"]("kern.boottime")))
     else:
         return _run("uptime")
     since = now - seconds
@@ -158,9 +158,9 @@ def cpustats():
     """
     kernel = _kernel()
     if kernel == "Linux":
-        return _proc_stat(procfs.read("/proc/stat", ""))
+        return counters.of_stat(procfs.read("/proc/stat", ""))
     if kernel in ("FreeBSD", "DragonFly"):
-        return _vmstat_cpus(_run("vmstat", "-P").splitlines())
+        return counters.of_vmstat(_run("vmstat", "-P").splitlines())
     if kernel == "OpenBSD":
         lines = [line.split() for line in _run("systat", "-s", "2", "-B", "cpu").splitlines()]
         return {row[0]: dict(zip(lines[3][1:], row[1:])) for row in lines[4:] if row}
@@ -207,7 +207,7 @@ def nproc():
     if kernel == "Linux":
         return len(os.sched_getaffinity(0))
     if kernel in ("Darwin", "FreeBSD", "DragonFly", "OpenBSD"):
-        return _number(__salt__["sysctl.get"]("hw.ncpu") or "1")
+        return counters.number(__salt__["sysctl.get"]("hw.ncpu") or "1")
     return UNSUPPORTED
 
 
@@ -251,7 +251,7 @@ def vmstats():
     """
     if _kernel() == "Linux":
         rows = (line.split() for line in procfs.read("/proc/vmstat", "").splitlines())
-        return {row[0]: _number(row[1]) for row in rows if len(row) > 1}
+        return {row[0]: counters.number(row[1]) for row in rows if len(row) > 1}
     if _kernel() in ("FreeBSD", "DragonFly", "OpenBSD"):
         rows = (line.split(None, 1) for line in _run("vmstat", "-s").splitlines())
         return {row[1]: int(row[0]) for row in rows if len(row) > 1 and row[0].isdigit()}
@@ -356,13 +356,13 @@ def diskstats():
     if _kernel() == "Linux":
         for line in procfs.read("/proc/diskstats", "").splitlines():
             row = line.split()
-            found[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": _number(row[2])}
-            found[row[2]].update(zip(_DISK, [_number(value) for value in row[3:]]))
+            found[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": counters.number(row[2])}
+            found[row[2]].update(zip(_DISK, [counters.number(value) for value in row[3:]]))
         return found
     if _kernel() in ("FreeBSD", "DragonFly"):
         lines = [line.split() for line in _run("iostat", "-xzd").splitlines()]
         for row in lines[2:]:
-            found[row[0]] = dict(zip(lines[1][1:], [_number(value) for value in row[1:]]))
+            found[row[0]] = dict(zip(lines[1][1:], [counters.number(value) for value in row[1:]]))
         return found
     return UNSUPPORTED
 
@@ -419,7 +419,7 @@ def netstats():
         pushsalt run '*' status.netstats
     """
     if _kernel() == "Linux":
-        return _proc_netstat(procfs.read("/proc/net/netstat", ""))
+        return counters.of_netstat(procfs.read("/proc/net/netstat", ""))
     if _kernel() not in ("FreeBSD", "DragonFly", "OpenBSD"):
         return UNSUPPORTED
     found, key = {}, None
@@ -450,7 +450,8 @@ def netdev():
         for line in procfs.read("/proc/net/dev", "").splitlines():
             name, colon, rest = line.partition(":")
             if colon:
-                found[name.strip()] = dict(zip(_NET, [_number(value) for value in rest.split()]), iface=name.strip())
+                values = [counters.number(value) for value in rest.split()]
+                found[name.strip()] = dict(zip(_NET, values), iface=name.strip())
         return found
     if _kernel() not in ("FreeBSD", "DragonFly"):
         return UNSUPPORTED
@@ -458,7 +459,7 @@ def netdev():
     heads = lines[0].split()
     for line in lines[1:] + _run("netstat", "-i", "-n", "-6", "-b", "-d").splitlines()[1:]:
         row = line.split()
-        values = dict(zip(heads[4:13], [_number(value) for value in row[4:13]]))
+        values = dict(zip(heads[4:13], [counters.number(value) for value in row[4:13]]))
         found.setdefault(row[0], {}).setdefault(row[2], {})[row[3]] = values
     return found
 
@@ -536,68 +537,11 @@ def _proc(path):
     return text
 
 
-def _number(text):
-    if text.isdigit():
-        return int(text)
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def _iso(seconds):
     """A time without a zone, as datetime writes it: with microseconds, where there are some."""
     from datetime import datetime, timezone
 
     return datetime.fromtimestamp(seconds, timezone.utc).replace(tzinfo=None).isoformat()
-
-
-def _boottime(text):
-    """Seconds since 1970 of what sysctl says: a number, or ``{ sec = 1477761334, usec = 664698 } Sat Oct …``."""
-    import re
-
-    found = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())
-    if not found:
-        raise CommandExecutionError("Cannot find kern.boottime system parameter")
-    return int(found.group(1))
-
-
-def _proc_stat(text):
-    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    found = {}
-    for line in text.splitlines():
-        row = line.split()
-        if row[:1] == ["cpu"]:
-            found["cpu"] = dict(zip(names, [_number(value) for value in row[1:]]))
-        elif row[:1] in (["intr"], ["softirq"]):
-            parts = "irqs" if row[0] == "intr" else "softirqs"
-            found[row[0]] = {"total": _number(row[1]), parts: [_number(value) for value in row[2:]]}
-        elif len(row) > 1:
-            found[row[0]] = _number(row[1])
-    return found
-
-
-def _vmstat_cpus(lines):
-    """``{cpu: {"us", "sy", "id"}}`` of ``vmstat -P``."""
-    heads, values, found = lines[1].split(), lines[2].split(), {}
-    at = heads.index("us")
-    names = lines[0].split()
-    for number, name in enumerate(names[names.index("cpu0"):]):
-        found[name] = dict(zip(("us", "sy", "id"), [_number(value) for value in values[at + 3 * number:][:3]]))
-    return found
-
-
-def _proc_netstat(text):
-    """Pairs of lines: names, then values. Salt leaves out the last column."""
-    found, heads = {}, [""]
-    for line in text.splitlines():
-        row = line.split()
-        if row and row[0] == heads[0]:
-            values = [_number(value) for value in row[1:len(heads) - 1]]
-            found[heads[0].replace(":", "")] = dict(zip(heads[1:], values))
-        elif row:
-            heads = row
-    return found
 
 
 def _ps():

@@ -10,18 +10,12 @@ questions about the same moment), what systemctl said of a unit is kept in it, u
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import initsystem
+from thin.utils import initsystem, units
 
 __virtualname__ = "service"
 
 __func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
 
-#: the types that Salt lists; slices and scopes have names that end in their type, too
-LISTED_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer")
-UNIT_TYPES = LISTED_TYPES + ("slice", "scope")
-UNIT_FOLDERS = ("/lib/systemd/system", "/usr/lib/systemd/system", "/etc/systemd/system")
-INIT_SCRIPTS = "/etc/init.d"
-RUNLEVELS = "/etc/rc[2-5].d"
 ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 
 _LOOK = "--property=Id,LoadState,ActiveState,NeedDaemonReload,UnitFileState"
@@ -173,7 +167,7 @@ def masked(name, runtime=False, root=None):
 
         pushsalt run '*' service.masked sshd
     """
-    path = os.path.join(_under(root, "/run" if runtime else "/etc"), "systemd", "system", _unit(name))
+    path = os.path.join(units.under(root, "/run" if runtime else "/etc"), "systemd", "system", units.full(name))
     try:
         return os.readlink(path) == os.devnull
     except OSError:
@@ -193,8 +187,8 @@ def get_all(root=None):
 
         pushsalt run '*' service.get_all
     """
-    units = _units_on_disk(root)
-    return sorted(units | _init_scripts(units, root))
+    found = units.on_disk(root)
+    return sorted(found | units.init_scripts(found, root))
 
 
 def get_running():
@@ -209,7 +203,7 @@ def get_running():
     """
     text = _systemctl("--full", "--no-legend", "--no-pager", "--plain", "list-units")["stdout"]
     rows = [line.split() for line in text.splitlines()]
-    return sorted(_shown(row[0]) for row in rows if len(row) > 3 and row[3] == "running" and _listed(row[0]))
+    return sorted(units.shown(row[0]) for row in rows if len(row) > 3 and row[3] == "running" and units.listed(row[0]))
 
 
 def get_enabled(root=None):
@@ -225,7 +219,7 @@ def get_enabled(root=None):
 
         pushsalt run '*' service.get_enabled
     """
-    scripts = _init_scripts(_units_on_disk(root), root) & _started_scripts(root)
+    scripts = units.init_scripts(units.on_disk(root), root) & units.started_scripts(root)
     return sorted(_unit_files("enabled", root) | scripts)
 
 
@@ -242,7 +236,7 @@ def get_disabled(root=None):
 
         pushsalt run '*' service.get_disabled
     """
-    scripts = _init_scripts(_units_on_disk(root), root) - _started_scripts(root)
+    scripts = units.init_scripts(units.on_disk(root), root) - units.started_scripts(root)
     return sorted(_unit_files("disabled", root) | scripts)
 
 
@@ -583,9 +577,9 @@ def _look(name):
         raise CommandExecutionError(
             "Cannot run in offline mode. Failed to get information on unit '%s'" % name
         )
-    unit = _unit(name)
+    unit = units.full(name)
     if unit.partition("@")[2].startswith("."):  # a template itself: systemd only knows its instances
-        there = any(os.path.exists(os.path.join(folder, unit)) for folder in UNIT_FOLDERS)
+        there = any(os.path.exists(os.path.join(folder, unit)) for folder in units.FOLDERS)
         return {"Id": unit, "LoadState": "loaded" if there else "not-found", "ActiveState": "inactive"}
     seen = __context__.get("service.seen")
     if seen is None:
@@ -597,7 +591,7 @@ def _look(name):
 
 def _look_again(unit):
     data = _properties(unit)
-    new_file = data["LoadState"] == "not-found" and os.access(os.path.join(UNIT_FOLDERS[-1], unit), os.R_OK)
+    new_file = data["LoadState"] == "not-found" and os.access(os.path.join(units.FOLDERS[-1], unit), os.R_OK)
     if new_file or data.get("NeedDaemonReload") == "yes":
         if __opts__.get("test"):
             return dict(data, LoadState="loaded")
@@ -623,61 +617,16 @@ def _systemctl(*words, **options):
     command = [_which("systemctl") or "systemctl"]
     command += ["--no-block"] if options.get("no_block") else []
     command += ["--root", options["root"]] if options.get("root") else []
-    command += words + (["--", _unit(name)] if name is not None else [])
+    command += words + (["--", units.full(name)] if name is not None else [])
     if not {"show", "is-enabled", "list-units", "list-unit-files"}.intersection(words):
         __context__.get("service.seen", {}).clear()
     return __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=ENVIRONMENT)
 
 
-def _unit(name):
-    name = str(name)
-    return name if _has_type(name) else name + ".service"
-
-
-def _has_type(name):
-    return name.rpartition(".")[2] in UNIT_TYPES and "." in name
-
-
-def _listed(unit):
-    return unit.rpartition(".")[2] in LISTED_TYPES
-
-
-def _shown(unit):
-    """Salt's name of a unit: without ``.service``, with any other type."""
-    return unit[: -len(".service")] if unit.endswith(".service") else unit
-
-
 def _unit_files(state, root):
     text = _systemctl("--full", "--no-legend", "--no-pager", "list-unit-files", root=root)["stdout"]
     rows = [line.split() for line in text.splitlines()]
-    return {_shown(row[0]) for row in rows if len(row) > 1 and row[1] == state and _listed(row[0])}
-
-
-def _units_on_disk(root):
-    found = set()
-    for folder in UNIT_FOLDERS:
-        path = _under(root, folder)
-        if not os.path.islink(path) and os.path.isdir(path):
-            found.update(_shown(name) for name in os.listdir(path) if _listed(name))
-    return found
-
-
-def _init_scripts(units, root):
-    folder = _under(root, INIT_SCRIPTS)
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    return {name for name in names if name not in units and os.access(os.path.join(folder, name), os.X_OK)}
-
-
-def _started_scripts(root):
-    """The names of the init scripts that some multi-user runlevel starts."""
-    import glob
-
-    links = glob.glob(_under(root, RUNLEVELS) + "/S[0-9][0-9]*")
-    return {os.path.basename(link)[3:] for link in links}
-
-
-def _under(root, path):
-    return os.path.join(root, path.lstrip("/")) if root else path
+    return {units.shown(row[0]) for row in rows if len(row) > 1 and row[1] == state and units.listed(row[0])}
 
 
 def _booted():
