@@ -135,7 +135,9 @@ def processes(runs: Runs, work: Path) -> None:
     hosts = "".join(f"  host-{n:07d}: {{host: 192.0.2.1}}\n" for n in range(index_grains.COUNT))
     (project / "inventory.yaml").write_text(f"hosts:\n{hosts}")
     start = [*runs.python("pushsalt"), "-m", "pushsalt.cli", "-i", str(project / "inventory.yaml")]
-    env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+    # compiled as an installation is, whatever stands in the environment and lies in this tree
+    env = {**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONPYCACHEPREFIX": str(work / "compiled")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     for query, terms in index_grains.QUERIES.items():
         flag, text = query.split(" ", 1)
         expr = text if flag == "-C" else terms[0][1]

@@ -12,9 +12,7 @@ finishes. Trouble of one target is its return (``TargetReturn.ret["error"]``); o
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
 import time
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
@@ -25,6 +23,8 @@ from pushsalt.model import Target, TargetReturn
 from pushsalt.run.job import Job, JobOptions, Selection, Settings
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pushsalt.redact import Redactor
     from pushsalt.run.project import Project
 
@@ -161,6 +161,8 @@ class Client:
             loop.call_soon_threadsafe(event.set)
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
+        import asyncio  # only who connects pays for it, here and below
+
         from pushsalt.run.fanout import fan_out
         from pushsalt.run.runner import Runner
 
@@ -185,6 +187,9 @@ class Client:
 
     def _wait(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run to the end, also when the caller is inside of an event loop of its own."""
+        import asyncio
+        import threading
+
         try:
             asyncio.get_running_loop()
         except RuntimeError:

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,6 +77,8 @@ class GrainBank(Bank):
         if len(entries) <= _WRITERS:
             found = {key: stage(key) for key in entries}
         else:
+            from concurrent.futures import ThreadPoolExecutor
+
             with ThreadPoolExecutor(_WRITERS) as pool:
                 found = dict(zip(entries, pool.map(stage, entries), strict=True))
         return {key: one for key, one in found.items() if one is not None}

@@ -205,6 +205,23 @@ class Group(_Help, TyperGroup):
         super().format_options(ctx, formatter)
 
 
+class Actions(_Help, TyperGroup):
+    """A command that has commands of its own."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return ["COMMAND ..."]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        return None if command is None else _lean(command)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
 def _is_there(name: str) -> bool:
     module = COMMANDS[name][0]
     package = module.rpartition(".")[0]

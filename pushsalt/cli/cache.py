@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pushsalt.cli.answer import write
-from pushsalt.cli.app import TERMINAL, Command
-from pushsalt.cli.formula import Actions
+from pushsalt.cli.app import TERMINAL, Actions, Command
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, Opt, takes
 from pushsalt.errors import UsageError
 
@@ -34,7 +33,7 @@ _IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only; resources
 
 
 def _client(given: Given) -> Client:
-    from pushsalt.cli.job import Watcher, open_client
+    from pushsalt.cli.client import Watcher, open_client
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     return client

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from pushsalt.cli.app import TERMINAL, Command, _Help, _lean
+from pushsalt.cli.app import TERMINAL, Actions, Command
 from pushsalt.cli.check import OPTIONS as CHECK
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
 from pushsalt.cli.stdio import stderr_is_terminal
@@ -35,23 +34,6 @@ pushsalt formula show nginx                    its states, the pillar it reads
 pushsalt formula check nginx                   render it for eight systems, without a machine
 pushsalt formula new app                       a scaffold to start from
 """
-
-
-class Actions(_Help, TyperGroup):
-    """The commands below ``formula``."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["COMMAND ..."]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        return None if command is None else _lean(command)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
 
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
@@ -231,7 +213,7 @@ def new(
 
 def _project(given: Given) -> Project:
     """The project, its log set up; what is fetched is shown on a terminal."""
-    from pushsalt.cli.job import Watcher, open_client
+    from pushsalt.cli.client import Watcher, open_client
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     return client.project

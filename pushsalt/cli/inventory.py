@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from pushsalt.cli.answer import write_data
-from pushsalt.cli.app import TERMINAL, Command, _Help, _lean, complete_targets
+from pushsalt.cli.app import TERMINAL, Actions, Command, complete_targets
 from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
 from pushsalt.display.safe import one_line
 from pushsalt.errors import EXIT_FAILED, UsageError
@@ -31,23 +30,6 @@ pushsalt inventory check -i hosts.ini        an Ansible inventory, a Terraform s
 EXPLAIN = (Opt("explain", ("--explain",), "Say where each value comes from.", "flag"),)
 MASK: Final = "**********"
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
-
-
-class Actions(_Help, TyperGroup):
-    """The commands below ``inventory``."""
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return ["COMMAND ..."]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        return None if command is None else _lean(command)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
 
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
@@ -158,7 +140,7 @@ def _troubles(known: Inventory) -> Iterator[str]:
 
 
 def _project(given: Given) -> Project:
-    from pushsalt.cli.job import Watcher, open_client
+    from pushsalt.cli.client import Watcher, open_client
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     return client.project

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pushsalt.cli.answer import write
-from pushsalt.cli.app import TERMINAL, Command, complete_targets
-from pushsalt.cli.formula import Actions as Commands
+from pushsalt.cli.app import TERMINAL, Actions, Command, complete_targets
 from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, OUTPUT, Given, takes
 from pushsalt.errors import UsageError
 
@@ -28,14 +27,14 @@ pushsalt apply -C 'T@machine and M@host1' motd
 """
 
 
-class Actions(Commands):
+class Names(Actions):
     """The commands below ``resource``; Salt's names of its functions, with underscores, are as good."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return super().get_command(ctx, cmd_name.replace("_", "-"))
 
 
-app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
+app = typer.Typer(cls=Names, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 
 
 @app.callback()
@@ -142,7 +141,7 @@ def _managers(client: Client, selection: Selection) -> Selection:
 
 
 def _project(given: Given) -> Project:
-    from pushsalt.cli.job import Watcher, open_client
+    from pushsalt.cli.client import Watcher, open_client
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     return client.project

@@ -57,7 +57,7 @@ def target(
     given: Given,
 ) -> int:
     """Print the ids that match, one a line. Nothing is connected to, but for --refresh."""
-    from pushsalt.cli.job import Watcher, open_client
+    from pushsalt.cli.client import Watcher, open_client
     from pushsalt.outputters import load
 
     selection = given.selection(expr)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import socket
 from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import compress
 from typing import Any, TypeVar
@@ -235,6 +234,8 @@ class View:
 
 def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[[str], bool]:
     """Whether a text is an address of the network. Most addresses take the short way through the C library."""
+    import socket  # what no other question needs
+
     family = socket.AF_INET if network.version == 4 else socket.AF_INET6
     first, last = network.network_address.packed, network.broadcast_address.packed
     parse = socket.inet_pton

@@ -1,54 +1,17 @@
-"""Inventory files become Targets.
-
-Two shapes of our own, told apart by their keys: the native one (``defaults``, ``hosts``, ``groups``) and the salt-ssh
-flat roster. Others are told by what they are: Ansible's INI, YAML and ``--list`` JSON, Terraform states, ssh_config.
-A folder has an inventory in each file, or, as Salt's ``dir`` roster, the settings of one host in the file of its name.
-A file that is executable and begins with ``#!/`` is run with ``--list``, and what it prints is read. A file that has no
-Jinja in it is read as YAML, with the line of every key; one that has is rendered first, unless it already reads as a
-native inventory (whose braces then belong to its values).
-
-Several files: each is complete in itself (its defaults and groups hold for its own hosts only), ``jump`` may name ids
-of all. An id that a later file has again is taken wholly from there, and a warning says so: two machines of one name
-never share settings.
-"""
+"""The targets there are. ``load`` reads them from files of several kinds."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
-import stat
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pushsalt.errors import InventoryError, Position, RenderError
-from pushsalt.inventory import ansible
-from pushsalt.inventory.merge import Host, build_targets
-from pushsalt.inventory.native import is_native, parse_native
-from pushsalt.inventory.roster import parse_roster
-from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, parse_layer
-from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
-from pushsalt.inventory.terraform import is_state, parse_state
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
-from pushsalt.yamlio import YamlError, load_yaml_with_lines
-
-__all__ = ["Inventory", "load_inventory"]
-
-MAX_BYTES: Final = 64 * 1024 * 1024
-
-#: text and path of a roster -> its data, rendered as Salt does (Jinja, then YAML)
-Render = Callable[[str, str], Any]
-
-#: path of a program -> what it prints when it is called with ``--list``. Raises InventoryError.
-Execute = Callable[[Path], str]
-
-#: The keys of one host's settings.
-SETTINGS: Final = frozenset((*FIELDS, *WITHOUT_EFFECT))
-
-_TEMPLATE: Final = re.compile(r"\A#!|\{[{%#]")
 
 
 @dataclass(frozen=True)
@@ -77,116 +40,6 @@ class Inventory:
         return list(dict.fromkeys(found))[:limit]
 
 
-def _not_executed(path: Path) -> str:
-    raise InventoryError(f"{path} is a program, which is not run here", hint="name a file with the inventory itself")
-
-
-def load_inventory(
-    paths: Sequence[Path],
-    *,
-    render: Render,
-    defaults: Mapping[str, Any] | None = None,
-    execute: Execute = _not_executed,
-    detailed: bool = False,
-) -> Inventory:
-    """The targets of these files; with no file at all the one local target ``localhost``.
-
-    ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
-    ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
-    Raises InventoryError, with file and line, on whatever is malformed.
-    """
-    warnings: list[str] = []
-    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}), (), "configuration", warnings)
-    if not paths:
-        return Inventory({"localhost": Target(id="localhost", transport="local")})
-    hosts: dict[str, Host] = {}
-    reader = _Reader(render, execute, base, warnings, detailed)
-    for path in paths:
-        for host in reader.read(path):
-            if host.id in hosts:
-                old = hosts.pop(host.id)
-                warnings.append(f"{host.where}: host {host.id} replaces the one of {old.where}")
-            hosts[host.id] = host
-    if not hosts:
-        warnings.append(f"{', '.join(str(path) for path in paths)}: no host is in the inventory")
-    return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings))
-
-
-class _Reader:
-    """Reads the files of one inventory, of whatever kind."""
-
-    def __init__(self, render: Render, execute: Execute, base: Layer, warnings: list[str], detailed: bool) -> None:
-        self._detailed = detailed
-        self._render = render
-        self._execute = execute
-        self._base = base
-        self._warnings = warnings
-
-    def read(self, path: Path) -> list[Host]:
-        if path.is_dir():
-            return self._folder(path)
-        if is_program(path):
-            return self._of_text(path, self._execute(path))
-        return self._of_text(path, _text(path))
-
-    def _folder(self, folder: Path) -> list[Host]:
-        """Every file of a folder, by name."""
-        hosts: dict[str, Host] = {}
-        for path in folder_files(folder):
-            for host in self._of_host(path) or self.read(path):
-                hosts.pop(host.id, None)
-                hosts[host.id] = host
-        return list(hosts.values())
-
-    def _of_host(self, path: Path) -> list[Host]:
-        """The one host whose settings a file has that is named after it; none for another file. Salt: roster dir."""
-        if is_program(path):
-            return []
-        text = _text(path)
-        if ansible.is_ini(text) or is_ssh_config(text):
-            return []
-        source = self._parsed(path, text)
-        if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
-            return []
-        id = check_id(path.name, source.where(()))
-        layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
-        return [Host(id, source.where(()), (self._base, layer))]
-
-    def _parsed(self, path: Path, text: str) -> Source:
-        tagged = ansible.load_tagged(text) if ansible.has_tags(text) else None
-        source = _parse(path, text, self._render) if tagged is None else Source(path, tagged, {}, text)
-        return replace(source, detailed=self._detailed)
-
-    def _of_text(self, path: Path, text: str) -> list[Host]:
-        if is_ssh_config(text):
-            return parse_ssh_config(path, text, self._base, self._warnings)
-        if ansible.is_ini(text):
-            return ansible.parse_ini(Source(path, {}, {}, text, self._detailed), self._base, self._warnings)
-        source = self._parsed(path, text)
-        if source.data is None:
-            return []
-        if not isinstance(source.data, dict):
-            raise InventoryError(
-                f"an inventory is a mapping, not a {type(source.data).__name__}",
-                hint="write `hosts:` and the ids below it, or a salt-ssh roster with the ids as keys",
-                where=source.where(()),
-            )
-        return _parser(source.data)(source, self._base, self._warnings)
-
-
-def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
-    """What reads data of this shape."""
-    if is_state(data):
-        return parse_state
-    if ansible.is_listing(data):
-        return ansible.parse_listing
-    if is_native(data):
-        return parse_native
-    if ansible.is_yaml(data):
-        return ansible.parse_yaml
-    return parse_roster
-
-
 def is_program(path: Path) -> bool:
     """Whether a file is one to execute: it may be, and it says with what (``#!/...``)."""
     try:
@@ -209,54 +62,3 @@ def folder_files(folder: Path) -> list[Path]:
         for path in sorted(folder.iterdir())
         if path.is_file() and not path.name.startswith(".") and not path.name.endswith(_IGNORED)
     ]
-
-
-def is_template(text: str) -> bool:
-    """Whether an inventory's text may be one that is rendered first."""
-    # what _TEMPLATE finds, many times as fast in megabytes of braces
-    return text.startswith("#!") or any(mark in text for mark in ("{{", "{%", "{#"))
-
-
-def _text(path: Path) -> str:
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InventoryError(f"{path} is no regular file", hint="name an inventory file")
-        if status.st_size > MAX_BYTES:
-            raise InventoryError(f"{path} is larger than {MAX_BYTES // 2**20} MiB", hint="split it into several files")
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise InventoryError(f"there is no inventory {path}", hint="check the path given with -i") from None
-    except UnicodeDecodeError as exc:
-        line = exc.object.count(b"\n", 0, exc.start) + 1
-        where = Position(str(path), line)
-        raise InventoryError("the text is not UTF-8", hint="save it as UTF-8", where=where) from None
-    except (OSError, ValueError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
-        raise InventoryError(f"{path} cannot be read: {reason}", hint="check the path and its permissions") from None
-
-
-def _parse(path: Path, text: str, render: Render) -> Source:
-    template = _TEMPLATE.search(text)
-    try:
-        data, lines = load_yaml_with_lines(text, str(path))
-        if not template or (_parser(data) is not parse_roster and not text.startswith("#!")):
-            return Source(path, data, lines, text)
-    except YamlError as exc:
-        if not template:
-            raise _not_yaml(path, exc) from None
-    try:
-        return Source(path, render(text, str(path)), {}, text)
-    except YamlError as exc:
-        raise _not_yaml(path, exc) from None
-    except RenderError as exc:
-        # the first line says what is wrong; the source lines after it may hold a password
-        reason = exc.errors[0].splitlines()[0] if exc.errors else "no reason given"
-        where = exc.where or Position(str(path))
-        raise InventoryError(f"the roster cannot be rendered: {reason}", exc.hint or "correct it", where) from None
-
-
-def _not_yaml(path: Path, exc: YamlError) -> InventoryError:
-    """The reason and place alone: an excerpt of the text might show a password."""
-    where = Position(str(path), exc.line, exc.column)
-    return InventoryError(f"not valid YAML: {exc.problem}", hint="correct that line", where=where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import CliOverrides, Config, load_config
 from pushsalt.events import Reporter
-from pushsalt.inventory import Inventory, load_inventory
+from pushsalt.inventory import Inventory
 from pushsalt.redact import Redactor
 from pushsalt.run.job import Settings
-from pushsalt.run.programs import list_inventory
 
 if TYPE_CHECKING:
+    import asyncio
+
     from pushsalt.bundle.runtime import Runtime
     from pushsalt.cache.grains import GrainBank
     from pushsalt.cache.mine import MineBank
@@ -83,6 +83,8 @@ class Project:
 
     def read_inventory(self, detailed: bool = False) -> Inventory:
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
+        from pushsalt.inventory.load import load_inventory
+
         found = load_inventory(
             self.config.inventories,
             render=self._render_roster,
@@ -98,6 +100,8 @@ class Project:
     def listed(self, path: Path) -> str:
         """What an inventory that is a program prints; it is run once. Raises InventoryError."""
         if path not in self._listed:
+            from pushsalt.run.programs import list_inventory
+
             self._listed[path] = list_inventory(path)
         return self._listed[path]
 
@@ -213,6 +217,8 @@ class Project:
 
     async def prepare(self, stop: asyncio.Event) -> None:
         """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
+        import asyncio  # only who connects pays for it
+
         self._loop = asyncio.get_running_loop()
         if self.salt_python is not None:
             await asyncio.to_thread(self.salt_python.told)

@@ -187,9 +187,10 @@ class Fleet:
         """Keys in the inventory's order, resources right behind their managers, sorted."""
         ids = self.inventory.ids
         known = self.inventory.targets
-        resources = set(chosen) - known.keys()
+        keys = set(chosen)
+        resources = keys.difference(known)
         if not resources:
-            return [id for id in ids if id in chosen]
+            return list(ids) if len(keys) == len(ids) else [id for id in ids if id in keys]
         managers = self.behind.managers(resources)
         managed: defaultdict[str | None, list[str]] = defaultdict(list)
         # in the order in which they lie in memory, unless there are far fewer

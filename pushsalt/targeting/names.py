@@ -36,17 +36,15 @@ def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
     """One name for each key, in their order; no two are alike, whatever resources are called."""
     keys = list(keys)
     known = inventory.targets
+    if all(map(known.__contains__, keys)):
+        return keys
     found: list[str] = []
-    resources = False
     for key in keys:
         if key in known:
             found.append(key)
             continue
-        resources = True
         id = key.partition(":")[2]
         found.append(Name(key if ":" in id and of_whole_name(id, inventory) else id, key))
-    if not resources:
-        return found
     while True:
         shared = {name for name, count in Counter(found).items() if count > 1}
         if not shared:

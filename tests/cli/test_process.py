@@ -138,13 +138,22 @@ def test_no_color_and_dumb_terminals():
     assert code == 0 and "web1: 1" in text
 
 
+#: What commands that connect to nothing do without.
+CONNECTING = {"asyncio", "asyncssh", "cryptography", "rich", "pydantic", "git", "jinja2"}
+
+
 @pytest.mark.parametrize(
     "words, unwanted",
     [
         (["--version"], {"typer", "asyncio", "rich", "yaml", "pydantic", "pushsalt.api", "logging", "json"}),
         (["--help"], {"asyncssh", "rich", "yaml", "jinja2", "pydantic", "git"}),
         (["run", "--help"], {"asyncssh", "rich", "yaml", "jinja2", "pydantic", "git"}),
-        (["target", "localhost"], {"rich", "pydantic", "git", "asyncssh", "jinja2"}),
+        (["target", "localhost"], CONNECTING | {"pushsalt.render"}),
+        (["inventory", "list"], CONNECTING | {"pushsalt.render"}),
+        (["inventory", "show", "localhost"], CONNECTING | {"pushsalt.render"}),
+        (["resource", "list"], CONNECTING | {"pushsalt.render"}),
+        (["formula", "list"], CONNECTING),
+        (["cache", "list"], CONNECTING),
     ],
 )
 def test_start_imports_only_what_is_needed(words, unwanted, tmp_path):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pushsalt.errors import InventoryError
-from pushsalt.inventory import Inventory, load_inventory
+from pushsalt.inventory import Inventory
+from pushsalt.inventory.load import load_inventory
 from pushsalt.model import Target
 from pushsalt.yamlio import load_yaml
 

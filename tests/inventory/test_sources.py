@@ -7,7 +7,7 @@ import yaml
 
 from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
-from pushsalt.inventory import load_inventory
+from pushsalt.inventory.load import load_inventory
 from pushsalt.run.job import Settings
 from pushsalt.run.programs import list_inventory
 from pushsalt.run.project import Project
@@ -102,7 +102,7 @@ def test_a_large_inventory_is_read_once_and_its_image_says_the_same(tmp_path, mo
 
     first = opened().inventory
     image = opened()
-    import pushsalt.run.project as module
+    import pushsalt.inventory.load as module
 
     monkeypatch.setattr(module, "load_inventory", lambda *a, **k: pytest.fail("it was read again"))
     second = image.inventory

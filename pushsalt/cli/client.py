@@ -1,0 +1,72 @@
+"""The client of one command, and what it hears: all that commands need which connect to nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.cli.stdio import Terminal
+from pushsalt.events import Reporter
+from pushsalt.log import DEFAULT_LEVEL, configure
+from pushsalt.model import TargetReturn
+
+if TYPE_CHECKING:
+    from pushsalt.api import Client
+    from pushsalt.cli.options import Given
+    from pushsalt.cli.progress import Progress
+
+log = logging.getLogger(__name__)
+
+
+class Watcher(Reporter):
+    """Hears what happens, for the command's own needs, and passes it on to the live view if there is one."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.view: Progress | None = None
+
+    def run_started(self, ids: list[str], title: str) -> None:
+        self.ids = list(ids)
+        if self.view:
+            self.view.run_started(ids, title)
+
+    def target_phase(self, id: str, phase: str) -> None:
+        if self.view:
+            self.view.target_phase(id, phase)
+
+    def target_chunks(self, id: str, total: int) -> None:
+        if self.view:
+            self.view.target_chunks(id, total)
+
+    def chunk_started(self, id: str, tag: str) -> None:
+        if self.view:
+            self.view.chunk_started(id, tag)
+
+    def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        if self.view:
+            self.view.chunk_done(id, tag, ret)
+
+    def target_done(self, result: TargetReturn) -> None:
+        if self.view:
+            self.view.target_done(result)
+
+    def remote_progress(self, name: str, words: str) -> None:
+        if self.view:
+            self.view.remote_progress(name, words)
+
+    def warning(self, id: str | None, text: str) -> None:
+        log.warning("%s%s", f"{id}: " if id else "", text)
+
+
+def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
+    """The client that the global options ask for, its logging set up; and the log level in force."""
+    from pushsalt.api import Client
+
+    if given.log_level:
+        configure(terminal.log, given.log_level)
+    client = Client(given.settings(), reporter)
+    project = client.project
+    terminal.log.redactor = client.redactor()
+    level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
+    configure(terminal.log, level)
+    return client, level
