@@ -17,6 +17,11 @@ OUTCOMES = {
     "pending": ("would change", "pending"),
     "same": ("unchanged", "dim"),
 }
+#: What stands for a highstate that has nothing to run (Salt's shape), and what is said of it to people.
+_NO_STATES = "no.None"
+_NO_STATES_HINT = "write top.sls into a folder of file_roots, or name the SLS: pushsalt apply TARGET SLS"
+#: Changes that only repeat the state's name, by their key.
+_REPEATED = {"newfile": "new file", "cmd": ""}
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
 #: A single state shows at most so many lines of changes or comment, unless -v asks for all.
 LINE_LIMIT = 200
@@ -115,6 +120,10 @@ def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
     rows: list[Line] = []
     for item in shown:
         word, style = OUTCOMES[item.outcome]
+        if item.function == _NO_STATES:
+            said = item.comment.replace("Please see master log for details.", "").strip()
+            rows += [line((f"  {word}  ", style), said), line((f"hint: {_NO_STATES_HINT}", "dim"), indent=2)]
+            continue
         parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
         parts.append(Span(" ".join(item.name.split("\n")), "title"))
         if item.id != item.name:
@@ -139,18 +148,21 @@ def _details(item: StateResult, indent: int) -> Iterator[Line]:
     if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
         yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
     if item.changes:
-        yield from change_lines(_without_name(item.changes, item.name), indent)
+        told = _without_name(item.changes, item.name)
+        yield from change_lines(told, indent) if told != "" else ()
 
 
 def _without_name(changes: Any, name: str) -> Any:
-    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` the word."""
+    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` a word."""
     if not isinstance(changes, Mapping):
         return changes
     inner = changes.get(name)
     if len(changes) == 1 and isinstance(inner, Mapping) and inner and set(inner) != {"old", "new"}:
         return inner
     alone = [key for key, value in changes.items() if value == name]
-    return "\n".join(map(_text, alone)) if alone and len(alone) == len(changes) else changes
+    if not alone or len(alone) != len(changes):
+        return changes
+    return "\n".join(filter(None, (_REPEATED.get(key, key) for key in map(_text, alone))))
 
 
 def _limited(rows: list[Line], indent: int, verbose: int) -> list[Line]:

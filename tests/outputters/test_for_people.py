@@ -46,7 +46,8 @@ def test_changes_only_in_the_order_of_the_run():
     "changes, shown",
     [
         ({"/d": {"directory": "new"}}, ["directory: new"]),
-        ({"newfile": "/d"}, ["newfile"]),
+        ({"newfile": "/d"}, ["new file"]),
+        ({"cmd": "/d"}, [""]),
         ({"new": "/d", "mode": "0644"}, ["new: /d", "mode: 0644"]),
         ({"/d": {"old": "a", "new": "b"}}, ["/d: a -> b"]),
     ],
@@ -54,6 +55,18 @@ def test_changes_only_in_the_order_of_the_run():
 def test_the_name_is_not_said_again(changes, shown):
     lines = show(a=state("file_|-/d_|-/d_|-x", 0, True, changes)).splitlines()
     assert [row.strip() for row in lines[2 : 2 + len(shown)]] == shown
+
+
+def test_a_highstate_without_states_says_what_to_do():
+    key, said = "no_|-states_|-states_|-None", "No Top file or master_tops data matches found."
+    ret = {"result": False, "comment": f"{said} Please see master log for details.", "name": "No States", "changes": {}}
+    assert show(web1={key: {**ret, "__run_num__": 0}}) == (
+        "web1  1 failed\n"
+        f"  failed  {said}\n"
+        "  hint: write top.sls into a folder of file_roots, or name the SLS: pushsalt apply TARGET SLS\n"
+        "\n"
+        "1 target: 0 succeeded, 1 failed\n"
+    )
 
 
 def test_failures_and_dry_runs_have_their_comment():
