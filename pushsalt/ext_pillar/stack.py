@@ -2,8 +2,8 @@
 
 ``stack: [/a.cfg, /b.cfg]``, or files by what the target is: ``{'grains:os': {Debian: /debian.cfg}}`` (``pillar:…``,
 ``opts:…``). A configuration file lists YAML files (globs), one a line or as a YAML list, relative to it. Each is merged
-over what came before; the key ``__`` of a mapping, or ``{__: …}`` first in a list, says how: ``merge-last`` (the
-default), ``merge-first``, ``overwrite`` or ``remove``.
+over what came before; the key ``__`` of a mapping, or ``{__: …}`` first in a list, says how: ``merge-last``
+(also without one), ``merge-first``, ``overwrite`` or ``remove``.
 
 Templates see ``stack`` (what was merged so far), ``pillar``, ``minion_id``, ``pillarenv``, ``__opts__``,
 ``__grains__``, ``__salt__`` and ``__stack__``.

@@ -30,7 +30,7 @@ def _lines(option):
 
 def version():
     """
-    Return the version of the server
+    Return which version the server is
 
     CLI Example:
 

@@ -22,7 +22,7 @@ def __virtual__():
 
 def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=None, path=None):
     """
-    Sign a text or a file: the signature in base64, with ``raw`` its bytes
+    Return the signature of a text or a file in base64, with ``raw`` its bytes
 
     privkey
         PEM text, path or URL of the private key

@@ -111,7 +111,7 @@ def delete(br=None):
 
 def addif(br=None, iface=None):
     """
-    Add an interface to a bridge; returns what the program says
+    Make an interface a port of a bridge; returns what the program says
 
     CLI Example:
 

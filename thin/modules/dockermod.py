@@ -209,7 +209,7 @@ def create(image, name=None, start=False, skip_translate=None, ignore_collisions
     settings = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
     networks = settings.pop("networks", None) or {}
     try:
-        options, command, variables = dockerwords.container(settings)
+        options, command, variables = dockerwords.container(settings, ignore_collisions)
     except ValueError as exc:
         raise SaltInvocationError(str(exc))
     naming = ["--name=%s" % name] if name else []
@@ -287,6 +287,9 @@ def rm_(name, force=False, volumes=False, **kwargs):
         raise CommandExecutionError(words % name)
     if kwargs.get("stop") and running:
         stop(name, kwargs.get("timeout"), unpause=True)
+        if (about.get("HostConfig") or {}).get("AutoRemove"):
+            _gone(about["Id"])
+            return [about["Id"]]
     cli("rm", *((["-f"] if force else []) + (["-v"] if volumes else []) + [name]))
     return [about["Id"]]
 
@@ -414,7 +417,7 @@ def unpause(name):
 
 def signal_(name, signal):
     """
-    Send a signal (name or number) to a container
+    Signal a container's first process, by name or number
 
     CLI Example:
 
@@ -460,8 +463,23 @@ def _inspected(kind, name):
     return serial.loads(cli(kind, "inspect", name))[0]
 
 
+def _gone(identity):
+    """Wait until a container that goes away at its end has gone, and see to it if that takes long."""
+    import time
+
+    for pause in (0, 0.1, 0.2, 0.5, 1, 2):
+        time.sleep(pause)
+        try:
+            inspect_container(identity)
+        except CommandExecutionError as exc:
+            if "404" in str(exc):
+                return
+            raise
+    everything("rm", "-f", identity)
+
+
 def _moved(name, action, expected, words=()):
-    """Bring a container into a state; what it was and is."""
+    """Bring a container into a state; what it was and is. One that went away at its end has no state: None."""
     before = state(name)
     if before == expected:
         comment = "Container '%s' already %s" % (name, expected)

@@ -241,7 +241,7 @@ def remove_service(service, zone=None, permanent=True):
 
 def get_service_ports(service):
     """
-    Return the ports of a service
+    Return at which ports a service listens
 
     CLI Example:
 
@@ -254,7 +254,7 @@ def get_service_ports(service):
 
 def add_service_port(service, port):
     """
-    Add a port to a service
+    Have a service listen at one more port
 
     CLI Example:
 
@@ -282,7 +282,7 @@ def remove_service_port(service, port):
 
 def get_service_protocols(service):
     """
-    Return the protocols of a service
+    Return which protocols a service speaks
 
     CLI Example:
 
@@ -295,7 +295,7 @@ def get_service_protocols(service):
 
 def add_service_protocol(service, protocol):
     """
-    Add a protocol to a service
+    Have a service speak one more protocol
 
     CLI Example:
 
@@ -515,7 +515,7 @@ def get_interfaces(zone, permanent=True):
 
 def add_interface(zone, interface, permanent=True):
     """
-    Say that an interface belongs to a zone
+    Let a zone hold for an interface
 
     CLI Example:
 
@@ -593,7 +593,7 @@ def get_rich_rules(zone, permanent=True):
 
 def add_rich_rule(zone, rule, permanent=True):
     """
-    Add a rich rule to a zone
+    Have one more rich rule in a zone
 
     CLI Example:
 

@@ -21,7 +21,7 @@ def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, 
     """
     Whether a text or a file is signed: ``{"res": bool, "message": text, ...}``
 
-    ``signature`` is the path of a detached one. ``signed_by_any`` and ``signed_by_all`` are fingerprints of primary
+    ``signature``: the file of one that is detached. ``signed_by_any`` and ``signed_by_all`` are fingerprints of primary
     keys, whose signatures have to be valid; how far the keys are trusted does not matter.
 
     CLI Example:
@@ -107,7 +107,7 @@ _STATUS = {
 
 def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None, select=None):
     """
-    Import keys from a text or a file: ``{"res": bool, "message": text, "fingerprints": [...]}``
+    Take keys, out of a text or a file, into the keyring: ``{"res": bool, "message": text, "fingerprints": [...]}``
 
     select
         Ids or fingerprints of those that are wanted, of several

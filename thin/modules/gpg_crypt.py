@@ -48,7 +48,7 @@ def encrypt(
     always_trust=False, gnupghome=None, bare=False, keyring=None
 ):
     """
-    Encrypt a text or a file: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
+    Encrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
 
     recipients
         Ids or fingerprints of keys, as a list or separated by commas
@@ -79,7 +79,7 @@ def decrypt(
     user=None, text=None, filename=None, output=None, use_passphrase=False, gnupghome=None, bare=False, keyring=None
 ):
     """
-    Decrypt a text or a file: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
+    Decrypt a given text, or what a file has: ``{"res": bool, "comment": text}``, with ``bare`` the text alone, or False
 
     CLI Example:
 

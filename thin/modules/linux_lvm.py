@@ -253,7 +253,7 @@ def vgcreate(vgname, devices, force=False, **kwargs):
 
 def vgextend(vgname, devices, force=False):
     """
-    Add physical volumes to a volume group: ``{"Output from vgextend": ...}``
+    Let a volume group use more physical volumes: ``{"Output from vgextend": ...}``
 
     vgname
         The volume group

@@ -137,7 +137,7 @@ def get_maxdays(name):
 
 def get_change(name):
     """
-    Return the date on which the password must be changed
+    Return by when there must be another password
 
     name
         the user's name
@@ -153,7 +153,7 @@ def get_change(name):
 
 def get_expire(name):
     """
-    Return the date on which the account ends
+    Return when the account ends
 
     name
         the user's name
@@ -245,7 +245,7 @@ def set_warndays(name, days):
 
 def set_change(name, date):
     """
-    Set the date on which the password must be changed; whether that worked
+    Say by when there must be another password; whether that worked
 
     name
         the user's name
@@ -264,7 +264,7 @@ def set_change(name, date):
 
 def set_expire(name, date):
     """
-    Set the date on which the account ends; whether that worked
+    Say when the account ends; whether that worked
 
     name
         the user's name

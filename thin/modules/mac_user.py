@@ -292,7 +292,7 @@ def chhome(name, home, **kwargs):
 
 def chfullname(name, fullname):
     """
-    Change the user's full name; whether that worked
+    Write down what the user is called in full; whether that worked
 
     name
         the user's name

@@ -526,7 +526,7 @@ def plugin_remove(name, **connection_args):
 
 def plugin_status(name, **connection_args):
     """
-    Return the status of a plugin, such as ACTIVE; empty text when it is not there, or without an answer
+    Return how a plugin stands, such as ACTIVE; empty text when it is not there, or without an answer
 
     CLI Example:
 

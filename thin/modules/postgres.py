@@ -8,7 +8,7 @@ Options (configuration or pillar): ``postgres.host``, ``postgres.port``, ``postg
 
 user            the server's user to connect as
 host, port      the server; a path for the directory of its socket
-maintenance_db  the database to connect to (postgres)
+maintenance_db  where to ask what is in no database in particular (postgres)
 password        that user's password; it goes to psql in its environment
 runas           the account to run psql as: that of the server for a socket
 """
@@ -228,7 +228,7 @@ def tablespace_create(name, location, options=None, owner=None, user=None, host=
 def tablespace_alter(name, user=None, host=None, port=None, maintenance_db=None, password=None, new_name=None,
                      new_owner=None, set_option=None, reset_option=None, runas=None):
     """
-    Give a tablespace another name, owner or options; returns whether that went well
+    Rename a tablespace, hand it over, or set its options; returns whether that went well
 
     set_option
         ``{option: value}``

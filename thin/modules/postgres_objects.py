@@ -346,7 +346,7 @@ def language_create(name, maintenance_db, user=None, host=None, port=None, passw
 
 def language_remove(name, maintenance_db, user=None, host=None, port=None, password=None, runas=None):
     """
-    Remove a language from a database; False when it is not there, or when it fails
+    Drop a language that a database has; False when it is not there, or when it fails
 
     CLI Example:
 

@@ -82,7 +82,7 @@ def privileges_list(name, object_type, prepend="public", maintenance_db=None, us
 def has_privileges(name, object_name, object_type, privileges=None, grant_option=None, prepend="public",
                    maintenance_db=None, user=None, host=None, port=None, password=None, runas=None):
     """
-    Whether a role has these privileges on an object: its owner has all, a member of a group has that
+    Whether a role may do all this to an object: its owner has all, a member of a group has that
 
     CLI Example:
 

@@ -340,7 +340,7 @@ def chloginclass(name, loginclass):
 
 def chfullname(name, fullname):
     """
-    Change the user's full name; whether that worked.
+    Write down what the user is called in full; whether that worked.
 
     name
         the user's name
@@ -358,7 +358,7 @@ def chfullname(name, fullname):
 
 def chroomnumber(name, roomnumber):
     """
-    Change the user's room number; whether that worked.
+    Write down the room where the user sits; whether that worked.
 
     name
         the user's name
@@ -376,7 +376,7 @@ def chroomnumber(name, roomnumber):
 
 def chworkphone(name, workphone):
     """
-    Change the user's phone number at work; whether that worked.
+    Write down the user's telephone at work; whether that worked.
 
     name
         the user's name
@@ -394,7 +394,7 @@ def chworkphone(name, workphone):
 
 def chhomephone(name, homephone):
     """
-    Change the user's phone number at home; whether that worked.
+    Write down the user's telephone at home; whether that worked.
 
     name
         the user's name

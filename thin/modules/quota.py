@@ -73,7 +73,7 @@ def set_(device, **kwargs):
 
 def warn():
     """
-    Send a mail to users who are over their quota
+    Mail to all who use more than they may
 
     CLI Example:
 

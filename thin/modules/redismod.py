@@ -1,7 +1,8 @@
 """Redis, by its own protocol: no client need be installed. Salt (until 3007): modules/redismod.py; then saltext-redis
 
-``host``, ``port``, ``db`` and ``password`` of all functions default to the options ``redis.host`` (salt),
-``redis.port`` (6379), ``redis.db`` (0) and ``redis.password``; a path as host is a Unix socket.
+``host``, ``port``, ``db`` and ``password`` of all functions default to the options ``redis.host``, ``redis.port``,
+``redis.db`` and ``redis.password`` (without them: the host ``salt``, its port 6379, database 0, no password); a path as
+host is a Unix socket.
 """
 
 from thin.utils import resp
@@ -35,7 +36,7 @@ def _pairs(answer):
 
 def bgrewriteaof(host=None, port=None, db=None, password=None):
     """
-    Rewrite the append-only file in the background; returns True
+    Start to write the log of changes anew; returns True
 
     CLI Example:
 
@@ -421,7 +422,7 @@ def lastsave(host=None, port=None, db=None, password=None):
 
 def llen(key, host=None, port=None, db=None, password=None):
     """
-    Return the length of a list
+    Return how many elements a list has
 
     CLI Example:
 
@@ -535,7 +536,7 @@ def smembers(key, host=None, port=None, db=None, password=None):
 
 def time(host=None, port=None, db=None, password=None):
     """
-    Return the server's UNIX time
+    Return what time the server has, as Unix seconds
 
     CLI Example:
 

@@ -33,7 +33,7 @@ def filetype_id_to_string(filetype="a"):
     Return the words for the letter of a kind of files, such as ``all files`` for a
 
     filetype
-        One of a, f, d, c, b, s, l, p
+        a for all, f for plain files, d for directories, c and b for devices, s for sockets, l for links, p for pipes
 
     CLI Example:
 

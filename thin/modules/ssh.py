@@ -186,7 +186,7 @@ def user_keys(user=None, pubfile=None, prvfile=None):
     Return ``{user: {file: text}}`` of the keys in users' homes
 
     user
-        a name, or a list of names; all users unless given
+        whose, one name or several in a list; all users unless given
     pubfile
         the file of the public key, below ``.ssh`` or by its whole path; False for none
     prvfile

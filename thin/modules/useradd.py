@@ -375,7 +375,7 @@ def chgroups(name, groups, append=False, root=None):
 
 def chfullname(name, fullname, root=None):
     """
-    Change the user's full name; whether that worked.
+    Write down what the user is called in full; whether that worked.
 
     name
         the user's name
@@ -395,7 +395,7 @@ def chfullname(name, fullname, root=None):
 
 def chroomnumber(name, roomnumber, root=None):
     """
-    Change the user's room number; whether that worked.
+    Write down the room where the user sits; whether that worked.
 
     name
         the user's name
@@ -415,7 +415,7 @@ def chroomnumber(name, roomnumber, root=None):
 
 def chworkphone(name, workphone, root=None):
     """
-    Change the user's phone number at work; whether that worked.
+    Write down the user's telephone at work; whether that worked.
 
     name
         the user's name
@@ -435,7 +435,7 @@ def chworkphone(name, workphone, root=None):
 
 def chhomephone(name, homephone, root=None):
     """
-    Change the user's phone number at home; whether that worked.
+    Write down the user's telephone at home; whether that worked.
 
     name
         the user's name

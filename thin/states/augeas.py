@@ -21,12 +21,12 @@ def change(name, context=None, changes=None, lens=None, load_path=None, **kwargs
 
     .. code-block:: yaml
 
-        redis:
+        no_root_by_password:
           augeas.change:
-            - context: /files/etc/redis/redis.conf
+            - context: /files/etc/ssh/sshd_config
             - changes:
-                - set bind 0.0.0.0
-                - set maxmemory 1G
+                - set PermitRootLogin prohibit-password
+                - rm X11Forwarding
     """
     ret = {"name": name, "result": False, "comment": "", "changes": {}}
     if not changes or not isinstance(changes, list):

@@ -14,11 +14,11 @@ def check(name, port=None, **kwargs):
     port
         The port there.
     proto
-        tcp or udp.
+        The protocol: tcp, or udp.
     family
-        ipv4 or ipv6.
+        The family of addresses, such as ipv6.
     timeout
-        How long to wait, in seconds.
+        Seconds after which no answer is one.
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if kwargs.pop("test", __opts__.get("test", False)):

@@ -5,8 +5,8 @@
     /srv/www:
       acl.present:
         - acl_type: user
-        - acl_name: deploy
-        - perms: rwx
+        - acl_name: app
+        - perms: rx
 """
 
 import os

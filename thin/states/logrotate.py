@@ -13,16 +13,16 @@ def set_(name, key, value, setting=None, conf_file=_CONF):
 
     .. code-block:: yaml
 
-        logrotate-rotate:
+        old_logs_of_all:
           logrotate.set:
             - key: rotate
-            - value: 2
+            - value: 8
 
-        logrotate-wtmp-rotate:
+        old_logs_of_failed_logins:
           logrotate.set:
-            - key: /var/log/wtmp
+            - key: /var/log/btmp
             - value: rotate
-            - setting: 2
+            - setting: 3
     """
     ret = {"name": name, "changes": {}, "comment": "", "result": None}
     try:

@@ -2,17 +2,17 @@
 
 .. code-block:: yaml
 
-    /dev/sdb:
-      lvm.pv_present
+    /dev/vdb1:
+      lvm.pv_present: []
 
     data:
       lvm.vg_present:
-        - devices: /dev/sdb
+        - devices: /dev/vdb1
 
-    home:
+    orders:
       lvm.lv_present:
         - vgname: data
-        - size: 10G
+        - size: 40G
 """
 
 import os
@@ -112,7 +112,7 @@ def lv_present(name, vgname=None, size=None, extents=None, snapshot=None, pv="",
     extents
         Or its size in extents; of a percentage only the new volume takes notice
     snapshot
-        The name of the snapshot
+        What the snapshot is called
     pv
         The physical volume it lies on
     thinvolume

@@ -2,11 +2,11 @@
 
 .. code-block:: yaml
 
-    /path/to/file:
+    /Users/ada/notes.txt:
       xattr.exists:
         - attributes:
-            - com.test.attr=value
-            - com.test.bytes=0x09 3A
+            - org.example.reviewed=yes
+            - org.example.mark=0x1F 8B
 """
 
 import os

@@ -2,7 +2,7 @@
 
 .. code-block:: yaml
 
-    /tmp/software.dmg:
+    /tmp/editor.dmg:
       macpackage.installed:
         - dmg: true
         - app: true

@@ -2,10 +2,10 @@
 
 .. code-block:: yaml
 
-    /dev/md0:
+    /dev/md127:
       raid.present:
         - level: 1
-        - devices: [/dev/xvdd, /dev/xvde]
+        - devices: [/dev/vdb1, /dev/vdc1]
 """
 
 from thin import process

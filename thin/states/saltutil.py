@@ -17,9 +17,8 @@ def sync_all(name, **kwargs):
 
     .. code-block:: yaml
 
-        sync_everything:
-          saltutil.sync_all:
-            - refresh: True
+        our_own_modules:
+          saltutil.sync_all: []
     """
     return _in_force(name, "all")
 

@@ -5,7 +5,7 @@
     enforcing:
       selinux.mode
 
-    httpd_can_network_connect:
+    httpd_can_sendmail:
       selinux.boolean:
         - value: true
         - persist: true

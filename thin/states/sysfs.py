@@ -14,9 +14,9 @@ def present(name, value, config=None):
 
     .. code-block:: yaml
 
-        kernel/mm/transparent_hugepage/enabled:
+        block/vda/queue/scheduler:
           sysfs.present:
-            - value: madvise
+            - value: none
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     current = __salt__["sysfs.read"](name)

@@ -22,9 +22,9 @@ def managed(name, value, **kwargs):
 
     .. code-block:: yaml
 
-        syslogd_flags:
+        nginx_flags:
           sysrc.managed:
-            - value: -ss
+            - value: -q
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     options = _options(kwargs)

@@ -24,10 +24,10 @@ def user_exists(name, password=None, htpasswd_file=None, options="", force=False
 
     .. code-block:: yaml
 
-        larry:
+        ada:
           webutil.user_exists:
-            - password: secret
-            - htpasswd_file: /etc/nginx/htpasswd
+            - password: correct horse
+            - htpasswd_file: /etc/nginx/wiki.htpasswd
             - options: B
             - update: True
     """
@@ -56,9 +56,9 @@ def user_absent(name, htpasswd_file=None, runas=None):
 
     .. code-block:: yaml
 
-        larry:
+        ada:
           webutil.user_absent:
-            - htpasswd_file: /etc/nginx/htpasswd
+            - htpasswd_file: /etc/nginx/wiki.htpasswd
     """
     ret = {"name": name, "changes": {}, "comment": "", "result": None}
     if not _there(name, htpasswd_file, runas):

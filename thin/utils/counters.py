@@ -14,7 +14,7 @@ def number(text):
 
 
 def boot_time(text):
-    """Seconds since 1970 of what sysctl says: a number, or ``{ sec = 1477761334, usec = 664698 } Sat Oct …``."""
+    """Seconds since 1970 of what sysctl says: a number, or ``{ sec = 1795000000, usec = 250000 } Wed Nov …``."""
     import re
 
     found = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())

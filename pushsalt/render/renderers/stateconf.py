@@ -3,7 +3,7 @@
 ``#!stateconf [-G] [-o] [-s] [-p] [DATA [options] . TEMPLATE [options]]``; without renderers it is ``yaml . jinja``.
 
 -G  no goal state, which requires all states of the SLS
--o  each state requires the one before it
+-o  a state requires that above it in the file
 -s  a start state, which all states require indirectly
 -p  the data comes from the renderer before this one in the pipe
 """

@@ -6,7 +6,7 @@ Nothing is changed but that file: they are for trying out targeting, functions a
 
     resources:
       dummy:
-        resource_ids: [dummy-01, dummy-02]
+        resource_ids: [shelf-1, shelf-2]
 
 Salt: ``salt/resources/dummy``.
 """

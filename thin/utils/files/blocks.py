@@ -100,7 +100,7 @@ def replace_in_file(path, marker_start, marker_end, content="", append_if_not_fo
 
 
 def comment_pattern(regex, char="#", cmnt=True):
-    """The expression for the lines that are to be commented out, or back in."""
+    """The expression that finds what is to become a comment, or to be none any more."""
     core, end = regex.lstrip("^").rstrip("$"), "$" if regex.endswith("$") else ""
     if cmnt:
         return "%s(%s)%s" % ("^" if regex.startswith("^") else "", core, end)

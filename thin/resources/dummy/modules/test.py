@@ -9,6 +9,6 @@ def ping():
 
     .. code-block:: bash
 
-        pushsalt run -C 'T@dummy:dummy-01' test.ping
+        pushsalt run -C 'T@dummy:shelf-1' test.ping
     """
     return __resource_funcs__["dummy.ping"]()
