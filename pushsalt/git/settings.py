@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from pushsalt.errors import ConfigError
+from pushsalt.errors import ConfigError, in_words
 from pushsalt.git.access import Login
 from pushsalt.git.address import Address, is_ref, is_sha, parse_address, with_credentials
 from pushsalt.model import Secret
@@ -34,6 +34,10 @@ PARAMETERS: Final[Mapping[Role, tuple[str, ...]]] = {
     "git_pillar": (*_SHARED, "env"),
 }
 _BOOLS: Final = ("ssl_verify", "insecure_auth", "disable_saltenv_mapping")
+_WORDS: Final = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0", "", "none"), False),
+}
 _NUMBERS: Final = ("update_interval", "depth")
 _LISTS: Final = ("refspecs", "ref_types", "saltenv_whitelist", "saltenv_blacklist")
 
@@ -246,8 +250,10 @@ def _joined(below: Any, label: str) -> dict[str, Any]:
     """A list of ``{option: value}``, or a mapping, as one mapping."""
     if isinstance(below, Mapping):
         return {str(key): value for key, value in below.items()}
+    if not isinstance(below, list | tuple | None):
+        raise ConfigError(f"{label}: {below!r} is no list of options", hint="write  - option: value  a line")
     found: dict[str, Any] = {}
-    for item in below if isinstance(below, list | tuple) else ():
+    for item in below or ():
         if not isinstance(item, Mapping):
             raise ConfigError(f"{label}: {item!r} is no option", hint="write  - option: value  a line")
         found.update({str(key): value for key, value in item.items()})
@@ -274,9 +280,10 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
 def _typed(name: str, value: Any, label: str) -> Any:
     """As Salt takes it: most options are text, whatever YAML made of them."""
     if name in _BOOLS:
-        if isinstance(value, str):
-            return value.strip().lower() in ("true", "yes", "on", "1")
-        return bool(value)
+        known = _WORDS.get(str(value).strip().lower())
+        if known is None:
+            raise ConfigError(f"{label} must be true or false, not {value!r}", hint="write True or False")
+        return known
     if name in _NUMBERS:
         try:
             return int(value)
@@ -286,6 +293,8 @@ def _typed(name: str, value: Any, label: str) -> Any:
         if isinstance(value, list | tuple):
             return [str(item) for item in value]
         return [item.strip() for item in str(value or "").split(",") if item.strip()]
+    if isinstance(value, list | tuple | dict):
+        raise ConfigError(f"{label} must be text, not {in_words(value)}", hint="give one value")
     return "" if value is None else str(value)
 
 

@@ -107,6 +107,7 @@ class CustomModules:
         self._files = files
         self._opts = opts
         self._saltenv = saltenv
+        self._said: set[tuple[str, str]] = set()
 
     @cached_property
     def by_kind(self) -> Mapping[str, Mapping[str, CustomModule]]:
@@ -233,7 +234,7 @@ class CustomModules:
         """(name, its files by their path below the kind, the module itself first), what counts most first."""
         if kind == "resources":
             yield from resourcefiles.in_folders(self._opts.get("module_dirs") or ())
-            yield from resourcefiles.in_roots(self._files, self._saltenvs())
+            yield from resourcefiles.in_roots(self._files, self._saltenvs(), self._left_out)
             yield from resourcefiles.installed()
             return
         for top in self._opts.get("module_dirs") or ():
@@ -246,12 +247,18 @@ class CustomModules:
             try:
                 entries = self._files.list_folder(f"_{kind}", saltenv)
             except FileServerError as exc:
-                log.warning("modules in _%s of the saltenv %s are left out: %s", kind, saltenv, exc.message)
+                self._left_out(saltenv, exc)
                 continue
             for entry in entries:
                 inner_names = [entry] if entry.endswith(".py") else list(self._package(entry, saltenv))
                 found = ((name, self._files.find(name, saltenv)) for name in inner_names)
                 yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
+
+    def _left_out(self, saltenv: str, exc: FileServerError) -> None:
+        """Say it once: what keeps one kind from being read mostly keeps all of them."""
+        if (saltenv, exc.message) not in self._said:
+            self._said.add((saltenv, exc.message))
+            log.warning("modules and types of users' own in the saltenv %s are left out: %s", saltenv, exc.message)
 
     def _package(self, folder: str, saltenv: str) -> Iterator[str]:
         """The files of a package of the file roots; none when the folder is no package."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -40,8 +40,10 @@ def in_folders(tops: Iterable[str]) -> Iterator[tuple[str, Parts]]:
             yield from _types_in(folder)
 
 
-def in_roots(files: FileServer, saltenvs: Iterable[str]) -> Iterator[tuple[str, Parts]]:
-    """(type, its files) of ``_resources`` of the file roots."""
+def in_roots(
+    files: FileServer, saltenvs: Iterable[str], left_out: Callable[[str, FileServerError], None]
+) -> Iterator[tuple[str, Parts]]:
+    """(type, its files) of ``_resources`` of the file roots; ``left_out`` is told of saltenvs that cannot be read."""
     for saltenv in saltenvs:
         try:
             for folder in files.list_folder("_resources", saltenv):
@@ -49,7 +51,7 @@ def in_roots(files: FileServer, saltenvs: Iterable[str]) -> Iterator[tuple[str, 
                 parts = {name.removeprefix("_resources/"): file for name, file in found.items() if file is not None}
                 yield from _type(folder.rpartition("/")[2], parts)
         except FileServerError as exc:
-            log.warning("types in _resources of the saltenv %s are left out: %s", saltenv, exc.message)
+            left_out(saltenv, exc)
 
 
 def installed() -> Iterator[tuple[str, Parts]]:

@@ -57,6 +57,19 @@ def test_base(repo, serve, opts, below):
     assert server.read("a") == b"main"
 
 
+def test_a_base_that_is_not_there_is_said(repo, serve, caplog):
+    one = repo({"a": "1"}, branch="main")
+    one.commit({"a": "2"}, "dev")
+    server = serve(one)
+    assert (server.read("a"), server.read("b"), server.read("a", "main")) == (None, None, b"1")
+    [said] = caplog.messages
+    assert f"{one.url} has no branch or tag 'master'" in said and "(it has dev, main)" in said
+    caplog.clear()
+    assert serve(one, gitfs_saltenv_blacklist=["base"]).read("a") is None
+    assert serve(one, gitfs_fallback="dev").read("a") == b"2"
+    assert not caplog.messages
+
+
 @pytest.mark.parametrize("opts, below", both_ways("root", "/salt/states/"))
 def test_root(repo, serve, opts, below):
     one = repo({"salt/states/a": "in", "a": "out", "salt/states/d/b": ""})
@@ -297,7 +310,11 @@ def test_links_stay_within_the_tree(repo, serve):
     ([{"filter": "--exec=x"}], "no filter"),
     ([{"pubkey": "/x.pub"}], "without `privkey`"),
     ([{"proxy": "a b"}], "no URL"),
+    ([{"ssl_verify": "perhaps"}], "ssl_verify must be true or false"),
+    ([{"user": ["x"]}], "user must be text, not a list"),
+    ([{"saltenv": 5}], "no list of options"),
     (["x"], "is no option"),
+    (5, "no list of options"),
     ([], "no options below"),
 ])  # fmt: skip
 def test_options_that_cannot_hold(serve, below, words):

@@ -5,6 +5,7 @@ Salt: salt.fileserver.gitfs, salt.utils.gitfs.GitFS.
 
 from __future__ import annotations
 
+import logging
 import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from pushsalt.git.tree import CommitTree, GitFile, mounted
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
+
+log = logging.getLogger(__name__)
 
 
 def backend(opts: Mapping[str, Any], remotes: Remotes | None = None) -> GitFS:
@@ -107,15 +110,26 @@ class GitFS:
             return None
         # A lock file may have less than there is: what is asked for by name is looked for.
         pinned = self._source.lock.refs(remote.address.url) is not None and not self._source.lock.strict
-        if not (pinned or is_sha(saltenv) or remote.fallback or saltenv in self.envs()):
-            return None
         ref = remote.ref(saltenv)
         if ref is None:
             return None
-        found = self._source.resolve(remote, ref)
+        found = None
+        if pinned or is_sha(saltenv) or remote.fallback or saltenv in self.envs():
+            found = self._source.resolve(remote, ref)
         if found is None and remote.fallback:
             found = self._source.resolve(remote, remote.fallback)
+        if found is None and saltenv == "base":
+            self._without_base(remote)
         return None if found is None else CommitTree(self._source, *found)
+
+    def _without_base(self, remote: Remote) -> None:
+        """Most repositories have ``main`` by now, and Salt's default is ``master``: a formula is silently not there."""
+        branches, tags = self._source.refs(remote)
+        log.warning(
+            "git: %s has no branch or tag %r, so nothing of it is in the saltenv base: set `base` of it (it has %s), "
+            "or `saltenv_blacklist: [base]`",
+            remote.shown, remote.base, ", ".join([*branches, *tags][:5]) or "none at all",
+        )  # fmt: skip
 
     @property
     def _source(self) -> Remotes:
