@@ -52,6 +52,28 @@ def openssl(*argv, stdin):
     return done.stdout.decode()
 
 
+@pytest.mark.parametrize("module, word", [("x509", "x509_signing_policies"), ("ssh_pki", "ssh_signing_policies")])
+@pytest.mark.parametrize(
+    "policies, asking, said",
+    [
+        ({}, {"__pub_id": "web1"}, "must be specified and defined"),
+        ({"www": {"minions": "web*"}}, {}, "could not be identified"),
+        ({"www": {"minions": "web*"}}, {"__pub_id": "db1"}, "not permitted"),
+        ({"www": {"minions": "L@web1,web2"}}, {"__pub_id": "db1"}, "not permitted"),
+        ({"www": {"minions": None}}, {"__pub_id": "web1"}, "See CA server log"),
+        ({"www": {"minions": "web*", "ttl": 1}}, {"__pub_id": "web1"}, None),
+        ({"www": {"minions": "L@web1,web2", "ttl": 1}}, {"__pub_id": "web1"}, None),
+    ],
+)
+def test_who_may_use_a_signing_policy(module, word, policies, asking, said):
+    sign = getattr(loaders(**{word: policies}).modules, module).sign_remote_certificate
+    answer = sign("www", {}, get_signing_policy_only=True, **asking)
+    if said is None:
+        assert answer == {"data": {"ttl": 1}, "errors": []}
+    else:
+        assert answer["data"] is None and len(answer["errors"]) == 1 and said in answer["errors"][0]
+
+
 @pytest.mark.parametrize(
     "number, data",
     [(0, "020100"), (127, "02017f"), (128, "02020080"), (256, "02020100"), (-1, "0201ff"), (-129, "0202ff7f")],

@@ -6,15 +6,8 @@ Keys and certificates are given as text, as bytes, or as the path of a file. Pas
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.log import getLogger
-from thin.utils.pki import shown, ssh, sshdraft
+from thin.utils.pki import policies, shown, ssh, sshdraft
 
-log = getLogger(__name__)
-
-_REMOTE = (
-    "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
-    "agents. Create it there and pass it on, or keep the signing key where the state runs."
-)
 _OCCUPIED = "The file at %s exists and overwrite was set to false"
 
 
@@ -58,7 +51,7 @@ def create_certificate(ca_server=None, signing_policy=None, path=None, overwrite
     if path and not overwrite and os.path.isfile(path):
         raise CommandExecutionError(_OCCUPIED % path)
     if ca_server:
-        raise SaltInvocationError(_REMOTE)
+        raise SaltInvocationError(policies.REMOTE)
     kwargs = sshdraft.with_policy(_policy(signing_policy), kwargs)
     if not kwargs.get("signing_private_key"):
         raise SaltInvocationError("Creating a certificate locally at least requires a signing private key.")
@@ -200,7 +193,7 @@ def get_signing_policy(signing_policy, ca_server=None):
         pushsalt run '*' ssh_pki.get_signing_policy hosts
     """
     if ca_server is not None:
-        raise SaltInvocationError(_REMOTE)
+        raise SaltInvocationError(policies.REMOTE)
     return dict(_policy(signing_policy))
 
 
@@ -263,24 +256,10 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
 
         pushsalt run '*' ssh_pki.sign_remote_certificate hosts kwargs="{public_key: /etc/ssh/ssh_host_ed25519_key.pub}"
     """
+    policy, refusal = policies.allowed(_policy, signing_policy, more_kwargs, __salt__)
+    if refusal:
+        return {"data": None, "errors": [refusal]}
     ret = {"data": None, "errors": []}
-    try:
-        policy = dict(_policy(signing_policy))
-        if not policy:
-            ret["errors"].append("signing_policy must be specified and defined on signing minion")
-            return ret
-        if "minions" in policy:
-            if "__pub_id" not in more_kwargs:
-                ret["errors"].append("minion sending this request could not be identified")
-                return ret
-            asked, match = more_kwargs["__pub_id"], policy.pop("minions")
-            function = "match.compound" if "@" in match else "match.glob"
-            if not __salt__[function](match, minion_id=asked):
-                ret["errors"].append("minion not permitted to use specified signing policy")
-                return ret
-    except Exception as exc:  # who asks gets no details
-        log.error("%s", exc)
-        return {"data": None, "errors": ["Failed building the signing policy. See CA server log for details."]}
     try:
         if get_signing_policy_only:
             key = policy.pop("signing_private_key", None)

@@ -8,17 +8,13 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils.pki import build, given, keys, load, oids, pem, signing
+from thin.utils.pki import build, given, keys, load, oids, pem, policies, signing
 
 log = getLogger(__name__)
 
 _CERTIFICATES = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")
 _KEYS = ("der", "pem", "pkcs12")
 _PLAIN = ("der", "pem")
-_REMOTE = (
-    "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
-    "agents. Create it there and pass it on, or keep the signing key where the state runs."
-)
 
 
 def create_certificate(
@@ -86,7 +82,7 @@ def create_certificate(
     if encoding == "der" and append_certs:
         raise SaltInvocationError("Cannot encode a certificate chain in DER")
     if ca_server:
-        raise SaltInvocationError(_REMOTE)
+        raise SaltInvocationError(policies.REMOTE)
     if path and not overwrite and os.path.isfile(path):
         return "The file at %s exists and overwrite was set to false" % path
     kwargs = build.with_policy(_policy(signing_policy), kwargs)
@@ -403,7 +399,7 @@ def get_signing_policy(signing_policy, ca_server=None):
         pushsalt run '*' x509.get_signing_policy web_servers
     """
     if ca_server is not None:
-        raise SaltInvocationError(_REMOTE)
+        raise SaltInvocationError(policies.REMOTE)
     return oids.short(dict(_policy(signing_policy)))
 
 
@@ -424,22 +420,10 @@ def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=Fals
 
         pushsalt run '*' x509.sign_remote_certificate web_servers kwargs="{public_key: /etc/pki/web01.pub}"
     """
+    policy, refusal = policies.allowed(_policy, signing_policy, more_kwargs, __salt__)
+    if refusal:
+        return {"data": None, "errors": [refusal]}
     ret = {"data": None, "errors": []}
-    try:
-        policy = dict(_policy(signing_policy))
-        if not policy:
-            ret["errors"].append("signing_policy must be specified and defined on signing minion")
-            return ret
-        if "minions" in policy:
-            if "__pub_id" not in more_kwargs:
-                ret["errors"].append("minion sending this request could not be identified")
-                return ret
-            if not _matches(policy.pop("minions"), more_kwargs["__pub_id"]):
-                ret["errors"].append("minion not permitted to use specified signing policy")
-                return ret
-    except Exception as exc:  # who asks gets no details
-        log.error("%s", exc)
-        return {"data": None, "errors": ["Failed building the signing policy. See CA server log for details."]}
     try:
         if get_signing_policy_only:
             policy.pop("signing_private_key", None)
@@ -527,10 +511,3 @@ def _policy(name):
             merged.update(part)
         found = merged
     return found or {}
-
-
-def _matches(expression, asking):
-    """Whether a policy's ``minions`` match who asks."""
-    if "@" in expression:
-        return __salt__["match.compound"](expression, minion_id=asking)
-    return __salt__["match.glob"](expression, minion_id=asking)

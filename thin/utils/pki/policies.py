@@ -1,0 +1,36 @@
+"""Who may have something signed by a signing policy, for x509 and for ssh_pki.
+
+Salt: ``sign_remote_certificate`` of both modules.
+"""
+
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
+REMOTE = (
+    "ca_server is not supported: a certificate signed by another target takes Salt's peer publishing, which needs "
+    "agents. Create it there and pass it on, or keep the signing key where the state runs."
+)
+
+
+def allowed(find, name, given, salt):
+    """``(a copy of the policy, "")`` for one that who asks may use, else ``(None, why not)``.
+
+    ``find(name)`` gives the policy, {} without it. ``given`` are the arguments of who asks, with ``__pub_id``: a
+    policy's ``minions``, a glob or a compound expression, must match it. Of what fails, who asks gets no details.
+    """
+    try:
+        policy = dict(find(name))
+        if not policy:
+            return None, "signing_policy must be specified and defined on signing minion"
+        if "minions" in policy:
+            if "__pub_id" not in given:
+                return None, "minion sending this request could not be identified"
+            match = policy.pop("minions")
+            function = "match.compound" if "@" in match else "match.glob"
+            if not salt[function](match, minion_id=given["__pub_id"]):
+                return None, "minion not permitted to use specified signing policy"
+        return policy, ""
+    except Exception as exc:  # whatever it is
+        log.error("%s", exc)
+        return None, "Failed building the signing policy. See CA server log for details."
