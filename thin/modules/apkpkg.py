@@ -272,12 +272,7 @@ def upgrade(name=None, pkgs=None, refresh=True, **kwargs):
         done = _run(["add", "--upgrade"] + [pkg for pkg in only if pkg in before])
     else:
         done = _run(["upgrade"] + (["--available"] if kwargs.get("dist_upgrade") else []))
-    changes = pkgspec.differences(before, list_pkgs())
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, list_pkgs())
 
 
 def remove(name=None, pkgs=None, purge=False, **kwargs):

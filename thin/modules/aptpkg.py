@@ -364,12 +364,7 @@ def upgrade(refresh=True, dist_upgrade=False, pkgs=None, **kwargs):
     else:
         command.append("dist-upgrade" if dist_upgrade else "upgrade")
     done = _run(command, kwargs.get("env"))
-    changes = pkgspec.differences(before, list_pkgs())
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, list_pkgs())
 
 
 # Inside

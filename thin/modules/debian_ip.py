@@ -10,11 +10,8 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.log import getLogger
 from thin.utils import debianifaces, textfile
 from thin.utils import ifacewords as check
-
-log = getLogger(__name__)
 
 __virtualname__ = "ip"
 
@@ -266,13 +263,8 @@ def apply_network_settings(**settings):
 
         pushsalt run '*' ip.apply_network_settings require_reboot=True
     """
-    named = True
-    if settings.get("apply_hostname", False) in check.TRUE:
-        named = __salt__["network.mod_hostname"](settings["hostname"]) if "hostname" in settings else False
-        if "hostname" not in settings:
-            log.warning("The network state is to apply a host name, but none is given.")
-    if settings.get("require_reboot", False) in check.TRUE:
-        log.warning("The network state needs a reboot of the system to apply the network's configuration.")
+    named, later = check.finished(__salt__, settings)
+    if later:
         return named
     stopped = __salt__["service.stop"]("networking")
     return bool(stopped and __salt__["service.start"]("networking") and named)

@@ -243,12 +243,7 @@ def upgrade(refresh=True, **kwargs):
         refresh_db()
     only = [pkg for pkg in pkgspec.names_and_versions(kwargs.get("pkgs") or []) if pkg in before]
     done = _run(["upgrade"] + only)
-    changes = pkgspec.differences(before, list_pkgs())
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, list_pkgs())
 
 
 def remove(name=None, pkgs=None, options=None, **kwargs):

@@ -372,12 +372,7 @@ def upgrade(refresh=False, root=None, **kwargs):
     only = [pkg for pkg in pkgspec.names_and_versions(kwargs.get("pkgs") or []) if pkg in before]
     words = ["-S"] + _CHANGE + ["--needed", "--"] + only if kwargs.get("pkgs") else ["-Su"] + _CHANGE
     done = _run(words, root)
-    changes = pkgspec.differences(before, list_pkgs(root=root))
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, list_pkgs(root=root))
 
 
 def remove(name=None, pkgs=None, **kwargs):

@@ -373,12 +373,7 @@ def upgrade(*names, **kwargs):
     words += list(names) + list(pkgspec.names_and_versions(kwargs.get("pkgs") or []))
     before = list_pkgs(False, *places)
     done = _run(words, *places)
-    changes = pkgspec.differences(before, list_pkgs(False, *places))
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, list_pkgs(False, *places))
 
 
 # Held packages

@@ -218,13 +218,8 @@ def apply_network_settings(**settings):
 
         pushsalt run '*' ip.apply_network_settings require_reboot=True
     """
-    named = True
-    if settings.get("apply_hostname", False) in check.TRUE:
-        named = __salt__["network.mod_hostname"](settings["hostname"]) if "hostname" in settings else False
-        if "hostname" not in settings:
-            log.warning("The network state is to apply a host name, but none is given.")
-    if settings.get("require_reboot", False) in check.TRUE:
-        log.warning("The network state needs a reboot of the system to apply the network's configuration.")
+    named, later = check.finished(__salt__, settings)
+    if later:
         return named
     service = "NetworkManager" if int(__grains__.get("osmajorrelease", 0)) >= 8 else "network"
     return bool(named and __salt__["service.restart"](service))

@@ -358,12 +358,7 @@ def upgrade(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=Tru
     word = "upgrade" if obsoletes or yumrun.is_dnf() else "update"
     command = ["--quiet", "-y"] + yumrun.options(kwargs, extra=True) + (["--nogpgcheck"] if skip_verify else [])
     done = _run(command + [word + "-minimal" if minimal else word] + list(targets))
-    changes = pkgspec.differences(before, __salt__["pkg.list_pkgs"](attr=diff_attr))
-    if done["retcode"] != 0:
-        raise CommandExecutionError(
-            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
-        )
-    return changes
+    return pkgrun.upgraded(before, done, __salt__["pkg.list_pkgs"](attr=diff_attr))
 
 
 def update(name=None, pkgs=None, refresh=True, skip_verify=False, normalize=True, minimal=False, obsoletes=False,

@@ -5,8 +5,28 @@ Salt: the helpers that its ``debian_ip`` and ``rh_ip`` have each for itself.
 
 import re
 
+from thin.log import getLogger
+
+log = getLogger(__name__)
+
 TRUE = ("yes", "on", "true", "1", True)
 FALSE = ("no", "off", "false", "0", False)
+
+
+def finished(salt, settings):
+    """The end of ``ip.apply_network_settings`` but for the restart: ``(whether it went well, whether that is all)``.
+
+    Sets the host's name where that is asked for. ``salt`` has the function ``network.mod_hostname``.
+    """
+    good = True
+    if settings.get("apply_hostname", False) in TRUE:
+        good = salt["network.mod_hostname"](settings["hostname"]) if "hostname" in settings else False
+        if "hostname" not in settings:
+            log.warning("The network state is to apply a host name, but none is given.")
+    later = settings.get("require_reboot", False) in TRUE
+    if later:
+        log.warning("The network state needs a reboot of the system to apply the network's configuration.")
+    return good, later
 
 
 def bad_option(iface, option, expected):

@@ -87,6 +87,22 @@ def listed(value):
     return [item.strip() for item in str(value).split(",") if item.strip()]
 
 
+def upgraded(before, done, after):
+    """``{name: {"old", "new"}}`` of an upgrade: ``done`` is its cmd.run_all, the others are ``{name: version}``.
+
+    Raises CommandExecutionError, whose ``info`` has the ``changes`` and the ``result``, when it failed.
+    """
+    from thin.exceptions import CommandExecutionError
+    from thin.utils import pkgspec
+
+    changes = pkgspec.differences(before, after)
+    if done["retcode"] != 0:
+        raise CommandExecutionError(
+            "Problem encountered upgrading packages", info={"changes": changes, "result": done}
+        )
+    return changes
+
+
 def changed(look, act, problem):
     """``{name: {"old", "new"}}`` of what differs in ``look()`` (``{name: version}``) before and after ``act()``.
 
