@@ -149,6 +149,8 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         for future in as_completed(waiting):
             for (task, key), found in zip(waiting[future], future.result(), strict=True):
                 yield task, key, found
+        # Waited for: Python's own end of a pool that is just closing may print a traceback, when it has bad luck.
+        pool.shutdown()
     except BrokenProcessPool:
         raise CommandError("a process of the check was killed", "memory may be short: try --jobs 1") from None
     finally:
