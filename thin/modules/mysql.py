@@ -495,14 +495,8 @@ def plugin_add(name, soname=None, **connection_args):
 
         pushsalt run '*' mysql.plugin_add simple_password_check
     """
-    if not name:
-        log.error("Plugin name is required.")
-        return False
-    if plugin_status(name, **connection_args):
-        log.error("Plugin %s is already installed.", name)
-        return True
-    sql = "INSTALL PLUGIN %s SONAME %s" % (ident(name), text(soname or name + ".so"))
-    return _server(connection_args).execute(sql)
+    sql = "INSTALL PLUGIN %s SONAME %s" % (ident(name or ""), text(soname or "%s.so" % name))
+    return _plugin(name, True, sql, connection_args)
 
 
 def plugin_remove(name, **connection_args):
@@ -515,13 +509,18 @@ def plugin_remove(name, **connection_args):
 
         pushsalt run '*' mysql.plugin_remove simple_password_check
     """
+    return _plugin(name, False, "UNINSTALL PLUGIN " + ident(name or ""), connection_args)
+
+
+def _plugin(name, there, sql, connection_args):
+    """Whether a plugin is there, or gone; ``sql`` is for one that is not so already."""
     if not name:
-        log.error("Plugin name is required.")
-        return False
-    if not plugin_status(name, **connection_args):
-        log.error("Plugin %s is not installed.", name)
-        return True
-    return _server(connection_args).execute("UNINSTALL PLUGIN " + ident(name))
+        log.error("mysql: a plugin without a name")
+    elif bool(plugin_status(name, **connection_args)) != there:
+        return _server(connection_args).execute(sql)
+    else:
+        log.error("mysql: the plugin %s is %s already", name, "there" if there else "gone")
+    return bool(name)
 
 
 def plugin_status(name, **connection_args):

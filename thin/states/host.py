@@ -61,22 +61,21 @@ def present(name, ip, comment="", clean=False):
 
 def absent(name, ip):
     """The name is not at this address, or at any of these."""
-    ret = {"name": name, "changes": {}, "result": True, "comment": ""}
-    comments = []
+    said, results, changes = [], [], {}
     for address in ip if isinstance(ip, list) else [ip]:
+        result, words = True, "Removed host %s (%s)"
         if not __salt__["hosts.has_pair"](address, name):
-            comments.append("Host %s (%s) already absent" % (name, address))
+            words = "Host %s (%s) already absent"
         elif __opts__["test"]:
-            ret["result"] = None
-            comments.append("Host %s (%s) needs to be removed" % (name, address))
+            result, words = None, "Host %s (%s) needs to be removed"
         elif __salt__["hosts.rm_host"](address, name):
-            ret["changes"] = {"host": name}
-            comments.append("Removed host %s (%s)" % (name, address))
+            changes = {"host": name}
         else:
-            ret["result"] = False
-            comments.append("Failed to remove host")
-    ret["comment"] = "\n".join(comments)
-    return ret
+            result, words = False, "Failed to remove host %s (%s)"
+        results.append(result)
+        said.append(words % (name, address))
+    result = next((worst for worst in (False, None) if worst in results), True)
+    return {"name": name, "changes": changes, "result": result, "comment": "\n".join(said)}
 
 
 def only(name, hostnames):

@@ -65,13 +65,9 @@ class Line(object):
     def _option(self, key):
         return self.options.get(key, "").partition("=")[2]
 
-    @property
-    def types(self):
-        return [self.type]
-
-    @property
-    def uris(self):
-        return [self.uri]
+    # a stanza may have several of these, a line has one
+    types = property(lambda self: [self.type])
+    uris = property(lambda self: [self.uri])
 
     @property
     def suites(self):

@@ -5,11 +5,9 @@ from thin.exceptions import CommandExecutionError
 
 def number(text):
     """The number that a text is, else the text."""
-    if text.isdigit():
-        return int(text)
     try:
-        return float(text)
-    except ValueError:
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:  # of "²" too, which is a digit
         return text
 
 

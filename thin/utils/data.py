@@ -163,14 +163,11 @@ def filter_by(lookup_dict, lookup, traverse, merge=None, default="default", base
             if not isinstance(ret, Mapping):
                 raise SaltException("filter_by default and look-up values must both be dictionaries.")
             ret = dictupdate.update(copy.deepcopy(below), ret)
-    if merge:
-        if not isinstance(merge, Mapping):
-            raise SaltException("filter_by merge argument must be a dictionary.")
-        if ret is None:
-            ret = merge
-        else:
-            dictupdate.update(ret, copy.deepcopy(merge))
-    return ret
+    if not merge:
+        return ret
+    if not isinstance(merge, Mapping):
+        raise SaltException("filter_by merge argument must be a dictionary.")
+    return merge if ret is None else dictupdate.update(ret, copy.deepcopy(merge))
 
 
 def compare_dicts(old=None, new=None):

@@ -172,10 +172,8 @@ def safe_walk(top, topdown=True, onerror=None, followlinks=True, _seen=None):
 
 def safe_rm(tgt):
     """Remove a file; that it is not there, or cannot be removed, is no matter."""
-    try:
+    with contextlib.suppress(OSError):
         os.remove(tgt)
-    except OSError:
-        pass
 
 
 def rm_rf(path):
@@ -197,10 +195,10 @@ def remove(path):
 
 
 def is_empty(filename):
-    try:
-        return os.stat(filename).st_size == 0
-    except OSError:
-        return False
+    """Whether a file has no content; False for one that cannot be looked at."""
+    with contextlib.suppress(OSError):
+        return not os.path.getsize(filename)
+    return False
 
 
 def is_fcntl_available(check_sunos=False):
@@ -245,10 +243,8 @@ def list_files(directory):
 
 
 def st_mode_to_octal(mode):
-    try:
-        return oct(mode)[-4:]
-    except (TypeError, IndexError):
-        return ""
+    """The last four octal digits of a mode; empty text for what is no whole number."""
+    return oct(mode)[-4:] if isinstance(mode, int) else ""
 
 
 def normalize_mode(mode):
