@@ -105,7 +105,11 @@ class InventoryError(CommandError):
 
 
 class NoTargetError(CommandError):
-    """The target expression matches nothing; the hint names the nearest ids."""
+    """The target expression, ``words``, matches nothing; the hint names the nearest ids."""
+
+    def __init__(self, message: str, hint: str = "", words: str = "") -> None:
+        super().__init__(message, hint)
+        self.words = words
 
 
 class IndexCorrupt(PushsaltError):

@@ -110,8 +110,10 @@ def clear(
 @app.command("prune", cls=Command)
 @takes(OLDER, OUTPUT, GLOBAL)
 def prune(given: Given) -> int:
-    """Forget targets that are no longer in the inventory, what nobody manages any more, damaged entries, and what is
-    left of killed writes."""
+    """Forget what is of no use any more.
+
+    Targets that left the inventory, what nobody manages any more, damaged entries, and what is left of killed writes.
+    """
     from pushsalt.run import caches
 
     days = given.older

@@ -72,7 +72,10 @@ def add(
         raise UsageError(f"{ref!r} cannot be a branch, a tag or a commit", hint="name one as git shows it")
     known = configured(project.config)
     if named([remote for remote in known if remote.role == "gitfs"], [address.url]):
-        raise CommandError(f"{address.url} is in `gitfs_remotes` already", hint="`pushsalt formula update` moves it")
+        another = f"; for another ref, `pushsalt formula remove {text}` first" if ref else ""
+        raise CommandError(
+            f"{address.url} is in `gitfs_remotes` already", hint=f"`pushsalt formula update` moves it{another}"
+        )
     before = path.read_bytes()
     options = {"base": ref} if ref else _default_branch(project, address.url)
     add_remote(path, address.url, options)
@@ -97,7 +100,7 @@ def list_(given: Given) -> int:
     project = _project(given)
     with _plain_words():
         found = [describe(source, whole=False) for source in _sources(project)]
-    if _as_data(given, [one.as_data() for one in found]):
+    if _as_data(given, [one.as_data(whole=False) for one in found]):
         return 0
     rows = [(one.name, one.version or "-", one.revision[:12] or "-", one.place) for one in found]
     _table([("NAME", "VERSION", "COMMIT", "FROM"), *rows] if rows else [("there are no formulas",)])
@@ -138,7 +141,8 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Which."
     chosen = named(remotes, [name, f"{name}-formula"])
     if len(chosen) != 1:
         there = ", ".join(remote.shown for remote in chosen or remotes) or "none"
-        raise UsageError(f"{name!r} names {'several' if chosen else 'no'} git remotes", hint=f"there are: {there}")
+        many = "several git remotes" if chosen else "no git remote"
+        raise UsageError(f"{name!r} names {many}", hint=f"there are: {there}")
     from pushsalt.git.address import parse_address
 
     remove_remote(path, lambda url: parse_address(url, "gitfs_remotes").url == chosen[0].address.url)
@@ -155,7 +159,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="NAME|PATH", help="A formula of the project, or a folder.")],
     given: Given,
 ) -> int:
-    """Show a formula: the states it offers, the pillar it reads, what it says of itself."""
+    """Show a formula: its states, the pillar it reads, what it says of itself."""
     from pushsalt.formula.metadata import describe
     from pushsalt.formula.sources import FolderSource
 
@@ -280,7 +284,7 @@ def _named(project: Project, name: str) -> Source:
     for source in sources:
         if name in (source.name, source.name.removesuffix("-formula"), source.place):
             return source
-    there = ", ".join(source.name for source in sources) or "none"
+    there = ", ".join(source.name.removesuffix("-formula") for source in sources) or "none"
     raise UsageError(f"there is no formula {name!r}", hint=f"there are: {there}")
 
 

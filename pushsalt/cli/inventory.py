@@ -112,7 +112,7 @@ def graph(given: Given) -> int:
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def check(given: Given) -> int:
-    """Look for mistakes: warnings, key files that are not there, two ids for one machine."""
+    """Look for mistakes: missing key files, two ids for one machine."""
     project = _project(given)
     known = project.read_inventory()
     found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from pushsalt.cli.stdio import print_error
-from pushsalt.errors import EXIT_COMMAND, PushsaltError, StateError
+from pushsalt.errors import EXIT_COMMAND, NoTargetError, PushsaltError, StateError
 from pushsalt.log import DEFAULT_LEVEL, Handler, configure
+
+#: What Typer's parser says of arguments that no parameter takes.
+_TOO_MANY = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +22,8 @@ def explain(exc: PushsaltError, handler: Handler) -> int:
     """Says an error of ours; its exit code."""
     _settle(handler)
     text, hint = str(exc), exc.hint
+    if isinstance(exc, NoTargetError) and exc.words and Path(exc.words).exists():
+        hint = f"{exc.words} is a file here: a wildcard needs quotes, or the shell makes file names of it; {hint}"
     if isinstance(exc, StateError) and len(exc.errors) > 1:
         text = "\n  ".join(exc.errors)
     _say(handler, text, hint)
@@ -34,13 +41,17 @@ def explain_usage(exc: Any, handler: Handler) -> int:
     if option and hasattr(exc, "possibilities"):
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
         known = [flag for item in context.command.params for flag in item.opts] if context else []
-        near = get_close_matches(option, [flag for flag in [*known, "--help"] if len(flag) > 2], 3)
+        flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
+        near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
         if context and context.parent is None and option in _command_flags():
             hint = f"{option} stands behind the command: pushsalt run {option} ..."
         elif near:
             hint = f"did you mean {' or '.join(near)}?"
     elif option:
         text = f"option {option}: {text.removeprefix('Option ').removeprefix(repr(option)).strip()}"
+    elif more := _TOO_MANY.fullmatch(text):
+        text = f"too many arguments: {more[1]}"
+        hint = f"quote what has wildcards or spaces; see {path} --help"
     elif type(exc).__name__ == "MissingParameter" and param is not None:
         text = f"{param.metavar or param.name} is missing"
         hint = context.get_usage().replace("Usage:", "usage:") if context else hint

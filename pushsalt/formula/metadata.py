@@ -39,12 +39,13 @@ class Formula:
     dependencies: list[str] = field(default_factory=list)
     pillar_example: str = ""
 
-    def as_data(self) -> dict[str, Any]:
-        return {
+    def as_data(self, *, whole: bool = True) -> dict[str, Any]:
+        listed = {
             "name": self.name, "version": self.version, "place": self.place, "revision": self.revision,
-            "metadata": self.metadata, "states": sorted(self.states), "pillar": self.pillar,
-            "dependencies": self.dependencies,
+            "metadata": self.metadata,
         }  # fmt: skip
+        inside = {"states": sorted(self.states), "pillar": self.pillar, "dependencies": self.dependencies}
+        return {**listed, **inside} if whole else listed
 
 
 def describe(source: Source, *, whole: bool = True) -> Formula:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 #: Fetches at a time.
 WIDTH: Final = 8
 
-_MOVED: Final = "name another; one of pushsalt.lock is moved to what there is now by `pushsalt formula update`"
+_MOVED: Final = "name another, or if pushsalt.lock has it, let `pushsalt formula update` move it to what there is now"
 
 #: Gets a remote's name and what is done with it; no words when that is over. Any thread may call it.
 Say = Callable[[str, str], None]
@@ -284,7 +284,7 @@ class Remotes:
             tree = mirror.tree_of(commit)
         if tree is None:
             words = f"the commit {commit} is not in the cache, and the remote does not have it any more"
-            raise GitError(f"{mirror.remote.shown}: {words}", hint=_MOVED)
+            raise GitError(f"{mirror.remote.shown}: {words}; {_MOVED}", hint=_MOVED)
         return tree
 
 

@@ -28,7 +28,7 @@ def nothing(expr: Any, tgt_type: str, inventory: Inventory, behind: Behind) -> N
         hints = _of_resources(words, tgt_type, plain, inventory, behind) + hints
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
-    return NoTargetError(f"no target matches {words!r}{kind}", hint="; ".join(hints))
+    return NoTargetError(f"no target matches {words!r}{kind}", "; ".join(hints), words)
 
 
 def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, behind: Behind) -> list[str]:

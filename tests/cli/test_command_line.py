@@ -138,6 +138,8 @@ def test_where_options_end(words, want):
         (["apply", "*", "--tset"], "there is no option --tset of pushsalt apply", "--test"),
         (["--inventry", "x", "apply", "*"], "there is no option --inventry", "--inventory"),
         (["--out", "json", "apply", "*"], "there is no option --out", "behind the command"),
+        (["apply", "*", "--nope"], "there is no option --nope of pushsalt apply", "--help"),
+        (["target", "a", "b c"], "too many arguments: b c", "quote what has wildcards"),
         (["apply"], "TARGET is missing", "usage: pushsalt apply"),
         (["run", "*"], "MODULE.FUNCTION is missing", "usage: pushsalt run"),
         (["run", "*", "ping"], "'ping' is no function", "test.ping"),

@@ -65,3 +65,10 @@ def test_a_glob_that_resources_would_match(run):
     wrong = run("target", "m*")
     assert (wrong.code, wrong.out) == (1, "")
     assert "-C 'm*' means dummy:m1, machine:m1, machine:m2" in wrong.err
+
+
+def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("target", "inv.yaml")
+    assert done.code == 1
+    assert "inv.yaml is a file here: a wildcard needs quotes" in done.err

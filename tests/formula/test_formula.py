@@ -152,6 +152,9 @@ def test_add_a_tag_by_name(tmp_path):
     )
     [found] = json.loads(site.run("formula", "list", "--out", "json").out)
     assert (found["name"], found["version"], found["revision"]) == ("web", "1", one.tip("v1"))
+    assert "states" not in found  # a list looks at no state
+    again = site.run("formula", "add", "web@v2")
+    assert again.code == 1 and "`pushsalt formula remove web` first" in again.err
 
 
 def test_show_a_folder(site):
