@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 from zlib import crc32
 
+from pushsalt.index import files
 from pushsalt.index.format import Damage, decode, encode, escape
 from pushsalt.index.segment import (
     BLOCK,
@@ -41,15 +42,8 @@ _BUFFER: Final = 1 << 20
 
 def merge(path: Path, base: Segment | None, changes: Changes) -> None:
     """Write a segment of these entries, synced. Raises Damage when the old one is; OSError."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
+    with files.new_file(path) as fd:
         _Merge(fd, base).run(changes)
-        os.fsync(fd)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(fd)
 
 
 class _Out:
@@ -72,9 +66,7 @@ class _Out:
         return place
 
     def flush(self) -> None:
-        view = memoryview(b"".join(self._parts))
-        while view:
-            view = view[os.write(self._fd, view) :]
+        files.write(self._fd, b"".join(self._parts))
         self._parts.clear()
         self._pending = 0
 

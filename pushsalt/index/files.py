@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+_PIECE: Final = 4096
 
 
 def segment_name() -> str:
@@ -19,9 +20,13 @@ def segment_name() -> str:
 def read(fd: int, at: int) -> bytes:
     """All from there to the end."""
     parts = []
-    while part := os.pread(fd, max(os.lseek(fd, 0, os.SEEK_END) - at, 4096), at):
+    size = _PIECE
+    while part := os.pread(fd, size, at):
         parts.append(part)
+        if len(part) < size:  # that is the end of the file
+            break
         at += len(part)
+        size = max(os.lseek(fd, 0, os.SEEK_END) - at, 0) + _PIECE
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -31,18 +36,25 @@ def write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def write_segment(path: Path, parts: Sequence[bytes]) -> None:
-    """A new file with these bytes, synced. Raises OSError."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[int]:
+    """The descriptor of a new file. At the end it is synced; if anything fails there is none. Raises OSError."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | FLAGS, 0o600)
     try:
-        for part in parts:
-            write(fd, part)
+        yield fd
         os.fsync(fd)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     finally:
         os.close(fd)
+
+
+def write_segment(path: Path, parts: Sequence[bytes]) -> None:
+    """A new file with these bytes, synced. Raises OSError."""
+    with new_file(path) as fd:
+        for part in parts:
+            write(fd, part)
 
 
 def sync_folder(folder: Path) -> None:

@@ -132,21 +132,18 @@ def stamp(generation: int, number: int, boot: bytes) -> bytes:
 
 def read_stamp(data: bytes) -> tuple[int, int, bytes] | None:
     """Generation, number and boot, or None when there is no sound copy."""
-    return next((found for found in stamps(data) if found is not None), None)
+    return _stamp_at(data, 0) or _stamp_at(data, STAMP_SIZE)
 
 
 def stamps(data: bytes) -> list[tuple[int, int, bytes] | None]:
     """The same of each copy."""
-    found: list[tuple[int, int, bytes] | None] = []
-    for at in (0, STAMP_SIZE):
-        body = data[at : at + _STAMP.size]
-        crc = data[at + _STAMP.size : at + STAMP_SIZE]
-        if len(crc) == _CRC.size and _CRC.unpack(crc)[0] == crc32(body):
-            generation, number, boot = _STAMP.unpack(body)
-            found.append((generation, number, boot))
-        else:
-            found.append(None)
-    return found
+    return [_stamp_at(data, 0), _stamp_at(data, STAMP_SIZE)]
+
+
+def _stamp_at(data: bytes, at: int) -> tuple[int, int, bytes] | None:
+    body = data[at : at + _STAMP.size]
+    crc = data[at + _STAMP.size : at + STAMP_SIZE]
+    return _STAMP.unpack(body) if len(crc) == _CRC.size and _CRC.unpack(crc)[0] == crc32(body) else None
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

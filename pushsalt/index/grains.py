@@ -20,16 +20,14 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
-from pushsalt.cache.store import private_dir
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import compaction, part
+from pushsalt.index import part
+from pushsalt.index.base import Index
 from pushsalt.index.columns import numbers_of, to_bytes
 from pushsalt.index.files import segment_name
 from pushsalt.index.format import Damage
-from pushsalt.index.journal import Journal
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 
@@ -49,16 +47,17 @@ FILL: Final = 4096
 _Filled = tuple[str, Mapping[str, Any], float, object]
 
 
-class GrainIndex:
+class GrainIndex(Index):
     """The index in a folder of its own, which is made when it is missing; a context manager.
 
     Grains are what msgpack keeps of them: tuples count as lists. Every method raises IndexCorrupt for damaged bytes
     that it needs: ``reset()`` and fill it anew. OSError for what the disk refuses.
     """
 
+    KIND = "grains"
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = private_dir(Path(path))
-        self._journal = Journal(self.path, "grains")
+        super().__init__(path)
         self._parts: dict[str, Part] = {}
         self._dead: dict[str, bytearray] = {}
         self._entries: dict[str, Entry] = {}
@@ -66,7 +65,6 @@ class GrainIndex:
         #: parts that were replaced: who lets go of a removed file last waits for the system to clear it away, and that
         #: is to be who merges
         self._buried: list[Part] = []
-        self._child = compaction.Child()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -305,18 +303,8 @@ class GrainIndex:
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
-    def verify(self) -> list[str]:
-        """What is wrong with the bytes on disk, in words; also what was found and mended since this object exists."""
-        with self._journal.mutex:
-            found = []
-            try:
-                self._refresh()
-            except IndexCorrupt as exc:
-                found.append(exc.message)
-            found += self._journal.problems()
-            for one in self._parts.values():
-                found += one.problems()
-            return list(dict.fromkeys(found))
+    def _segment_problems(self) -> list[str]:
+        return [text for one in self._parts.values() for text in one.problems()]
 
     def refill(
         self,
@@ -330,69 +318,32 @@ class GrainIndex:
         the stamps by id and gives (id, grains or None, seen) of what is otherwise by now. ``instead`` is the ``place``
         of the log that is to go: nothing is done when somebody else was first.
         """
-        journal = self._journal
-        with journal.rewriting(wait=True):
-            if journal.place() == instead:
-                old = [path.name for path in self.path.glob("seg-*")]
-                parts: list[Part] = []
-                taken: dict[str, object] = {}
-                try:
-                    for batch in _batches(source()):
-                        parts.append(part.build(Entry(_text(id), at, part.pack(dict(g))) for id, g, at, _ in batch))
-                        taken.update((id, stamp) for id, _, _, stamp in batch)
-                        parts[-1].name = segment_name()
-                        parts[-1].write(self.path / parts[-1].name)
-                    with journal.locked():
-                        journal.reset([one.name for one in parts], _corrections(parts, list(differing(taken))))
-                except BaseException:
-                    for one in parts:
-                        (self.path / one.name).unlink(missing_ok=True)
-                    raise
-                journal.sweep(old, keep=())
-            journal.forget()
-            self._refresh()
 
-    def place(self) -> tuple[int, int] | None:
-        """Which file the log is now, for ``refill``; None when there is none yet."""
-        return self._journal.place()
+        def fill(made: list[str]) -> None:
+            parts: list[Part] = []
+            taken: dict[str, object] = {}
+            for batch in _batches(source()):
+                new = part.build(Entry(_text(id), at, part.pack(dict(grains))) for id, grains, at, _ in batch)
+                taken.update((id, stamp) for id, _, _, stamp in batch)
+                new.name = segment_name()
+                made.append(new.name)
+                new.write(self.path / new.name)
+                parts.append(new)
+            with self._journal.locked():
+                self._journal.reset(made, _corrections(parts, list(differing(taken))))
 
-    def crashed(self) -> float | None:
-        """When it was last written, if the machine was started anew since, so that the last writes may be lost."""
-        return self._journal.crashed()
+        self._anew(instead, fill)
 
     def spoil(self) -> None:
         """Let everybody find that it is to be filled anew; this needs no room on the disk."""
         with self._journal.locked():
             os.truncate(self.path / "log", 1)
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Nobody else writes; what was written is to be trusted as of now."""
-        with self._journal.locked():
-            self._refresh()
-            yield
-            self._journal.confirm()
-
-    def reset(self) -> None:
-        """Forget everything, whatever state the files are in; for who fills it anew."""
-        with self._journal.rewriting(wait=True):
-            self._journal.reset()
-            self._refresh()
-            self._journal.sweep([path.name for path in self.path.glob("seg-*")], keep=())
-
     def close(self) -> None:
-        """Let go of the files. What was written is on disk as it is."""
-        self._journal.close()
-        self._child.reap()
+        super().close()
         self._parts = {}
         self._buried = []
         self._view = None
-
-    def __enter__(self) -> GrainIndex:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()
 
 
 def _batches(entries: Iterable[_Filled]) -> Iterator[list[_Filled]]:

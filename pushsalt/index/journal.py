@@ -16,11 +16,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import files, format
+from pushsalt.index import files, format, lock
 from pushsalt.index.files import FLAGS
 from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
 
@@ -43,8 +44,8 @@ class Journal:
     ``os.lseek(journal.fd, 0, os.SEEK_END) == journal.settled``.
     """
 
-    def __init__(self, folder: Path, kind: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str, kind: str) -> None:
+        self._folder = folder
         self.kind = kind
         self.mutex = threading.RLock()
         self.fd = -1
@@ -57,14 +58,20 @@ class Journal:
         self.notes: list[str] = []
         self._last = b""
         self._watching = False
-        self._lock_fd = -1
+        self._lock = lock.WritersLock(f"{folder}/lock")
         self._depth = 0
-        self._boot = b""
-        #: the mark as this process wrote it last
-        self._marked = b""
         self._forked = False
         self._forgotten = False
         _alive.add(self)
+
+    @cached_property
+    def folder(self) -> Path:
+        # Nobody who only reads needs it, and a process's first Path costs a tenth of opening an index.
+        return Path(self._folder)
+
+    def file(self, name: str) -> str:
+        """The path of a file of the index."""
+        return f"{self._folder}/{name}"
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -99,8 +106,7 @@ class Journal:
                 raise
             break
         if self._forked:
-            self.close()
-            self._forked = False
+            self._close_log()
         self._use(fd)
         self.generation = int(meta[1])
         self.segments = meta[2:]
@@ -152,7 +158,7 @@ class Journal:
 
         After a crash of the machine the log may have lost its end: that is said, and what is there counts.
         """
-        mark = self._mark()
+        mark = self._lock.mark()
         if mark is None or mark[0] != generation or mark[1] <= number:
             return
         # What the mark stands for was in the log before the mark was written, so it is there now, whoever is at work.
@@ -160,7 +166,7 @@ class Journal:
         if mark[1] <= number:
             return
         text = f"the log has lost its last {mark[1] - number} writes"
-        if mark[2] == _boot():
+        if mark[2] == lock.boot():
             raise Damage(text)
         self.note(text)
 
@@ -180,7 +186,7 @@ class Journal:
         return (now.st_dev, now.st_ino) != (ours.st_dev, ours.st_ino)
 
     def _open(self) -> int:
-        path = f"{self.folder}/log"
+        path = self.file("log")
         for _ in range(2):
             try:
                 return os.open(path, os.O_RDWR | FLAGS)
@@ -196,7 +202,7 @@ class Journal:
         with self.locked():
             if (self.folder / "log").exists():
                 return
-            if self._mark() is not None or any(self.folder.glob("seg-*")):
+            if self._lock.mark() is not None or any(self.folder.glob("seg-*")):
                 raise self.corrupt("its log is missing")
             self._install([], 1)
 
@@ -207,9 +213,7 @@ class Journal:
         self.mutex.acquire()
         try:
             if self._depth == 0:
-                if self._lock_fd < 0 or self._forked:
-                    self._open_lock()
-                fcntl.flock(self._lock_fd, fcntl.LOCK_EX)
+                self._lock.take()
                 self.look()
             self._depth += 1
         except BaseException:
@@ -219,7 +223,7 @@ class Journal:
     def release(self) -> None:
         self._depth -= 1
         if self._depth == 0:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_UN)
+            self._lock.give()
         self.mutex.release()
 
     @contextlib.contextmanager
@@ -232,8 +236,8 @@ class Journal:
 
     def append(self, payload: bytes) -> None:
         """Write one frame. The lock is held and ``poll`` has seen all there is. Nothing is written if it raises."""
-        if os.pread(self._lock_fd, len(self._marked), 0) != self._marked or not self._marked:
-            self._see_mark()
+        if not self._lock.is_stamped_by_us() and self._lost():
+            raise self.corrupt("the log has lost its last writes")
         if os.lseek(self.fd, 0, os.SEEK_END) != self.end:
             self._tidy()
         number = self.number + 1
@@ -250,23 +254,12 @@ class Journal:
         self._last = payload
         self._watching = payload == HINT
         self.settled = UNSETTLED if self._watching else self.end
-        self._stamp(self.generation, number)
-
-    def _stamp(self, generation: int, number: int) -> None:
-        """Write the mark. What it stands for is done by then: an older mark only finds less."""
-        self._marked = format.stamp(generation, number, self._boot)
-        with contextlib.suppress(OSError):
-            os.pwrite(self._lock_fd, self._marked, 0)
-
-    def _see_mark(self) -> None:
-        """Somebody else wrote last. Raises IndexCorrupt when what the mark stands for is not in the log any more."""
-        if self._lost():
-            raise self.corrupt("the log has lost its last writes")
+        self._lock.stamp(self.generation, number)
 
     def _lost(self) -> bool:
         """Whether the mark, in the same start of the machine, knows of later writes than there are."""
-        mark = self._mark()
-        return mark is not None and mark[:1] == (self.generation,) and mark[1] > self.number and mark[2] == _boot()
+        mark = self._lock.mark()
+        return mark is not None and mark[:1] == (self.generation,) and mark[1] > self.number and mark[2] == lock.boot()
 
     def _tidy(self) -> None:
         """Make the log end with a whole frame: what a killed writer left is cut off, or completed from its copy."""
@@ -327,7 +320,7 @@ class Journal:
                 copy()
                 self.append(HINT)
                 self._put_in_place()
-                self._stamp(self.generation + 1, count)
+                self._lock.stamp(self.generation + 1, count)
         except Damage as exc:
             (self.folder / "log.new").unlink(missing_ok=True)
             raise self.corrupt(str(exc)) from None
@@ -342,7 +335,7 @@ class Journal:
     def reset(self, segments: Sequence[str] = (), writes: Sequence[bytes] = ()) -> None:
         """A log of these segments and writes, whatever state the old one is in."""
         with self.locked():
-            mark = self._mark()
+            mark = self._lock.mark()
             generation = max(self.generation, mark[0] if mark else 0) + 1
             with contextlib.suppress(OSError):  # who has the old one open looks at the path when its length changes
                 fd = os.open(self.folder / "log", os.O_WRONLY | os.O_APPEND | FLAGS)
@@ -361,14 +354,14 @@ class Journal:
 
     def crashed(self) -> float | None:
         """When the log was last written, if the machine was started anew since: its end may be missing. Else None."""
-        mark = self._mark()
-        if mark is None or not mark[2].strip(b"\0") or mark[2] == _boot():
+        mark = self._lock.mark()
+        if mark is None or not mark[2].strip(b"\0") or mark[2] == lock.boot():
             return None
         return (self.folder / "log").stat(follow_symlinks=False).st_mtime
 
     def confirm(self) -> None:
         """Note that the log is whole as of this start of the machine. The lock is held, and ``poll`` has seen all."""
-        self._stamp(self.generation, self.number)
+        self._lock.stamp(self.generation, self.number)
 
     def _prepare(self, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
         meta = format.join([self.kind, str(generation), *segments])
@@ -392,7 +385,7 @@ class Journal:
         finally:
             os.close(fd)
         self._put_in_place()
-        self._stamp(generation, len(writes))
+        self._lock.stamp(generation, len(writes))
         files.sync_folder(self.folder)
 
     def _put_in_place(self) -> None:
@@ -400,28 +393,6 @@ class Journal:
             (self.folder / "log.new").replace(self.folder / "log")
         except FileNotFoundError:
             raise self.corrupt("its new log was removed before it was in place") from None
-
-    def _open_lock(self) -> None:
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-        self._lock_fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
-        self._boot = _boot()
-        if self._forked:
-            self._close_log()
-            self._forked = False
-
-    def _mark(self) -> tuple[int, int, bytes] | None:
-        return format.read_stamp(self._stamps())
-
-    def _stamps(self) -> bytes:
-        try:
-            fd = os.open(f"{self.folder}/lock", os.O_RDONLY | FLAGS)
-        except FileNotFoundError:
-            return b""
-        try:
-            return os.pread(fd, 2 * format.STAMP_SIZE, 0)
-        finally:
-            os.close(fd)
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -461,8 +432,8 @@ class Journal:
         except Damage as exc:
             return [*found, str(exc)]
         found += [f"log: {text}" for text in frames.notes]
-        mark = self._mark()
-        if None in format.stamps(self._stamps()):
+        mark = self._lock.mark()
+        if None in format.stamps(self._lock.stamps()):
             found.append("the mark of the last write is damaged")
         if mark is None:
             pass  # said
@@ -502,23 +473,23 @@ class Journal:
             os.close(self.fd)
             self.fd = -1
         self.settled = UNSETTLED
+        self._forked = False
 
     def close(self) -> None:
         with self.mutex:
             self._close_log()
-            if self._lock_fd >= 0:
-                os.close(self._lock_fd)
-                self._lock_fd = -1
+            self._lock.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter ends
             self.close()
 
     def forked(self) -> None:
-        """In a child: flock is shared with the parent through the descriptors, so both are opened anew."""
+        """In a child, where the log is opened anew, as the lock is."""
         self.mutex = threading.RLock()
         self._depth = 0
-        self._forked = self.fd >= 0 or self._lock_fd >= 0
+        self._lock.forked()
+        self._forked = self.fd >= 0
         self.settled = UNSETTLED
 
 
@@ -528,11 +499,3 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _boot() -> bytes:
-    """Which start of the machine this is; empty where the system does not say."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_bytes()[:8]
-    except OSError:
-        return b""

@@ -8,20 +8,16 @@ State in memory: a mapped segment, and above it ``_changes``, the writes of the 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from types import TracebackType
+from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from pushsalt.cache.store import private_dir
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import build, compaction
+from pushsalt.index import build
+from pushsalt.index.base import Index
 from pushsalt.index.files import segment_name
 from pushsalt.index.format import Damage, decode, encode, join, split
-from pushsalt.index.journal import Journal
 from pushsalt.index.segment import Segment, Triple
 
 Key = tuple[str, str]
@@ -39,16 +35,17 @@ AT_ONCE: Final = 512 * 1024
 SEEN_MOST: Final = 1 << 16
 
 
-class ResourceIndex:
+class ResourceIndex(Index):
     """The index in a folder of its own, which is made when it is missing; a context manager.
 
     Every method raises IndexCorrupt for damage that cannot be mended, and OSError for what the disk refuses.
     Threads may share one; processes that fork may too.
     """
 
+    KIND = "resources"
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = private_dir(Path(path))
-        self._journal = Journal(self.path, "resources")
+        super().__init__(path)
         self._segment: Segment | None = None
         self._changes: dict[Key, str | None] = {}
         #: both, and what was found in the segment, for readers that take no lock: all change hands at once
@@ -62,7 +59,6 @@ class ResourceIndex:
         #: the segment that was replaced. Whoever lets go of a removed file last waits for the system to clear it away:
         #: not the readers, but who compacts
         self._buried: Segment | None = None
-        self._child = compaction.Child()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -353,7 +349,7 @@ class ResourceIndex:
         if not segments:
             self._segment = None
         elif self._segment is None or self._segment.name != segments[0]:
-            self._segment = Segment(f"{self.path}/{segments[0]}")
+            self._segment = Segment(self._journal.file(segments[0]))
         self._retired[:] = (self._ungrouped, self._types, self._managed, *reversed(self._state))
         self._changes = {}
         self._ungrouped = []
@@ -414,18 +410,8 @@ class ResourceIndex:
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
-    def verify(self) -> list[str]:
-        """What is wrong with the bytes on disk, in words; also what was found and mended since this object exists."""
-        with self._journal.mutex:
-            found = []
-            try:
-                self._refresh()
-            except IndexCorrupt as exc:
-                found.append(exc.message)
-            found += self._journal.problems()
-            if self._segment is not None:
-                found += self._segment.problems()
-            return list(dict.fromkeys(found))
+    def _segment_problems(self) -> list[str]:
+        return self._segment.problems() if self._segment is not None else []
 
     def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
         """Begin anew with these entries, all at once for everybody: writers wait until it is done.
@@ -433,55 +419,18 @@ class ResourceIndex:
         ``instead`` is the ``place`` of the log that is to go: nothing is done when somebody else was first. Of two
         entries for one resource the later counts.
         """
-        journal = self._journal
-        with journal.rewriting(wait=True), journal.locked():
-            if journal.place() == instead:
-                entries = {(type, id): manager for type, id, manager in source()}
-                name = segment_name()
-                if entries:
-                    build.merge(self.path / name, None, entries)
-                try:
-                    journal.reset([name] if entries else [])
-                except BaseException:
-                    (self.path / name).unlink(missing_ok=True)
-                    raise
-                journal.sweep([path.name for path in self.path.glob("seg-*")], keep=[name])
-            journal.forget()
-            self._refresh()
 
-    def place(self) -> tuple[int, int] | None:
-        """Which file the log is now, for ``refill``; None when there is none yet."""
-        return self._journal.place()
+        def fill(made: list[str]) -> None:
+            entries = {(type, id): manager for type, id, manager in source()}
+            if entries:
+                made.append(segment_name())
+                build.merge(self.path / made[0], None, entries)
+            self._journal.reset(made)
 
-    def crashed(self) -> float | None:
-        """When it was last written, if the machine was started anew since, so that the last writes may be lost."""
-        return self._journal.crashed()
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Nobody else writes; what was written is to be trusted as of now."""
-        with self._journal.locked():
-            self._refresh()
-            yield
-            self._journal.confirm()
-
-    def reset(self) -> None:
-        """Forget everything, whatever state the files are in; for who fills it anew."""
-        with self._journal.rewriting(wait=True):
-            self._journal.reset()
-            self._refresh()
-            self._journal.sweep([path.name for path in self.path.glob("seg-*")], keep=())
+        self._anew(instead, fill, waiting=True)
 
     def close(self) -> None:
-        """Let go of the files. What was written is on disk as it is."""
-        self._journal.close()
-        self._child.reap()
+        super().close()
         self._segment = self._buried = None
         self._state = (None, {}, {})
         self._retired.clear()
-
-    def __enter__(self) -> ResourceIndex:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self.close()

@@ -130,12 +130,12 @@ class Table:
 
     def find(self, name: str) -> bytes | None:
         """The row of a name."""
-        if not self._tops:
-            if not self.place.total:
-                return None
-            self._load()
         # The one hot path of all look-ups: a block's names and rows, verified, are cut out here without further calls.
         key = (f"\0{name}\0" if name.isprintable() else f"\0{escape(name)}\0").encode("utf-8", "surrogatepass")
+        if not self._tops:
+            if self.place.total <= BLOCK:
+                return self._find_alone(key)
+            self._load()
         chunk = bisect_right(self._tops, key) - 1
         if chunk < 0:
             return None
@@ -154,6 +154,17 @@ class Table:
             return None
         at = names.count(b"\0", 0, at) * row
         return rows[at : at + row]
+
+    def _find_alone(self, key: bytes) -> bytes | None:
+        """The row of a name in a table of one block, which takes no index."""
+        if not self.place.total:
+            return None
+        names, rows = self.text(), self.rows()
+        at = names.find(key)
+        if at < 0:
+            return None
+        at = names.count(b"\0", 0, at) * self._row
+        return rows[at : at + self._row]
 
     def name(self, number: int) -> str:
         """The name of that number."""
@@ -224,8 +235,12 @@ class File:
     def __init__(self, path: str) -> None:
         self.name = path.rpartition("/")[2]
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        self.size = os.fstat(self.fd).st_size
-        self.map: mmap.mmap | bytes = mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ) if self.size else b""
+        self.map: mmap.mmap | bytes
+        try:
+            self.map = mmap.mmap(self.fd, 0, prot=mmap.PROT_READ)
+        except ValueError:  # an empty file
+            self.map = b""
+        self.size = len(self.map)
 
     def read(self, at: int, length: int) -> bytes:
         """Raises Damage when there is not that much."""

@@ -14,7 +14,7 @@ import pytest
 from pushsalt.cache.grains import GrainBank
 from pushsalt.cache.resources import ResourceBank
 from pushsalt.cache.store import Bank
-from pushsalt.index import GrainIndex, ResourceIndex, journal
+from pushsalt.index import GrainIndex, ResourceIndex, lock
 
 SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "3"))
 
@@ -114,7 +114,7 @@ def test_a_power_loss_takes_the_end_of_the_index(tmp_path, monkeypatch, lost):
     after = log.read_bytes()
     left = {"end": before, "torn": before + after[len(before) :][:30] + bytes(50), "all": b"", "more": after[:-3]}[lost]
     log.write_bytes(left)
-    monkeypatch.setattr(journal, "_boot", lambda: b"another1")
+    monkeypatch.setattr(lock, "boot", lambda: b"another1")
     assert agree(tmp_path) == {"h0": 1, "h1": 2, "h3": 1, "h4": 1, "new": 2}
     bank = GrainBank(tmp_path)
     assert bank._open().crashed() is None
@@ -133,7 +133,7 @@ def test_a_power_loss_takes_the_index_of_resources(tmp_path, monkeypatch, lost):
     bank.delete("machine", "gone")
     bank.close()
     (bank.path / "log").write_bytes(before if lost == "end" else b"")
-    monkeypatch.setattr(journal, "_boot", lambda: b"another1")
+    monkeypatch.setattr(lock, "boot", lambda: b"another1")
     again = ResourceBank(tmp_path)
     assert again.owners("machine") == {"m1": "host1", "new": "host1"}
     assert again.problems() == []

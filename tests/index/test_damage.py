@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal, resources
+from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal, lock, resources
 
 
 def resources_folder(folder):
@@ -179,7 +179,7 @@ def test_the_end_of_the_log_is_lost(tmp_path, monkeypatch, caplog, cut, crashed)
     with (tmp_path / "log").open("r+b") as stream:
         stream.truncate((tmp_path / "log").stat().st_size - min(cut, size))
     if crashed:
-        monkeypatch.setattr(journal, "_boot", lambda: b"another1")
+        monkeypatch.setattr(lock, "boot", lambda: b"another1")
     with ResourceIndex(tmp_path) as index:
         if cut < size // 2:
             assert index.by_type("ssh") == ["a", "b"]

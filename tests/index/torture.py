@@ -186,6 +186,9 @@ def torture(kind, folder, seconds, seed):
     try:
         for place in range(len(roles)):
             start(place)
+        while not all(journals[writer].exists() and b"done" in journals[writer].read_bytes() for writer in writers):
+            time.sleep(0.02)  # on a busy machine a process takes a while to begin
+            assert all(one.poll() is None for one in running.values())
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(rng.uniform(0.02, 0.4))
