@@ -121,7 +121,7 @@ def remove(name, path):
 
     .. code-block:: bash
 
-        pushsalt run '*' alternatives.remove editor /usr/bin/emacs23
+        pushsalt run '*' alternatives.remove pager /usr/bin/less
     """
     return _said(_run("--remove", name, path))
 

@@ -309,7 +309,7 @@ def purge(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.purge foo
+        pushsalt run '*' pkg.purge nginx
     """
     return remove(name=name, pkgs=pkgs, purge=True)
 

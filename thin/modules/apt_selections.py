@@ -100,7 +100,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.unhold foo
+        pushsalt run '*' pkg.unhold nginx
     """
     return {target: _set_hold(target, False) for target in _targets(name, pkgs, sources)}
 

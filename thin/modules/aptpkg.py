@@ -316,7 +316,7 @@ def purge(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.purge foo
+        pushsalt run '*' pkg.purge nginx
     """
     return _uninstall("purge", name, pkgs, kwargs.get("env"))
 

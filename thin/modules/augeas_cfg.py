@@ -62,7 +62,7 @@ def would_change(context=None, lens=None, commands=(), load_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' augeas.would_change /files/etc/redis/redis.conf commands='["set bind 0.0.0.0"]'
+        pushsalt run '*' augeas.would_change /files/etc/ssh/sshd_config commands='["set UseDNS no"]'
     """
     lines = ["set /augeas/save noop"] + _lines(commands, context) + ["save", "match /augeas/events/saved"]
     code, text = augtool.run(lines, lens, load_path, context)

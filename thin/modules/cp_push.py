@@ -36,7 +36,7 @@ def push_dir(path, glob=None, upload_path=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cp.push_dir /usr/lib/mysql
+        pushsalt run '*' cp.push_dir /etc/app
     """
     nomaster.refuse("cp.push_dir", _INSTEAD)
 
@@ -101,7 +101,7 @@ def cache_file_ssh(path, saltenv=None, source_hash=None, verify_ssl=True, use_et
 
     .. code-block:: bash
 
-        pushsalt run '*' cp.cache_file_ssh salt://path/to/file
+        pushsalt run '*' cp.cache_file_ssh salt://app/app.conf
     """
     return __salt__["cp.cache_file"](path, saltenv, source_hash, verify_ssl, use_etag)
 
@@ -119,6 +119,6 @@ def hash_file_ssh(path, saltenv=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' cp.hash_file_ssh salt://path/to/file
+        pushsalt run '*' cp.hash_file_ssh salt://app/app.conf
     """
     return __salt__["cp.hash_file"](path, saltenv)

@@ -45,7 +45,7 @@ def build_interface(iface, iface_type, enabled, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_interface eth0 eth True proto=dhcp test=True
+        pushsalt run '*' ip.build_interface ens3 eth True proto=dhcp test=True
     """
     iface_type = iface_type.lower()
     test = settings.get("test")

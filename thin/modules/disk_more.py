@@ -85,7 +85,7 @@ def iostat(interval=1, count=5, disks=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' disk.iostat interval=2 count=5 disks=sda
+        pushsalt run '*' disk.iostat interval=2 count=5 disks=vda
     """
     if not process.which("iostat"):
         raise CommandExecutionError("iostat is not in the path: it is part of the package sysstat")

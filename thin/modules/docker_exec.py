@@ -83,7 +83,7 @@ def retcode(name, cmd, exec_driver=None, stdin=None, python_shell=True, output_l
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.retcode mycontainer 'test -e /etc/motd'
+        pushsalt run '*' docker.retcode web 'test -e /etc/motd'
     """
     return _run(name, cmd, stdin, python_shell, ignore_retcode)["retcode"]
 

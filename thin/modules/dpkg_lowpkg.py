@@ -46,7 +46,7 @@ def bin_pkg_info(path, saltenv="base"):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.bin_pkg_info /srv/foo-1.2.3-1.deb
+        pushsalt run '*' lowpkg.bin_pkg_info /srv/releases/app_2.1_all.deb
     """
     if "://" in path:
         url, path = path, __salt__["cp.cache_file"](path, saltenv)

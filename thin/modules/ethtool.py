@@ -37,7 +37,7 @@ def show_driver(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_driver eth0
+        pushsalt run '*' ethtool.show_driver ens3
     """
     done = _ethtool("-i", devname)
     if done["retcode"]:
@@ -54,7 +54,7 @@ def show_ring(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_ring eth0
+        pushsalt run '*' ethtool.show_ring ens3
     """
     done = _ethtool("-g", devname)
     if done["retcode"]:
@@ -78,7 +78,7 @@ def set_ring(devname, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.set_ring eth0 rx=512
+        pushsalt run '*' ethtool.set_ring ens3 rx=512
     """
     return _set("-G", devname, show_ring, {key: value for key, value in kwargs.items() if key in _RING.values()})
 
@@ -91,7 +91,7 @@ def show_coalesce(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_coalesce eth0
+        pushsalt run '*' ethtool.show_coalesce ens3
     """
     done = _ethtool("-c", devname)
     if done["retcode"]:
@@ -114,7 +114,7 @@ def set_coalesce(devname, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.set_coalesce eth0 rx_usecs=50
+        pushsalt run '*' ethtool.set_coalesce ens3 rx_usecs=50
     """
     return _set("-C", devname, show_coalesce, kwargs)
 
@@ -127,7 +127,7 @@ def show_offload(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_offload eth0
+        pushsalt run '*' ethtool.show_offload ens3
     """
     done = _ethtool("-k", devname)
     found = dict(re.findall(r"^([\w-]+): (on|off)", done["stdout"], re.M)) if done["retcode"] == 0 else {}
@@ -159,7 +159,7 @@ def show_pause(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_pause eth0
+        pushsalt run '*' ethtool.show_pause ens3
     """
     lines = _lines("-a", devname)[1:]
     pairs = [line.split(":", 1) for line in lines if ":" in line]
@@ -187,7 +187,7 @@ def show_features(devname):
 
     .. code-block:: bash
 
-        pushsalt run '*' ethtool.show_features eth0
+        pushsalt run '*' ethtool.show_features ens3
     """
     found = {}
     for line in _lines("-k", devname)[1:]:

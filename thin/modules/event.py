@@ -23,7 +23,7 @@ def fire_master(data, tag, preload=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' event.fire_master '{key: value}' 'mystack/started'
+        pushsalt run '*' event.fire_master '{release: 2.1}' 'app/started'
     """
     if isinstance(preload, dict):
         data = dict(preload, data=data)
@@ -38,7 +38,7 @@ def fire(data, tag):
 
     .. code-block:: bash
 
-        pushsalt run '*' event.fire '{key: value}' 'mystack/started'
+        pushsalt run '*' event.fire '{release: 2.1}' 'app/started'
     """
     return _sent(tag, data)
 
@@ -66,7 +66,7 @@ def send(
 
     .. code-block:: bash
 
-        pushsalt run '*' event.send 'mystack/started' version=7 with_grains='[os]'
+        pushsalt run '*' event.send 'app/started' version=7 with_grains='[os]'
     """
     found = {}
     for name, wanted, known in (

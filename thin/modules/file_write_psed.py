@@ -36,7 +36,7 @@ def psed(path, before, after, limit="", backup=".bak", flags="gMS", escape_all=F
 
     .. code-block:: bash
 
-        pushsalt run '*' file.psed /etc/httpd/httpd.conf 'LogLevel warn' 'LogLevel info'
+        pushsalt run '*' file.psed /etc/app/app.conf 'workers = 2' 'workers = 4'
     """
     path = os.path.expanduser(path)
     unknown = [letter for letter in flags if letter != "g" and letter not in _FLAGS]

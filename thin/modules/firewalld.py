@@ -327,7 +327,7 @@ def get_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.get_masquerade my_zone
+        pushsalt run '*' firewalld.get_masquerade dmz
     """
     return all("no" not in about["masquerade"][:1] for about in list_all(zone, permanent).values())
 
@@ -340,7 +340,7 @@ def add_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_masquerade my_zone
+        pushsalt run '*' firewalld.add_masquerade dmz
     """
     return _cmd(_zone(zone) + ["--add-masquerade"], permanent)
 
@@ -353,7 +353,7 @@ def remove_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_masquerade my_zone
+        pushsalt run '*' firewalld.remove_masquerade dmz
     """
     return _cmd(_zone(zone) + ["--remove-masquerade"], permanent)
 
@@ -366,7 +366,7 @@ def list_ports(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.list_ports my_zone
+        pushsalt run '*' firewalld.list_ports dmz
     """
     return _cmd(_zone(zone) + ["--list-ports"], permanent).split()
 
@@ -459,7 +459,7 @@ def list_icmp_block(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.list_icmp_block my_zone
+        pushsalt run '*' firewalld.list_icmp_block dmz
     """
     return _cmd(_zone(zone) + ["--list-icmp-blocks"], permanent).split()
 
@@ -508,7 +508,7 @@ def get_interfaces(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.get_interfaces my_zone
+        pushsalt run '*' firewalld.get_interfaces dmz
     """
     return _cmd(_zone(zone) + ["--list-interfaces"], permanent).split()
 
@@ -547,7 +547,7 @@ def get_sources(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.get_sources my_zone
+        pushsalt run '*' firewalld.get_sources dmz
     """
     return _cmd(_zone(zone) + ["--list-sources"], permanent).split()
 
@@ -586,7 +586,7 @@ def get_rich_rules(zone, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.get_rich_rules my_zone
+        pushsalt run '*' firewalld.get_rich_rules dmz
     """
     return _cmd(_zone(zone) + ["--list-rich-rules"], permanent).splitlines()
 
@@ -599,7 +599,7 @@ def add_rich_rule(zone, rule, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_rich_rule my_zone 'rule service name="http" accept'
+        pushsalt run '*' firewalld.add_rich_rule dmz 'rule service name="ldaps" reject'
     """
     return _cmd(_zone(zone) + ["--add-rich-rule=%s" % rule], permanent)
 
@@ -612,7 +612,7 @@ def remove_rich_rule(zone, rule, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_rich_rule my_zone 'rule service name="http" accept'
+        pushsalt run '*' firewalld.remove_rich_rule dmz 'rule service name="ldaps" reject'
     """
     return _cmd(_zone(zone) + ["--remove-rich-rule=%s" % rule], permanent)
 

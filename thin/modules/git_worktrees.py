@@ -222,7 +222,7 @@ def config_get_regex(key, value_regex=None, cwd=None, user=None, password=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' git.config_get_regex user.name /path/to/repo
+        pushsalt run '*' git.config_get_regex user.name /srv/app/checkout
     """
     return __salt__["git.config_get_regexp"](
         key, value_regex, cwd, user, password, ignore_retcode, output_encoding, **kwargs)

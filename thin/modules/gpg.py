@@ -116,7 +116,7 @@ def import_key(text=None, filename=None, user=None, gnupghome=None, keyring=None
 
     .. code-block:: bash
 
-        pushsalt run '*' gpg.import_key filename=/path/to/key
+        pushsalt run '*' gpg.import_key filename=/srv/keys/ada.asc
     """
     if not text and not filename:
         raise SaltInvocationError("filename or text must be passed.")

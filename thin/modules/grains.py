@@ -26,7 +26,7 @@ def get(key, default="", delimiter=DELIMITER, ordered=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.get ip4_interfaces:eth0
+        pushsalt run '*' grains.get ip4_interfaces:ens3
     """
     return data.traverse_dict_and_list(__grains__, key, default, delimiter)
 
@@ -68,7 +68,7 @@ def item(*args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' grains.item os osrelease ip_interfaces:eth0
+        pushsalt run '*' grains.item os osrelease ip_interfaces:ens3
     """
     default, delimiter = kwargs.get("default", ""), kwargs.get("delimiter", DELIMITER)
     ret = {arg: data.traverse_dict_and_list(__grains__, arg, default, delimiter) for arg in args}

@@ -141,7 +141,7 @@ def rm_job(user, path, mask, cmd):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.rm_job root /root IN_MODIFY /usr/local/bin/weekly
+        pushsalt run '*' incron.rm_job app /srv/app/inbox IN_CLOSE_WRITE '/srv/app/bin/import $@/$#'
     """
     mask = str(mask).upper()
     bad = _bad(mask)
@@ -162,7 +162,7 @@ def rm(user, path, mask, cmd):
 
     .. code-block:: bash
 
-        pushsalt run '*' incron.rm root /root IN_MODIFY /usr/local/bin/weekly
+        pushsalt run '*' incron.rm app /srv/app/inbox IN_CLOSE_WRITE '/srv/app/bin/import $@/$#'
     """
     return rm_job(user, path, mask, cmd)
 

@@ -43,7 +43,7 @@ def new_set(name=None, set_type=None, family="ipv4", comment=False, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.new_set custom_set hash:ip timeout=60
+        pushsalt run '*' ipset.new_set blocked hash:ip timeout=60
     """
     if family not in ipsets.FAMILIES:
         return "Error: Family is invalid"
@@ -119,7 +119,7 @@ def check_set(name=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.check_set custom_set
+        pushsalt run '*' ipset.check_set blocked
     """
     return bool(_about(name)) if name else "Error: Set needs to be specified"
 
@@ -137,7 +137,7 @@ def add(name=None, entry=None, family="ipv4", **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.add custom_set 192.168.1.26 comment='the printer'
+        pushsalt run '*' ipset.add blocked 203.0.113.9 comment='port scan'
     """
     if not name:
         return "Error: Set needs to be specified"
@@ -172,7 +172,7 @@ def delete(name=None, entry=None, family="ipv4", **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.delete custom_set 192.168.0.3
+        pushsalt run '*' ipset.delete blocked 203.0.113.9
     """
     if not name:
         return "Error: Set needs to be specified"
@@ -231,7 +231,7 @@ def flush(name=None, family="ipv4"):
 
     .. code-block:: bash
 
-        pushsalt run '*' ipset.flush custom_set
+        pushsalt run '*' ipset.flush blocked
     """
     return not _done(["flush"] + ([name] if name else []))
 

@@ -108,7 +108,7 @@ def modfacl(acl_type, acl_name="", perms="", *args, **kwargs):
     .. code-block:: bash
 
         pushsalt run '*' acl.modfacl user app rx /srv/www
-        pushsalt run '*' acl.modfacl d:group mygroup rx /srv/www recursive=True
+        pushsalt run '*' acl.modfacl d:group www-data rx /srv/www recursive=True
     """
     return _setfacl(["-m", "%s:%s:%s" % (_prefix(acl_type), acl_name, perms)], args, kwargs)
 

@@ -242,7 +242,7 @@ def vgcreate(vgname, devices, force=False, **kwargs):
     .. code-block:: bash
 
         pushsalt run '*' lvm.vgcreate data /dev/vdb1,/dev/vdc1
-        pushsalt run '*' lvm.vgcreate data /dev/sdb1 physicalextentsize=16M
+        pushsalt run '*' lvm.vgcreate data /dev/vdb1 physicalextentsize=16M
     """
     if not vgname or not devices:
         return "Error: vgname and device(s) are both required"

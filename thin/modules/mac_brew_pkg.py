@@ -208,7 +208,7 @@ def install(name=None, pkgs=None, taps=None, options=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.install mypkg taps=mycompany/public options='["--with-fu"]'
+        pushsalt run '*' pkg.install app taps=example/tools options='["--HEAD"]'
     """
     params = __salt__["pkg_resource.parse_targets"](name, pkgs, kwargs.get("sources") or {})[0] or {}
     if not params:
@@ -283,7 +283,7 @@ def purge(name=None, pkgs=None, options=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.purge foo
+        pushsalt run '*' pkg.purge nginx
     """
     return remove(name, pkgs, options, **kwargs)
 

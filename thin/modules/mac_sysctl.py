@@ -100,7 +100,7 @@ def persist(name, value, config="/etc/sysctl.conf", apply_change=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysctl.persist net.inet.icmp.icmplim 50 apply_change=True
+        pushsalt run '*' sysctl.persist kern.maxfiles 65536 apply_change=True
     """
     value = str(value)
     changed = sysctlconf.persisted(textfile.split(textfile.read(config, sysctlconf.HEADER)), name, value, value)

@@ -225,7 +225,7 @@ def set_time_server(time_server="time.apple.com"):
 
     .. code-block:: bash
 
-        pushsalt run '*' timezone.set_time_server time.example.com
+        pushsalt run '*' timezone.set_time_server ntp.example.org
     """
     _do("-setnetworktimeserver", time_server)
     return time_server in get_time_server()

@@ -105,7 +105,7 @@ def clear(path):
 
     .. code-block:: bash
 
-        pushsalt run '*' xattr.clear /path/to/file
+        pushsalt run '*' xattr.clear /Users/ada/notes.txt
     """
     _run(["-c", path])
     return list_(path) == {}

@@ -51,7 +51,7 @@ def write(domain, key, value, vtype=None, user=None, key_separator=None, dict_me
     .. code-block:: bash
 
         pushsalt run '*' macdefaults.write com.apple.dock tilesize 36 vtype=int
-        pushsalt run '*' macdefaults.write com.apple.Finder EmptyTrashSecurely True vtype=bool
+        pushsalt run '*' macdefaults.write com.apple.dock autohide True vtype=bool
     """
     if type is not None:
         log.warning("The 'type' argument in macdefaults.write is deprecated. Use 'vtype' instead.")
@@ -97,7 +97,7 @@ def read(domain, key, user=None, key_separator=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' macdefaults.read com.apple.Finder EmptyTrashSecurely
+        pushsalt run '*' macdefaults.read com.apple.dock autohide
     """
     return _down(_load(domain, user), _keys(key, key_separator))
 
@@ -119,7 +119,7 @@ def delete(domain, key, user=None, key_separator=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' macdefaults.delete com.apple.Finder EmptyTrashSecurely
+        pushsalt run '*' macdefaults.delete com.apple.dock autohide
     """
     plist = _load(domain, user)
     keys = _keys(key, key_separator)

@@ -47,7 +47,7 @@ def send(name, *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run web1 mine.send web_ip eth0 mine_function=network.ip_addrs
+        pushsalt run web1 mine.send web_ip ens3 mine_function=network.ip_addrs
     """
     options = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
     values = _called({name: list(args) + [options]})

@@ -74,7 +74,7 @@ def set_fstab(
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.set_fstab /mnt/data /dev/sdb1 ext4
+        pushsalt run '*' mount.set_fstab /srv/app /dev/vdb1 ext4
     """
     if not isinstance(match_on, (str, list)):
         raise CommandExecutionError("match_on must be a string or list of strings")
@@ -109,7 +109,7 @@ def rm_fstab(name, device, config="/etc/fstab"):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.rm_fstab /mnt/data /dev/sdb1
+        pushsalt run '*' mount.rm_fstab /srv/app /dev/vdb1
     """
     text = textfile.read(config)
     if text is None:
@@ -130,7 +130,7 @@ def mount(name, device=False, mkmnt=False, fstype="", opts="defaults", user=None
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.mount /mnt/data /dev/sdb1 True
+        pushsalt run '*' mount.mount /srv/app /dev/vdb1 True
     """
     if util != "mount":
         raise CommandExecutionError("mount.mount: the util %r is not supported" % util)
@@ -147,7 +147,7 @@ def remount(name, device, mkmnt=False, fstype="", opts="defaults", user=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' mount.remount /mnt/data /dev/sdb1
+        pushsalt run '*' mount.remount /srv/app /dev/vdb1
     """
     if name not in active():
         return mount(name, device, mkmnt, fstype, opts, user=user)

@@ -57,7 +57,7 @@ def query(database, query, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.query mydb "SELECT id, name FROM users LIMIT 3"
+        pushsalt run '*' mysql.query shop "SELECT day, total FROM orders"
     """
     import time
 
@@ -295,7 +295,7 @@ def db_create(name, character_set=None, collate=None, **connection_args):
 
     .. code-block:: bash
 
-        pushsalt run '*' mysql.db_create dbname utf8mb4 utf8mb4_general_ci
+        pushsalt run '*' mysql.db_create shop utf8mb4 utf8mb4_general_ci
     """
     if db_exists(name, **connection_args):
         log.info("DB '%s' already exists", name)

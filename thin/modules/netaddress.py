@@ -56,7 +56,7 @@ def cidr_broadcast(cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' netaddress.cidr_broadcast 192.168.0.0/20
+        pushsalt run '*' netaddress.cidr_broadcast 10.20.0.0/14
     """
     network = _network(cidr)
     return "None" if network.prefixlen >= network.max_prefixlen - 1 else str(network.broadcast_address)

@@ -53,7 +53,7 @@ def traceroute(host):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.traceroute example.com
+        pushsalt run '*' network.traceroute web01.example.org
     """
     _need("traceroute")
     said = __salt__["cmd.run"](
@@ -75,7 +75,7 @@ def nslookup(host):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.nslookup example.com
+        pushsalt run '*' network.nslookup web01.example.org
     """
     _need("nslookup")
     rows = [line.partition(":") for line in _run("nslookup", _host(host)).splitlines() if ":" in line]

@@ -125,7 +125,7 @@ def check(device, minor):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.check /dev/sda 1
+        pushsalt run '*' partition.check /dev/vdb 1
     """
     _device(device)
     _number(minor, "minor number passed to partition.check")
@@ -271,7 +271,7 @@ def mkpart(device, part_type, fs_type=None, start=None, end=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.mkpart /dev/sda primary fs_type=ext4 start=1MiB end=100%
+        pushsalt run '*' partition.mkpart /dev/vdb primary fs_type=ext4 start=1MiB end=100%
     """
     _device(device)
     _one_of({"primary", "logical", "extended"}, part_type, "part_type passed to partition.mkpart")
@@ -295,7 +295,7 @@ def mkpartfs(device, part_type, fs_type=None, start=None, end=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.mkpartfs /dev/sda logical ext2 440 670
+        pushsalt run '*' partition.mkpartfs /dev/vdb logical ext2 4096 8192
     """
     return mkpart(device, part_type, fs_type, start, end)
 
@@ -315,7 +315,7 @@ def name(device, partition, name):
 
     .. code-block:: bash
 
-        pushsalt run '*' partition.name /dev/vdb 1 'My Documents'
+        pushsalt run '*' partition.name /dev/vdb 1 orders
     """
     _device(device)
     _number(partition, "partition passed to partition.name")

@@ -40,7 +40,7 @@ def parse_targets(name=None, pkgs=None, sources=None, saltenv="base", normalize=
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.parse_targets foo,bar
+        pushsalt run '*' pkg_resource.parse_targets curl,nginx
     """
     if pkgs and (sources or "advisory_ids" in kwargs):
         return None, None
@@ -111,7 +111,7 @@ def sort_pkglist(pkgs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.sort_pkglist '{"foo": ["2", "1"]}'
+        pushsalt run '*' pkg_resource.sort_pkglist '{"nginx": ["1.22.1-9", "1.18.0-6"]}'
     """
     for name in pkgs:
         pkgs[name] = sorted(set(pkgs[name]))
@@ -125,7 +125,7 @@ def stringify(pkgs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.stringify '{"foo": ["1", "2"]}'
+        pushsalt run '*' pkg_resource.stringify '{"nginx": ["1.18.0-6", "1.22.1-9"]}'
     """
     for name in pkgs:
         pkgs[name] = ",".join(pkgs[name])
@@ -167,7 +167,7 @@ def check_extra_requirements(pkgname, pkgver):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.check_extra_requirements foo 1.2
+        pushsalt run '*' pkg_resource.check_extra_requirements nginx 1.22.1-9
     """
     if pkgver and "pkg.check_extra_requirements" in __salt__:
         return __salt__["pkg.check_extra_requirements"](pkgname, pkgver)
@@ -185,7 +185,7 @@ def format_pkg_list(packages, versions_as_list, attr):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg_resource.format_pkg_list '{"foo": [{"epoch": "", "version": "1", "release": ""}]}' 1 0
+        pushsalt run '*' pkg_resource.format_pkg_list '{"curl": [{"epoch": "", "version": "8.1", "release": "2"}]}' 1 0
     """
     if attr:
         return _with_attributes(packages, attr)

@@ -403,7 +403,7 @@ def unhold(name=None, pkgs=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.unhold foo
+        pushsalt run '*' pkg.unhold nginx
     """
     return {
         target: pkgholds.unhold(target, locked(target, **kwargs), lambda pkg: unlock(pkg, **kwargs), __opts__["test"])
@@ -445,7 +445,7 @@ def locked(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.locked foo
+        pushsalt run '*' pkg.locked nginx
     """
     return name in _locks(None, None, kwargs)
 
@@ -458,7 +458,7 @@ def lock(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.lock foo
+        pushsalt run '*' pkg.lock nginx
     """
     return name in _locks("lock", name, kwargs)
 
@@ -471,7 +471,7 @@ def unlock(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.unlock foo
+        pushsalt run '*' pkg.unlock nginx
     """
     return name not in _locks("unlock", name, kwargs)
 

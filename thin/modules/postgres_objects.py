@@ -50,7 +50,7 @@ def installed_extensions(user=None, host=None, port=None, maintenance_db=None, p
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.installed_extensions maintenance_db=dbname
+        pushsalt run '*' postgres.installed_extensions maintenance_db=shop
     """
     server = _server(user, host, port, maintenance_db, password, runas)
     query = "SELECT a.*, b.nspname AS schema_name FROM pg_extension a, pg_namespace b WHERE a.extnamespace = b.oid"

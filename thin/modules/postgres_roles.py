@@ -122,7 +122,7 @@ def user_create(username, user=None, host=None, port=None, maintenance_db=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' postgres.user_create username createdb=True groups=staff
+        pushsalt run '*' postgres.user_create app createdb=True groups=analysts
     """
     return _create(_server(user, host, port, maintenance_db, password, runas), username, {
         "inherit": True if inherit is None else inherit, "login": True if login is None else login,

@@ -110,7 +110,7 @@ def on(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' quota.on /media/data
+        pushsalt run '*' quota.on /srv
     """
     __salt__["cmd.run"](["quotaon", device], python_shell=False)
     return True
@@ -127,7 +127,7 @@ def off(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' quota.off /media/data
+        pushsalt run '*' quota.off /srv
     """
     __salt__["cmd.run"](["quotaoff", device], python_shell=False)
     return True
@@ -146,7 +146,7 @@ def get_mode(device):
 
     .. code-block:: bash
 
-        pushsalt run '*' quota.get_mode /media/data
+        pushsalt run '*' quota.get_mode /srv
     """
     found = {}
     for row in map(str.split, __salt__["cmd.run"](["quotaon", "-p", device], python_shell=False).splitlines()):

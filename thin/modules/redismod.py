@@ -402,7 +402,7 @@ def key_type(key, host=None, port=None, db=None, password=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' redis.key_type foo
+        pushsalt run '*' redis.key_type session:7
     """
     return _call((host, port, db, password), "TYPE", key)
 

@@ -48,7 +48,7 @@ def build_interface(iface, iface_type, enabled, **settings):
 
     .. code-block:: bash
 
-        pushsalt run '*' ip.build_interface eth0 eth True proto=dhcp test=True
+        pushsalt run '*' ip.build_interface ens3 eth True proto=dhcp test=True
     """
     kind, test = iface_type.lower(), settings.get("test")
     if kind not in _KINDS:

@@ -165,7 +165,7 @@ def list_pkgs(*packages, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.list_pkgs httpd
+        pushsalt run '*' lowpkg.list_pkgs nginx
     """
     return dict(_queried(packages, kwargs)[0])
 
@@ -306,7 +306,7 @@ def modified(*packages, **flags):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.modified httpd size=True config=False
+        pushsalt run '*' lowpkg.modified nginx size=True config=False
     """
     root = {"root": flags.pop("root", None)}
     done = _run(_rpm(root) + (["-V", "--"] + list(packages) if packages else ["-Va"]))
@@ -332,7 +332,7 @@ def version_cmp(ver1, ver2, ignore_epoch=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' lowpkg.version_cmp '0.2-001' '0.2.0.1-002'
+        pushsalt run '*' lowpkg.version_cmp 1.20.1-14.el9 1.20.1-14.el9_2.1
     """
     if ignore_epoch:
         ver1, ver2 = rpmversion.without_epoch(ver1), rpmversion.without_epoch(ver2)

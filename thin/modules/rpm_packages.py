@@ -263,7 +263,7 @@ def diff(*paths, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.diff /etc/httpd/conf/httpd.conf
+        pushsalt run '*' pkg.diff /etc/nginx/nginx.conf
     """
     found, of_package = {}, {}
     for path in paths:

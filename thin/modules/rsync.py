@@ -52,7 +52,7 @@ def rsync(src, dst, delete=False, force=False, update=False, passwordfile=None, 
 
     .. code-block:: bash
 
-        pushsalt run '*' rsync.rsync /path/to/src /path/to/dst delete=True exclude='[exclude1/dir, exclude2]'
+        pushsalt run '*' rsync.rsync /srv/app/ web02:/srv/app/ delete=True exclude='[cache, tmp]'
     """
     given = locals()
     how = {name: given[name] or __salt__["config.option"]("rsync." + name) for name in _OPTIONS}

@@ -63,7 +63,7 @@ def is_enabled(name=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.is_enabled name=job1
+        pushsalt run '*' schedule.is_enabled name=nightly
     """
     return list_(return_yaml=False).get(name, {}) if name else True
 
@@ -149,7 +149,7 @@ def modify(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.modify job1 function=cmd.run job_args="['/usr/local/bin/report']" seconds=600
+        pushsalt run '*' schedule.modify nightly function=state.apply job_args="['app']" seconds=600
     """
     current = _jobs().get(name)
     if current is None:
@@ -314,7 +314,7 @@ def show_next_fire_time(name, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.show_next_fire_time job1
+        pushsalt run '*' schedule.show_next_fire_time nightly
     """
     if name not in _jobs():
         return {"result": False, "comment": "Job %s does not exist." % name}
@@ -332,7 +332,7 @@ def job_status(name, time_fmt="%Y-%m-%dT%H:%M:%S"):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.job_status job1
+        pushsalt run '*' schedule.job_status nightly
     """
     if name not in _jobs():
         return {}
@@ -349,7 +349,7 @@ def move(name, target, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.move job1 web2
+        pushsalt run '*' schedule.move nightly web02
     """
     raise CommandExecutionError("schedule.move needs agents: add the job on the other target, and delete it here")
 
@@ -362,7 +362,7 @@ def copy(name, target, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.copy job1 web2
+        pushsalt run '*' schedule.copy nightly web02
     """
     raise CommandExecutionError("schedule.copy needs agents: add the job on the other target")
 
@@ -375,7 +375,7 @@ def postpone_job(name, current_time, new_time, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.postpone_job job1 2030-01-01T00:00:00 2030-01-02T00:00:00
+        pushsalt run '*' schedule.postpone_job nightly 2030-01-01T00:00:00 2030-01-02T00:00:00
     """
     raise CommandExecutionError("schedule.postpone_job: a timer cannot put off one run; disable the job meanwhile")
 
@@ -388,7 +388,7 @@ def skip_job(name, current_time, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' schedule.skip_job job1 2030-01-01T00:00:00
+        pushsalt run '*' schedule.skip_job nightly 2030-01-01T00:00:00
     """
     raise CommandExecutionError("schedule.skip_job: a timer cannot leave out one run; disable the job meanwhile")
 

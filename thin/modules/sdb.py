@@ -80,7 +80,7 @@ def get_or_set_hash(uri, length=8, chars=_CHARS):
 
     .. code-block:: bash
 
-        pushsalt run '*' sdb.get_or_set_hash sdb://SECRET_NAME 50
+        pushsalt run '*' sdb.get_or_set_hash sdb://vault/app/password 32
     """
     return _no("sdb.get_or_set_hash", uri)
 

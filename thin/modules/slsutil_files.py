@@ -74,7 +74,7 @@ def serialize(serializer, obj, **mod_kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' slsutil.serialize json '{foo: Foo}'
+        pushsalt run '*' slsutil.serialize json '{port: 8080}'
     """
     from thin.utils import serial
 

@@ -23,7 +23,7 @@ def get_known_host_entries(user, hostname, config=None, port=None, fingerprint_h
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.get_known_host_entries root example.com
+        pushsalt run '*' ssh.get_known_host_entries app git.example.org
     """
     path = _path(user, config)
     if isinstance(path, dict):
@@ -40,7 +40,7 @@ def recv_known_host_entries(hostname, enc=None, port=None, hash_known_hosts=True
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.recv_known_host_entries example.com enc=ed25519 port=22
+        pushsalt run '*' ssh.recv_known_host_entries git.example.org enc=ed25519 port=22
     """
     command = [_program("ssh-keyscan")] + (["-p", str(port)] if port else []) + (["-t", str(enc)] if enc else [])
     command += (["-H"] if hash_known_hosts else []) + ["-T", str(timeout), hostname]
@@ -60,7 +60,7 @@ def check_known_host(user=None, hostname=None, key=None, fingerprint=None, confi
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.check_known_host root example.com key='AAAA...FAaQ=='
+        pushsalt run '*' ssh.check_known_host app git.example.org key='AAAAC3Nza...'
     """
     if not hostname:
         return _error("hostname argument required")
@@ -128,7 +128,7 @@ def rm_known_host(user=None, hostname=None, config=None, port=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' ssh.rm_known_host root example.com
+        pushsalt run '*' ssh.rm_known_host app git.example.org
     """
     if not hostname:
         return _error("hostname argument required")

@@ -480,7 +480,7 @@ def master(master=None, connected=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' status.master salt.example.com
+        pushsalt run '*' status.master salt.example.org
     """
     return False if master else None
 
@@ -496,7 +496,7 @@ def ping_master(master):
 
     .. code-block:: bash
 
-        pushsalt run '*' status.ping_master salt.example.com
+        pushsalt run '*' status.ping_master salt.example.org
     """
     return False
 

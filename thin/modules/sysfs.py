@@ -124,7 +124,7 @@ def interfaces(root):
 
     .. code-block:: bash
 
-        pushsalt run '*' sysfs.interfaces block/sda/queue
+        pushsalt run '*' sysfs.interfaces class/net/ens3
     """
     root = target(root)
     if root is False or not os.path.isdir(root):

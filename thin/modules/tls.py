@@ -138,7 +138,7 @@ def get_expiration_date(cert, date_format="%Y-%m-%d"):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.get_expiration_date /srv/pki/app_ca/certs/web01.crt date_format='%Y/%m/%d'
+        pushsalt run '*' tls.get_expiration_date /srv/pki/app_ca/certs/web01.example.org.crt date_format='%Y/%m/%d'
     """
     return _read(cert).not_after.strftime(date_format)
 
@@ -154,7 +154,7 @@ def validate(cert, ca_name, crl_file):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.validate /etc/pki/test_ca/certs/localhost.crt test_ca None
+        pushsalt run '*' tls.validate /srv/pki/app_ca/certs/web01.example.org.crt app_ca None
     """
     certificate, ca = _read(cert), _read(_ca(ca_name) + ".crt")
     if crl_file is None:
@@ -268,7 +268,7 @@ def create_csr(
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_csr test_ca CN=www.example.org
+        pushsalt run '*' tls.create_csr app_ca CN=web01.example.org
     """
     if not ca_exists(ca_name, cacert_path, ca_filename):
         return 'Certificate for CA named "%s" does not exist, please create it first.' % ca_name
@@ -304,7 +304,7 @@ def create_self_signed_cert(
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_self_signed_cert CN=www.example.org
+        pushsalt run '*' tls.create_self_signed_cert CN=web01.example.org
     """
     folder = _signed(tls_dir, cacert_path)
     os.makedirs(folder, exist_ok=True)
@@ -337,7 +337,7 @@ def create_ca_signed_cert(
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_ca_signed_cert test_ca CN=www.example.org
+        pushsalt run '*' tls.create_ca_signed_cert app_ca CN=web01.example.org
     """
     if type_ext and not cert_type:
         log.error("type_ext = True but cert_type is unset. Certificate not written.")
@@ -370,7 +370,7 @@ def create_pkcs12(ca_name, CN, passphrase="", cacert_path=None, replace=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_pkcs12 test_ca www.example.org passphrase=secret
+        pushsalt run '*' tls.create_pkcs12 app_ca web01.example.org passphrase='correct horse'
     """
     ca, path = _ca(ca_name, cacert_path), "%s/%s" % (_signed(ca_name, cacert_path), CN)
     if not replace and os.path.exists(path + ".p12"):
@@ -394,7 +394,7 @@ def cert_info(cert, digest="sha256"):
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.cert_info /etc/pki/my.crt
+        pushsalt run '*' tls.cert_info /srv/pki/app_ca/certs/web01.example.org.crt
     """
     import calendar
 
@@ -426,7 +426,7 @@ def create_empty_crl(ca_name, cacert_path=None, ca_filename=None, crl_file=None,
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.create_empty_crl test_ca
+        pushsalt run '*' tls.create_empty_crl app_ca
     """
     ca = _ca(ca_name, cacert_path, ca_filename)
     path = crl_file or os.path.join(os.path.dirname(ca), "crl.pem")
@@ -449,7 +449,7 @@ def revoke_cert(
 
     .. code-block:: bash
 
-        pushsalt run '*' tls.revoke_cert test_ca www.example.org
+        pushsalt run '*' tls.revoke_cert app_ca web01.example.org
     """
     ca = _ca(ca_name, cacert_path, ca_filename)
     path = "%s/%s.crt" % (cert_path or _signed(ca_name, cacert_path), cert_filename or CN)

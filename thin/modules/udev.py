@@ -53,7 +53,7 @@ def name(dev):
 
     .. code-block:: bash
 
-        pushsalt run '*' udev.name /dev/sda
+        pushsalt run '*' udev.name /dev/vda
     """
     return info(dev).get("N")
 

@@ -70,7 +70,7 @@ def create_certificate(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.create_certificate signing_private_key=/etc/pki/ca.key CN=example.org days_valid=30
+        pushsalt run '*' x509.create_certificate signing_private_key=/srv/pki/app.key CN=web01.example.org days_valid=30
     """
     if "algorithm" in kwargs:
         kwargs["digest"] = kwargs.pop("algorithm")
@@ -261,7 +261,7 @@ def create_csr(
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.create_csr private_key=/etc/pki/my.key CN=www.example.org
+        pushsalt run '*' x509.create_csr private_key=/etc/pki/web01.key CN=web01.example.org
     """
     if "algorithm" in kwargs:
         digest = kwargs.pop("algorithm")
@@ -380,7 +380,7 @@ def get_pem_entry(text, pem_type=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.get_pem_entry /etc/pki/my.crt
+        pushsalt run '*' x509.get_pem_entry /etc/pki/web01.crt
     """
     return pem.tidy(given.load(text).decode("utf-8", "replace"), pem_type)
 

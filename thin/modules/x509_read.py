@@ -37,7 +37,7 @@ def expired(certificate):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.expired /etc/pki/my.crt
+        pushsalt run '*' x509.expired /etc/pki/web01.crt
     """
     return dict(_about(certificate), expired=expires(certificate))
 
@@ -81,7 +81,7 @@ def get_public_key(key, passphrase=None, asObj=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.get_public_key /etc/pki/my.crt
+        pushsalt run '*' x509.get_public_key /etc/pki/web01.crt
     """
     return load.public_key(key, passphrase).pem().decode("ascii")
 
@@ -95,7 +95,7 @@ def read_certificate(certificate):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.read_certificate /etc/pki/my.crt
+        pushsalt run '*' x509.read_certificate /etc/pki/web01.crt
     """
     found = load.certificate(certificate)
     ret = {
@@ -169,7 +169,7 @@ def read_csr(csr):
 
     .. code-block:: bash
 
-        pushsalt run '*' x509.read_csr /etc/pki/my.csr
+        pushsalt run '*' x509.read_csr /etc/pki/web01.csr
     """
     found = load.request(csr)
     return {

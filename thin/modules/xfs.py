@@ -152,7 +152,7 @@ def estimate(path):
 
     .. code-block:: bash
 
-        pushsalt run '*' xfs.estimate /path/to/dir
+        pushsalt run '*' xfs.estimate /srv/app
     """
     if not os.path.exists(path):
         raise CommandExecutionError('Path "%s" was not found.' % path)

@@ -237,7 +237,7 @@ def unhold(name=None, pkgs=None, sources=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.unhold foo
+        pushsalt run '*' pkg.unhold nginx
     """
     _check_plugin()
     held = {}

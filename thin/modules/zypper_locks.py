@@ -26,7 +26,7 @@ def hold(name=None, pkgs=None, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.hold pkgs='["foo", {"bar": "1.2.3-4"}]'
+        pushsalt run '*' pkg.hold pkgs='["curl", {"nginx": "1.27.2-1"}]'
     """
     locks, wanted = list_locks(root), _held_targets(name, pkgs)
     added = [_lock_word(pkg, version) for pkg, version in wanted.items() if pkg not in locks]
@@ -46,7 +46,7 @@ def unhold(name=None, pkgs=None, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.unhold foo
+        pushsalt run '*' pkg.unhold nginx
     """
     locks, removed, found = list_locks(root), [], {}
     for pkg, version in _held_targets(name, pkgs).items():

@@ -40,7 +40,7 @@ def latest_version(*names, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.latest_version vim emacs
+        pushsalt run '*' pkg.latest_version nginx redis
     """
     if not names:
         return {}
@@ -390,7 +390,7 @@ def purge(name=None, pkgs=None, root=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' pkg.purge foo
+        pushsalt run '*' pkg.purge nginx
     """
     return remove(name=name, pkgs=pkgs, root=root)
 
