@@ -463,64 +463,6 @@ class Loaders(object):
         self.grains.update(grains)
 
 
-def controller_functions(runtime):
-    """The names of all execution functions that the controller can answer itself, as a lazy set (see there)."""
-    return ControllerFunctions(runtime)
-
-
-class ControllerFunctions(object):
-    """A set of ``module.function`` names marked ``__controller__``. Reads the marks with ``ast``, executes nothing.
-
-    A test for one name reads only the files which can have that module; iterating reads all.
-    """
-
-    def __init__(self, runtime):
-        self._runtime = runtime
-        self._index = runtime.virtual_index("modules")
-        self._known = {}  # virtual name -> names of functions
-
-    def __contains__(self, name):
-        module, _, function = str(name).partition(".")
-        return function in self._of(module)
-
-    def __iter__(self):
-        for module in sorted(self._index):
-            for function in sorted(self._of(module)):
-                yield "%s.%s" % (module, function)
-
-    def _of(self, module):
-        if module not in self._known:
-            found = set()
-            for name in self._index.get(module, ()):
-                found |= marked(self._runtime.source("thin.modules." + name), ours=True)
-            self._known[module] = found  # only when it is whole: the controller's threads share this
-        return self._known[module]
-
-
-def marked(source, word="__controller__", ours=False):
-    """Public names of the functions that a module's source marks with ``__controller__``, or another word."""
-    if word not in source:
-        return set()
-    import ast
-
-    from thin.utils import pysource
-
-    literals, functions = {}, set()
-    for node in (pysource.outline if ours else pysource.parse)(source).body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            functions.add(node.name)
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            if name in (word, "__func_alias__"):
-                literals[name] = ast.literal_eval(node.value)
-            elif isinstance(node.value, ast.Name) and node.value.id in functions and not name.startswith("_"):
-                functions.add(name)  # an alias
-    alias = literals.get("__func_alias__", {})
-    public = {alias.get(name, name) for name in functions}
-    mark = literals.get(word)
-    return public if mark is True else public & set(mark or ())
-
-
 def _virtual(module, name):
     """``(virtual name or None, reason)`` of an executed module."""
     function = module.get("__virtual__")

@@ -25,9 +25,9 @@ from pushsalt.bundle import pack
 from pushsalt.fileserver import FileServerError, disk_file
 from pushsalt.model import Blob
 from pushsalt.run import resourcefiles
+from pushsalt.run.marks import marked
 from thin import runtime
 from thin.custom import TAGS
-from thin.loader import marked
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer, FoundFile

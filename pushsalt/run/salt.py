@@ -16,8 +16,8 @@ from pushsalt.functions import modules as controller_modules
 from pushsalt.functions import names as controller_names
 from pushsalt.render.reads import Facts, ask, current
 from pushsalt.run import dryrun
+from pushsalt.run.marks import ControllerFunctions
 from thin import runtime
-from thin.loader import ControllerFunctions, controller_functions
 
 
 class Answering(Protocol):
@@ -82,8 +82,7 @@ def _is_silent(name: str) -> bool:
 @cache
 def shared() -> ControllerFunctions:
     """Names of the functions that both sides have."""
-    found: ControllerFunctions = controller_functions(runtime)
-    return found
+    return ControllerFunctions()
 
 
 @cache

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import ConfigError
 from pushsalt.model import Blob
+from pushsalt.run import pysource
 from pushsalt.run.custom import CustomModule
-from thin.utils import pysource
 
 if TYPE_CHECKING:
     from pushsalt.cache.store import Bank

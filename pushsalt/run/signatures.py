@@ -9,9 +9,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec
+from pushsalt.run import pysource
+from pushsalt.run.marks import marked
 from thin import runtime
-from thin.loader import marked
-from thin.utils import pysource
 
 if TYPE_CHECKING:
     from pushsalt.run.custom import CustomModules

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from thin import loader, runtime
+from thin import loader
 
 SHAPES = {
     "thin.modules.one": "__virtualname__ = 'pack'\ndef __virtual__(): return (False, 'no tool')\ndef f(): return 1\n",
@@ -116,21 +116,6 @@ def test_listing_has_every_module(make_loaders: Callable[..., loader.Loaders]) -
     names = make_loaders().modules.keys()
     assert {"cmd.run", "test.ping", "grains.get", "pillar.get", "config.get", "sys.doc", "log.debug"} <= set(names)
     assert names == sorted(names)
-
-
-def test_controller_functions_are_marked_without_executing_anything() -> None:
-    marked = loader.controller_functions(runtime)
-    here = ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug")
-    assert [name for name in here if name in marked] == list(here)
-    assert not [name for name in ("cmd.run", "test.ping", "sys.doc", "nowhere.f", "log.log") if name in marked]
-
-
-def test_marked_names_are_those_that_load(make_loaders: Callable[..., loader.Loaders]) -> None:
-    """What `ast` reads and what the loader then lets through are the same set."""
-    allowed = loader.Loaders({"id": "x"}, runtime, {"kernel": "Linux", "os": "Debian"}, {}, controller=True).modules
-    marked = set(loader.controller_functions(runtime))
-    assert set(allowed) <= marked
-    assert {name for name in marked if name not in allowed} == set()
 
 
 class Asked:

@@ -4,8 +4,6 @@ import pwd
 
 import pytest
 
-from thin.utils import pysource
-
 ROOT = pwd.getpwuid(0)
 
 
@@ -68,9 +66,3 @@ def test_what_is_so_already_or_fails(users):
     assert modules["user.info"].__globals__["__context__"]["user.complaint"] == "no"
     with pytest.raises(Exception, match="User 'nobody-here' does not exist"):
         modules["user.chuid"]("nobody-here", 5)
-
-
-def test_source_is_parsed():
-    assert len(pysource.parse("a = 1\nb = 2\n").body) == 2
-    with pytest.raises(SyntaxError):
-        pysource.parse("a =")

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from thin.loader import marked
-from thin.utils import pysource
+from pushsalt.run import pysource
+from pushsalt.run.marks import marked
 
 FOLDER = Path(__file__).parent.parent.parent / "thin"
 FILES = sorted(path for kind in ("states", "modules") for path in (FOLDER / kind).glob("*.py"))
@@ -43,6 +43,7 @@ def test_outline(source):
     assert signatures(pysource.outline(source)) == signatures(pysource.parse(source))
 
 
-def test_what_is_no_python():
+@pytest.mark.parametrize("read", [pysource.parse, pysource.outline])
+def test_what_is_no_python(read):
     with pytest.raises(SyntaxError):
-        pysource.outline("def f(:\n    pass\n")
+        read("def f(:\n    pass\n")

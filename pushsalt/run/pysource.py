@@ -1,23 +1,24 @@
 """Python source, read without running it."""
 
-import _thread
+from __future__ import annotations
 
-_TURN = _thread.allocate_lock()
+import ast
+import threading
+
+_TURN = threading.Lock()
 
 
-def parse(source):
+def parse(source: str) -> ast.Module:
     """The ``ast`` of a source. Raises SyntaxError, ValueError.
 
     One thread at a time: CPython before 3.13 counts the depth of trees for all threads in one place, and threads that
     meet there get a SystemError.
     """
-    import ast
-
     with _TURN:
         return ast.parse(source)
 
 
-def outline(source):
+def outline(source: str) -> ast.Module:
     """The ``ast`` of a source without what is in its functions, in a fraction of the time. Raises as ``parse`` does.
 
     For sources in the usual layout; any other is parsed as a whole.
