@@ -80,11 +80,15 @@ class Engine:
         ends = about["Config"]["Cmd"][:1] == ["true"]
         status = "paused" if word == "pause" else "running" if running and not ends else "exited"
         about["State"] = {"Status": status, "Running": status == "running", "Paused": status == "paused", "Pid": 7}
+        for endpoint in about["NetworkSettings"]["Networks"].values():
+            endpoint["IPAddress"] = "10.89.0.7" if status == "running" else ""
 
     def main(self, words):
         kind, rest = words[0], words[1:]
         if kind == "--version":
             self.out.append("podman version 4.3.1")
+        elif kind == "version":
+            self.out.append('{"Client":{"APIVersion":"4.3.1","Version":"4.3.1","OsArch":"linux/amd64"}}')
         elif kind in ("container", "image", "network", "volume"):
             self.thing(kind, rest[0], rest[1:])
         elif kind == "create":
@@ -103,7 +107,8 @@ class Engine:
             for name, about in self.state["container"].items():
                 here = not network or network.split("=")[1] in about["NetworkSettings"]["Networks"]
                 if here and ("-a" in rest or about["State"]["Running"]):
-                    shown = f"{name} {about['Id']}" if "{{.ID}}" in rest[-1] else name
+                    shown = f"{name} {about['Id']}" if any("{{.Names}} {{.ID}}" in word for word in rest) else name
+                    shown = f"{about['Id']} Up 1 second" if any("{{.Status}}" in word for word in rest) else shown
                     self.out.append(about["Id"] if "-q" in rest else shown)
         elif kind == "images":
             for name, about in self.state["image"].items():
@@ -140,9 +145,11 @@ class Engine:
         else:
             network, container = bare(rest)
             self.find(kind, network)
-            networks = self.find("container", container)[1]["NetworkSettings"]["Networks"]
+            about = self.find("container", container)[1]
+            networks = about["NetworkSettings"]["Networks"]
             if verb == "connect":
-                networks[network] = {"Aliases": option(rest, "--alias", True)}
+                address = "10.89.0.8" if about["State"]["Running"] else ""
+                networks[network] = {"Aliases": option(rest, "--alias", True), "IPAddress": address}
             else:
                 networks.pop(network, None)
 

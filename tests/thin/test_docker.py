@@ -48,9 +48,11 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> B
         ({"command": 'sh -c "sleep 1"', "tty": True}, (["--tty"], ["sh", "-c", "sleep 1"], {})),
         ({"env": [{"A": "x y"}, "B=2"]}, (["--env=A", "--env=B"], [], {"A": "x y", "B": "2"})),
         ({"environment": {"PATH": "/x", "C": 1}}, (["--env=PATH=/x", "--env=C"], [], {"C": "1"})),
-        ({"ports": "80,443", "binds": ["/a:/b:ro"]}, (["--expose=80", "--expose=443", "--volume=/a:/b:ro"], [], {})),
+        ({"ports": "80,443", "binds": ["/a:/b:ro"]}, (["--volume=/a:/b:ro", "--expose=80", "--expose=443"], [], {})),
         ({"restart_policy": {"Name": "on-failure", "MaximumRetryCount": 3}}, (["--restart=on-failure:3"], [], {})),
         ({"entrypoint": ["a", "b"], "cmd": ["c"]}, (["--entrypoint=a"], ["b", "c"], {})),
+        ({"entrypoint": "sh -c", "command": ["sleep 1"]}, (["--entrypoint=sh"], ["-c", "sleep 1"], {})),
+        ({"binds": {"/a": {"bind": "/b", "mode": "ro"}}, "volume": "c"}, (["--volume=/a:/b:ro", "--volume=c"], [], {})),
         ({"extra_hosts": {"h": "192.0.2.1"}, "memory": "10m"}, (["--add-host=h:192.0.2.1", "--memory=10m"], [], {})),
         ({"network_disabled": True, "privileged": False}, (["--network=none"], [], {})),
         ({"ulimits": [{"Name": "nofile", "Soft": 1, "Hard": 2}]}, (["--ulimit=nofile=1:2"], [], {})),
@@ -79,7 +81,7 @@ def test_a_container_runs(bed: Bed) -> None:
     assert (ret["result"], ret["comment"]) == (None, "Container 'web' would be created")
     ret = bed.state("docker_container.running", **WEB)
     assert (ret["result"], ret["comment"]) == (True, "Created container 'web'")
-    assert ret["changes"]["state"] == {"old": "stopped", "new": "running"}
+    assert ret["changes"]["state"] == {"old": None, "new": "running"}
     assert bed.now()["container"]["web"]["Config"]["Env"][0] == "SECRET=hush"
     assert "hush" not in json.dumps(bed.calls())
     for test in (True, False):
@@ -108,14 +110,19 @@ def test_a_container_that_was_made_otherwise_is_replaced(bed: Bed) -> None:
 
 def test_a_container_is_started_stopped_and_removed(bed: Bed) -> None:
     bed.state("docker_container.running", start=False, **WEB)
-    assert bed.call("state", "web") == "stopped"
+    assert bed.call("state", "web") == "running", "one that was not there is started in any case"
+    bed.call("stop", "web")
+    assert bed.state("docker_container.running", start=False, **WEB)["changes"] == {}
     ret = bed.state("docker_container.running", test=True, **WEB)
-    assert (ret["result"], ret["comment"].splitlines()[-1]) == (None, "Container would be started")
-    bed.state("docker_container.running", **WEB)
-    assert bed.state("docker_container.absent", name="web")["result"] is False
+    words = "Container 'web' is already configured as specified. Container would be started."
+    assert (ret["result"], ret["comment"]) == (None, words)
+    ret = bed.state("docker_container.running", **WEB)
+    assert ret["changes"] == {"state": {"old": "stopped", "new": "running"}}
+    for test in (True, False):
+        assert bed.state("docker_container.absent", test=test, name="web")["result"] is False
     assert bed.state("docker_container.stopped", test=True, name="web")["result"] is None
     ret = bed.state("docker_container.stopped", name="web")
-    assert ret["changes"] == {"web": {"old": "running", "new": "stopped"}}
+    assert ret["changes"] == {"web": {"result": True, "state": {"old": "running", "new": "stopped"}}}
     assert bed.state("docker_container.stopped", name="web")["changes"] == {}
     assert bed.state("docker_container.stopped", containers=["web", "none"])["result"] is False
     assert bed.state("docker_container.stopped", containers=["web", "none"], error_on_absent=False)["result"] is True
@@ -137,7 +144,13 @@ def test_what_does_not_work_is_said(bed: Bed) -> None:
     assert (ret["result"], ret["comment"]) == (False, "Unknown argument(s): nonsense")
     ret = bed.state("docker_container.running", name="short", image="tiny:1", command="true")
     assert ret["result"] is False
-    assert "did not stay running" in ret["comment"]
+    assert ret["comment"] == "Created container 'short'. Container is not running."
+    assert ret["changes"]["state"] == {"old": None, "new": "stopped"}
+    ret = bed.state("docker_container.running", name="x", image="tiny:1", networks=["nowhere"])
+    assert (ret["result"], ret["comment"]) == (False, "The following networks are not present: nowhere")
+    ret = bed.state("docker_container.running", name="x", image="tiny:1", memory="1g", mem_limit="2g")
+    assert ret["comment"] == "'memory' is an alias for 'mem_limit', they cannot both be used"
+    assert list(bed.now()["container"]) == ["short"]
     with pytest.raises(Exception, match="Error 404"):
         bed.call("inspect_container", "nobody")
     assert bed.call("resolve_image_id", "nobody") is False
@@ -148,7 +161,11 @@ def test_networks(bed: Bed) -> None:
     assert bed.state("docker_network.present", test=True, **wanted)["comment"] == "Network will be created"
     assert bed.state("docker_network.present", **wanted)["changes"] == {"created": True}
     assert bed.state("docker_network.present", **wanted)["changes"] == {}
-    assert bed.state("docker_network.present", name="net")["changes"] == {}
+    ret = bed.state("docker_network.present", test=True, name="net")
+    pool = {"Subnet": "10.9.0.0/24"}
+    assert ret["changes"] == {
+        "net": {"IPAM": {"Config": {"old": [pool], "new": []}}, "Labels": {"old": {"a": "b"}, "new": {}}}
+    }
     bed.state("docker_container.running", networks=["net"], **WEB)
     assert list(bed.now()["container"]["web"]["NetworkSettings"]["Networks"]) == ["net"]
     assert bed.state("docker_container.running", networks=["net"], **WEB)["changes"] == {}
@@ -157,8 +174,15 @@ def test_networks(bed: Bed) -> None:
     ret = bed.state("docker_network.present", test=True, **new)
     assert (ret["result"], ret["comment"]) == (None, "Network would be recreated with new config")
     ret = bed.state("docker_network.present", **new)
-    assert (ret["changes"]["disconnected"], ret["changes"]["reconnected"]) == (["web"], ["web"])
-    assert bed.state("docker_network.present", containers=[], **new)["changes"] == {"disconnected": ["web"]}
+    assert ret["changes"] == {
+        "net": {"IPAM": {"Config": {"old": [pool], "new": [{"Subnet": "10.8.0.0/24"}]}}},
+        "recreated": True, "reconnected": ["web"],
+    }  # fmt: skip
+    assert bed.state("docker_network.present", containers=[], **new)["changes"] == {}
+    assert bed.state("docker_container.running", networks=[], **WEB)["changes"]["container"]["Networks"]["net"]
+    ret = bed.state("docker_network.present", test=True, containers=["web"], **new)
+    assert (ret["result"], ret["changes"]) == (None, {})
+    assert ret["comment"].endswith("configured as specified. web would be connected")
     ret = bed.state("docker_network.present", containers=["web", "none"], **new)
     assert ret["changes"] == {"connected": ["web"]}
     assert ret["warnings"] == ["The following containers do not exist: none."]
@@ -182,7 +206,9 @@ def test_volumes_and_images(bed: Bed) -> None:
     assert "connection refused" in bed.state("docker_image.present", name="other")["comment"]
     assert "'tag' argument is required" in bed.state("docker_image.present", name="x", build="/x")["comment"]
     assert bed.state("docker_image.absent", name="tiny:1", test=True)["result"] is None
-    assert bed.state("docker_image.absent", name="tiny:1")["changes"] == {"Layers": ["a" * 64], "Tags": ["tiny:1"]}
+    assert bed.state("docker_image.absent", name="tiny:1")["changes"] == {
+        "Layers": ["a" * 64], "Tags": ["tiny:1"], "retcode": 0
+    }  # fmt: skip
     assert bed.state("docker_image.absent", name="tiny:1")["comment"] == "Image tiny:1 is not present"
 
 
@@ -194,16 +220,17 @@ def test_a_password_goes_to_stdin(bed: Bed) -> None:
 
 def test_looking_at_containers(bed: Bed) -> None:
     bed.state("docker_container.running", **WEB)
-    bed.state("docker_container.running", start=False, **{**WEB, "name": "other", "command": "sleep 10"})
+    bed.state("docker_container.running", **{**WEB, "name": "other", "command": "sleep 10"})
+    bed.call("stop", "other")
     (about,) = bed.call("ps").values()
-    assert (about["Command"], about["Names"], about["Status"]) == ("sleep 9", ["web"], "running")
+    assert (about["Command"], about["Names"], about["Status"]) == ("sleep 9", ["/web"], "Up 1 second")
     assert about["Time_Created_Epoch"] == 1795295372
-    assert sorted(entry["Names"][0] for entry in bed.call("ps", all=True).values()) == ["other", "web"]
+    assert sorted(entry["Names"][0] for entry in bed.call("ps", all=True).values()) == ["/other", "/web"]
     assert bed.call("list_containers", all=True) == ["other", "web"]
     assert bed.call("port", "web") == {}
     assert bed.call("port", "*") == {"other": {}, "web": {}}
-    assert list(bed.call("compare_containers", "web", "other")["Config"]) == ["Cmd"]
-    assert bed.call("compare_containers", "web", "other", ignore="Cmd") == {}
+    assert list(bed.call("compare_containers", "web", "other")["Config"]) == ["Cmd", "Hostname"]
+    assert bed.call("compare_containers", "web", "other", ignore="Cmd,Hostname") == {}
     assert bed.call("exists", "web")
     assert bed.call("version")["VersionInfo"] == (4, 3, 1)
     assert bed.call("pid", "web") == 7

@@ -21,12 +21,12 @@ def __virtual__():
 
 def images(verbose=False, **kwargs):
     """
-    Return ``{id: {RepoTags, Size, Size_Human, Time_Created_Epoch, Time_Created_Local}}`` of the images
+    Return ``{id: {RepoTags, Labels, Size, Size_Human, Time_Created_Epoch, Time_Created_Local ...}}`` of the images
 
     verbose
-        With all that inspecting gives.
+        With all that inspecting gives, as ``Info``.
     all
-        With those that only others are made of.
+        With those that have no name.
 
     CLI Example:
 
@@ -37,10 +37,13 @@ def images(verbose=False, **kwargs):
     ids = _cli("images", "-q", "--no-trunc", *(["-a"] if kwargs.get("all") else [])).split()
     found = {}
     for about in serial.loads(_cli("image", "inspect", *sorted(set(ids)))) if ids else []:
-        entry = about if verbose else {"RepoTags": about.get("RepoTags") or [], "Labels": about.get("Labels")}
-        entry["Size"] = about.get("Size", 0)
-        entry["Size_Human"] = dockerwords.human(entry["Size"])
-        entry["Created"] = about.get("Created")
+        if not about.get("RepoTags") and not kwargs.get("all"):
+            continue
+        config = about.get("Config") or {}
+        entry = {"RepoTags": about.get("RepoTags") or None, "RepoDigests": about.get("RepoDigests") or None}
+        entry.update(ParentId=about.get("Parent", ""), Labels=about.get("Labels") or config.get("Labels"))
+        entry.update(_sizes(about), **dockerwords.made(about.get("Created")))
+        entry.update({"Info": about} if verbose else {})
         found[about["Id"]] = entry
     return found
 
@@ -53,9 +56,18 @@ def inspect_image(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect_image nginx:1.27
+        pushsalt run '*' docker.inspect_image busybox
     """
-    return serial.loads(_cli("image", "inspect", name))[0]
+    about = serial.loads(_cli("image", "inspect", name))[0]
+    return dict(about, **_sizes(about))
+
+
+def _sizes(about):
+    found = {}
+    for key in ("Size", "VirtualSize"):
+        if about.get(key) is not None:
+            found.update({key: about[key], key + "_Human": dockerwords.human(about[key])})
+    return found
 
 
 def list_tags():
@@ -92,7 +104,10 @@ def resolve_image_id(name):
 
 def resolve_tag(name, **kwargs):
     """
-    Return an image's name with its tag, or False; ``all``: all its names; ``tags``: names to choose from
+    Return an image's name with its tag, or False; ``all``: all its names; the id of an image without a name
+
+    tags
+        Names to choose from.
 
     CLI Example:
 
@@ -105,20 +120,26 @@ def resolve_tag(name, **kwargs):
     if tags is not None:
         return wanted if wanted in tags else False
     try:
-        names = inspect_image(name).get("RepoTags") or []
+        about = inspect_image(name)
     except CommandExecutionError as exc:
         if "404" in str(exc):
             return False
         raise
+    names = about.get("RepoTags") or [about["Id"]]
     if kwargs.get("all"):
         return names
     fitting = [each for each in names if each == wanted or each.endswith("/" + wanted)]
-    return (fitting or names or [wanted])[0]
+    return (fitting or names)[0]
 
 
 def history(name, quiet=False):
     """
-    Return ``[{Id, Command, Size, ...}]`` of the steps that made an image; ``quiet``: the commands
+    Return ``[{Id, Command, Comment, Size, Size_Human, Time_Created_Epoch ...}]`` of the steps that made an image
+
+    The oldest comes first.
+
+    quiet
+        The commands.
 
     CLI Example:
 
@@ -126,14 +147,22 @@ def history(name, quiet=False):
 
         pushsalt run '*' docker.history busybox
     """
-    lines = _cli("history", "--no-trunc", "--format", "{{.ID}}\t{{.Size}}\t{{.CreatedBy}}", name).splitlines()
-    steps = [dict(zip(("Id", "Size", "Command"), line.split("\t", 2))) for line in lines]
-    return [step.get("Command", "") for step in steps] if quiet else steps
+    form = "{{.ID}}\t{{.Size}}\t{{.CreatedAt}}\t{{.Comment}}\t{{.CreatedBy}}"
+    steps = []
+    for line in reversed(_cli("history", "--no-trunc", "--human=false", "--format", form, name).splitlines()):
+        identity, size, created, comment, command = (line.split("\t", 4) + [""] * 4)[:5]
+        command = re.sub(r"^/bin/sh -c (#\(nop\) )?", "", command).strip() or "FROM scratch"
+        step = {"Id": identity, "Command": command, "Comment": comment}
+        if size.isdigit():
+            step.update(Size=int(size), Size_Human=dockerwords.human(size))
+        step.update(dockerwords.made(created))
+        steps.append(step)
+    return [step["Command"] for step in steps] if quiet else steps
 
 
 def layers(name):
     """
-    Return the ids of an image's layers
+    Return the ids of an image's layers, the topmost last; ``<missing>`` for one that is not here as an image
 
     CLI Example:
 
@@ -141,7 +170,7 @@ def layers(name):
 
         pushsalt run '*' docker.layers busybox
     """
-    return inspect_image(name).get("RootFS", {}).get("Layers", [])
+    return _cli("history", "-q", name).split()[::-1]
 
 
 def depends(name):
@@ -155,10 +184,11 @@ def depends(name):
         pushsalt run '*' docker.depends registry.example.org/app:2.1
     """
     containers = _cli("ps", "-a", "--filter=ancestor=%s" % name, "--format", "{{.Names}}").split()
-    above, own = layers(name), inspect_image(name)["Id"]
+    one = inspect_image(name)
+    above, own = one.get("RootFS", {}).get("Layers", []), one["Id"]
     made = []
-    for identity, about in images(verbose=True).items():
-        here = about.get("RootFS", {}).get("Layers", [])
+    for identity, about in images(verbose=True, all=True).items():
+        here = about["Info"].get("RootFS", {}).get("Layers", [])
         if identity != own and len(here) > len(above) and here[: len(above)] == above:
             made.append((about.get("RepoTags") or [identity])[0])
     return {"Containers": sorted(containers), "Images": sorted(made)}
@@ -243,7 +273,7 @@ def push(image, insecure_registry=False, api_response=False, client_timeout=60):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.push registry.example.org/myimage
+        pushsalt run '*' docker.push registry.example.org/app
     """
     began = time.time()
     words = ["--tls-verify=false"] if insecure_registry and "podman" in _cli("--version").lower() else []
@@ -257,7 +287,7 @@ def push(image, insecure_registry=False, api_response=False, client_timeout=60):
 
 def rmi(*names, **kwargs):
     """
-    Take away images; returns ``{"Layers": ids, "Tags": names}`` of what is gone, and ``Errors``
+    Take away images; returns ``{"Layers": ids, "Tags": names, "retcode"}`` of what is gone, and ``Errors``
 
     force
         Even if containers are made of them.
@@ -278,9 +308,8 @@ def rmi(*names, **kwargs):
             _cli("rmi", *([*words, name]))
         except CommandExecutionError as exc:
             errors.append(str(exc))
-    ret = {"Layers": sorted(before - set(images(all=True))), "Tags": sorted(tags - set(list_tags()))}
-    ret = {key: value for key, value in ret.items() if value}
-    return dict(ret, Errors=errors) if errors else ret
+    ret = {"Layers": sorted(before - set(images(all=True))), "Tags": sorted(tags - set(list_tags())), "retcode": 0}
+    return dict(ret, Errors=errors, retcode=1) if errors else ret
 
 
 def tag_(name, repository, tag="latest", force=False):
@@ -319,7 +348,7 @@ def build(path=None, repository=None, tag=None, cache=True, rm=True, api_respons
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.build /path/to/build repository=myimage tag=1.0
+        pushsalt run '*' docker.build /srv/app/image repository=registry.example.org/app tag=2.1
     """
     began = time.time()
     name = "%s:%s" % (repository, tag or "latest") if repository else None
@@ -336,7 +365,7 @@ def build(path=None, repository=None, tag=None, cache=True, rm=True, api_respons
         raise SaltInvocationError("Either path or fileobj needs to be provided")
     identity = inspect_image(name)["Id"] if name else out.split()[-1]
     found = {"Id": identity.replace("sha256:", "")[:12], "Time_Elapsed": time.time() - began}
-    return dict(found, Image=name) if name else found
+    return dict(found, Image=inspect_image(identity).get("RepoTags") or [name]) if name else found
 
 
 def commit(name, repository, tag="latest", message=None, author=None):

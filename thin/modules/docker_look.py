@@ -20,7 +20,9 @@ def __virtual__():
 
 def ps_(filters=None, **kwargs):
     """
-    Return ``{id: about}`` of the containers that run: their command, image, names, ports, status, labels and times
+    Return ``{id: about}`` of the containers that run: Command, Image, Names, Ports, State, Status, Labels, Mounts …
+
+    Ports are ``[{PrivatePort, Type, IP, PublicPort}]``.
 
     all
         Of the others, too.
@@ -39,22 +41,41 @@ def ps_(filters=None, **kwargs):
     """
     words = ["--filter=%s" % each for each in _filters(filters)] + (["-a"] if kwargs.get("all") else [])
     found = {}
-    ids = _cli("ps", "-q", "--no-trunc", *words).split()
-    for about in serial.loads(_cli("container", "inspect", *ids)) if ids else []:
+    lines = _cli("ps", "--no-trunc", "--format", "{{.ID}} {{.Status}}", *words).splitlines()
+    status = dict(line.split(" ", 1) for line in lines if " " in line)
+    for about in serial.loads(_cli("container", "inspect", *sorted(status))) if status else []:
+        net = about.get("NetworkSettings") or {}
         entry = {
             "Command": " ".join([about.get("Path") or ""] + (about.get("Args") or [])).strip(),
             "Image": about["Config"].get("Image") or about.get("ImageName"),
             "ImageID": about.get("Image"),
             "Labels": about["Config"].get("Labels") or {},
-            "Names": [about["Name"].lstrip("/")],
-            "Ports": (about.get("NetworkSettings") or {}).get("Ports") or {},
-            "Status": about["State"].get("Status"),
+            "Mounts": about.get("Mounts") or [],
+            "Names": ["/" + about["Name"].lstrip("/")],
+            "NetworkSettings": {"Networks": net.get("Networks") or {}},
+            "Ports": _open(net.get("Ports") or {}),
+            "State": about["State"].get("Status"),
+            "Status": status.get(about["Id"], ""),
         }
-        entry.update(_times(about.get("Created")))
+        entry.update(dockerwords.made(about.get("Created")))
         entry.update({"Info": about} if kwargs.get("verbose") else {})
         found[about["Id"]] = entry
     if kwargs.get("host"):
         found.setdefault("host", {})["interfaces"] = __salt__["network.interfaces"]()
+    return found
+
+
+def _open(ports):
+    """``[{PrivatePort, Type, IP, PublicPort}]`` of docker's ``{port/protocol: [{HostIp, HostPort}]}``."""
+    found = []
+    for port in sorted(ports):
+        number, _, kind = port.partition("/")
+        for where in ports[port] or [{}]:
+            one = {"PrivatePort": int(number), "Type": kind}
+            if where.get("HostPort"):
+                address = where.get("HostIp") or "0.0.0.0"  # noqa: S104 - podman's way to say so is nothing
+                one.update(IP=address, PublicPort=int(where["HostPort"]))
+            found.append(one)
     return found
 
 
@@ -68,10 +89,16 @@ def port(name, private_port=None):
 
         pushsalt run '*' docker.port web 443/tcp
     """
+    wanted = None if private_port is None else str(private_port)
+    if wanted is not None and not re.match(r"\d+(/(tcp|udp|sctp))?$", wanted, re.I):
+        words = "Invalid private_port '%s'. Must either be a port number, or be in port/protocol notation"
+        raise SaltInvocationError((words + " (e.g. 5000/tcp)") % private_port)
+    if isinstance(private_port, str) and "/" not in wanted:
+        wanted += "/tcp"
+
     def ports(container):
         found = (_container(container).get("NetworkSettings") or {}).get("Ports") or {}
-        wanted = None if private_port is None else [str(private_port), "%s/tcp" % private_port]
-        return {key: value for key, value in found.items() if wanted is None or key in wanted}
+        return {key: found[key] for key in found if wanted is None or wanted.lower() in (key, key.partition("/")[0])}
 
     if not any(char in name for char in "*?["):
         return ports(name)
@@ -156,8 +183,11 @@ def compare_containers(first, second, ignore=None):
     for part in ("Config", "HostConfig"):
         old, new = one.get(part) or {}, other.get(part) or {}
         for key in sorted((set(old) | set(new)) - ignored):
-            pair = {"old": _plain(key, old.get(key)), "new": _plain(key, new.get(key))}
-            if pair["old"] != pair["new"]:
+            if key == "Image":
+                pair = {"old": one.get("Image"), "new": other.get("Image")}
+            else:
+                pair = {"old": _plain(key, old.get(key), one), "new": _plain(key, new.get(key), other)}
+            if _comparable(key, pair["old"]) != _comparable(key, pair["new"]):
                 found.setdefault(part, {})[key] = pair
     return found
 
@@ -175,7 +205,7 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.copy_from mycontainer /etc/hosts /tmp/hosts
+        pushsalt run '*' docker.copy_from web /etc/hosts /tmp/hosts
     """
     folder = dest if os.path.isdir(dest) else os.path.dirname(dest)
     target = os.path.join(dest, os.path.basename(source)) if os.path.isdir(dest) else dest
@@ -216,38 +246,36 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
 
 
 #: What each container has of its own, however it was made.
-_OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "LogConfig", "Hostname", "MacAddress", "Annotations", "sdNotifyMode"}
+_OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "Annotations", "sdNotifyMode"}
+#: lists whose order means nothing
+_SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "Links", "SecurityOpt")
 
 
-def _plain(key, value):
-    """Lists whose order means nothing are sorted; what is empty is the same, however it is written."""
-    if key in ("Env", "CapAdd", "CapDrop", "Binds", "ExtraHosts", "Dns", "GroupAdd") and isinstance(value, list):
-        # podman names the host in the environment
-        return sorted(str(each) for each in value if not str(each).startswith(("HOSTNAME=", "container="))) or None
-    return value if value not in ([], {}, "") else None
+def _plain(key, value, about):
+    """A setting without what is the container's own in it."""
+    if key == "LogConfig" and isinstance(value, dict):
+        return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
+    if key == "Env":  # podman names the host in it
+        return sorted(each for each in value or [] if not each.startswith(("HOSTNAME=", "container=")))
+    if key == "Links":
+        own = "/%s/" % about["Name"].lstrip("/")
+        return [each.replace(own, "/", 1) for each in value or []]
+    return value
+
+
+def _comparable(key, value):
+    """What is empty is the same, however it is written."""
+    if key in _SETS and isinstance(value, list):
+        return sorted(map(str, value)) or None
+    if key == "Ulimits" and isinstance(value, list):
+        return sorted((str(each.get("Name")), each.get("Soft"), each.get("Hard")) for each in value) or None
+    return value or None
 
 
 def _filters(filters):
     for key, values in (filters or {}).items():
         for value in values if isinstance(values, (list, tuple)) else [values]:
             yield "%s=%s" % (key, value)
-
-
-def _times(created):
-    """When something was made, in docker's text, as seconds, and as text for people here."""
-    import calendar
-    import time
-
-    found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
-    if not found:
-        return {"Created": created}
-    seconds = calendar.timegm(tuple(map(int, found.groups())))
-    zone = re.search(r"([+-])(\d\d):(\d\d)$", str(created))
-    if zone:
-        shift = int(zone.group(2)) * 3600 + int(zone.group(3)) * 60
-        seconds -= shift if zone.group(1) == "+" else -shift
-    local = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
-    return {"Created": created, "Time_Created_Epoch": seconds, "Time_Created_Local": local}
 
 
 def _cli(*words):

@@ -2,7 +2,7 @@
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import dockernets, dockerwords, serial
 
 __virtualname__ = "docker"
 
@@ -171,7 +171,7 @@ def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.compare_networks foo bar
+        pushsalt run '*' docker.compare_networks backend frontend
     """
     one, other = [each if isinstance(each, dict) else inspect_network(each) for each in (first, second)]
     found = {}
@@ -180,6 +180,25 @@ def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
         if old != new:
             found[key] = {"old": one.get(key), "new": other.get(key)}
     return found
+
+
+def compare_container_networks(first, second):
+    """
+    Return ``{network: {what: {old, new}}}`` of what is unlike in two containers' networks: aliases, links, addresses
+
+    An address that docker chooses is ``automatic`` in ``IPConfiguration`` when it is not known yet.
+
+    first, second
+        Containers: names, or what inspecting them gave.
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' docker.compare_container_networks web web-old
+    """
+    look = __salt__["docker.inspect_container"]
+    return dockernets.compare(*(each if isinstance(each, dict) else look(each) for each in (first, second)))
 
 
 def volumes(filters=None):
@@ -248,7 +267,9 @@ def inspect_volume(name):
 
 def prune(containers=False, networks=False, images=False, build=False, volumes=False, system=None, **filters):
     """
-    Take away what nothing uses; returns ``{what: what docker said}``
+    Take away what nothing uses; returns ``{what: {"ContainersDeleted": [...], "SpaceReclaimed": bytes}}``
+
+    Without a choice: ``system``.
 
     system
         Containers, networks, images without a name and what builds left: all but volumes.
@@ -261,12 +282,42 @@ def prune(containers=False, networks=False, images=False, build=False, volumes=F
 
         pushsalt run '*' docker.prune images=True until=24h
     """
-    asked = {"container": containers, "network": networks, "image": images, "builder": build, "volume": volumes}
-    wanted = [kind for kind in asked if asked[kind] or (system and kind != "volume")]
-    if not wanted:
-        raise SaltInvocationError("Nothing to prune: say what, as in images=True")
-    words = ["--filter=%s=%s" % pair for pair in filters.items() if not pair[0].startswith("__")]
-    return {kind: _cli(kind, "prune", "--force", *words) for kind in wanted}
+    asked = {"containers": containers, "images": images, "networks": networks, "build": build}
+    if system is None and not any(asked.values()) and not volumes:
+        system = True
+    words = []
+    for key in sorted(filters):
+        for value in dockerwords.listed(filters[key]) if not key.startswith("__") else ():
+            words.append("--filter=%s=%s" % (key, value.lower() if isinstance(filters[key], bool) else value))
+    ret = {what: _pruned(what, words) for what in asked if system or asked[what]}
+    return dict(ret, volumes=_pruned("volumes", words)) if volumes else ret
+
+
+#: command, and docker's name for what has gone
+_PRUNED = {
+    "containers": ("container", "ContainersDeleted"), "images": ("image", "ImagesDeleted"),
+    "networks": ("network", "NetworksDeleted"), "volumes": ("volume", "VolumesDeleted"),
+    "build": ("builder", "CachesDeleted"),
+}  # fmt: skip
+
+
+def _pruned(what, words):
+    command, name = _PRUNED[what]
+    done = __salt__["docker.everything"](command, "prune", "--force", *words)
+    if done["retcode"] and command == "builder":  # podman keeps what builds left among its images
+        return {name: None, "SpaceReclaimed": 0}
+    if done["retcode"]:
+        raise CommandExecutionError("docker %s prune failed: %s" % (command, done["stderr"] or done["stdout"]))
+    gone, space = [], 0
+    for line in done["stdout"].splitlines():
+        kind, colon, value = line.strip().partition(": ")
+        if line.startswith("Total"):
+            space = dockerwords.size(line.partition(":")[2])
+        elif colon and what == "images":
+            gone.append({kind.capitalize(): value})
+        elif line.strip() and not line.rstrip().endswith(":"):
+            gone.append(line.split()[0])
+    return {name: gone or None, "SpaceReclaimed": space}
 
 
 def _docker_shape(about):

@@ -65,7 +65,7 @@ def everything(*words, **options):
 
 def version():
     """
-    Return what docker says of its version, with ``VersionInfo``: numbers
+    Return what docker says of its version: Version, ApiVersion, Os, Arch …, with ``VersionInfo``: numbers
 
     CLI Example:
 
@@ -73,10 +73,12 @@ def version():
 
         pushsalt run '*' docker.version
     """
-    text = cli("--version")
-    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", text)
-    numbers = tuple(int(part) for part in found.groups() if part) if found else ()
-    return {"Version": ".".join(map(str, numbers)), "VersionInfo": numbers, "Program": text}
+    done = everything("version", "--format", "{{json .}}")
+    about = serial.loads(done["stdout"]) if done["stdout"].startswith("{") else {}
+    found = about.get("Server") or about.get("Client") or {"Version": cli("--version")}
+    number = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", found.get("Version", ""))
+    found["VersionInfo"] = tuple(int(part) for part in number.groups() if part) if number else ()
+    return found
 
 
 def info():
@@ -201,7 +203,7 @@ def create(image, name=None, start=False, skip_translate=None, ignore_collisions
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.create myuser/mycontainer:latest name=web port_bindings=8080:80
+        pushsalt run '*' docker.create registry.example.org/app:2.1 name=web port_bindings=8080:80
     """
     import time
 
@@ -253,7 +255,9 @@ def run_container(image, name=None, skip_translate=None, ignore_collisions=False
             raise CommandExecutionError("Container '%s' exists. Run with replace=True to remove it first" % name)
         found["Replaces"] = rm_(name, force=force)
     remove = kwargs.pop("auto_remove", kwargs.pop("rm", False))
-    found.update(create(image, name=name, networks=networks, **kwargs))
+    if bg and remove:
+        kwargs["auto_remove"] = True
+    found.update(create(image, name=name, networks=networks, ignore_collisions=ignore_collisions, **kwargs))
     start_(found["Id"])
     if not bg:
         found["ExitCode"] = wait(found["Id"], ignore_already_stopped=True)["exit_status"]
@@ -349,7 +353,9 @@ def stop(name, timeout=None, **kwargs):
             return {"result": False, "state": {"old": before, "new": before}, "comment": words}
         unpause(name)
     words = [] if timeout is None else ["--time=%d" % int(timeout)]
-    return dict(_moved(name, "stop", "stopped", words), state={"old": before, "new": state(name)})
+    ret = _moved(name, "stop", "stopped", words)
+    ret["state"]["old"] = before
+    return ret
 
 
 def restart(name, timeout=10):
@@ -406,7 +412,7 @@ def unpause(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.unpause mycontainer
+        pushsalt run '*' docker.unpause web
     """
     before = state(name)
     if before == "stopped":
@@ -444,11 +450,13 @@ def wait(name, ignore_already_stopped=False, fail_on_exit_status=False):
 
         pushsalt run '*' docker.wait migrate
     """
-    before = state(name)
+    before = _after(name)
+    if before is None:
+        return {"result": ignore_already_stopped, "comment": "Container '%s' absent" % name}
     status = int(cli("wait", name).split()[-1])
-    ret = {"state": {"old": before, "new": state(name)}, "exit_status": status}
+    ret = {"state": {"old": before, "new": _after(name)}, "exit_status": status}
     ret["result"] = bool(ignore_already_stopped or before != "stopped")
-    if not ret["result"]:
+    if before == "stopped":
         ret["comment"] = "Container '%s' already stopped" % name
     if fail_on_exit_status and ret["result"]:
         ret["result"] = status == 0
@@ -485,8 +493,18 @@ def _moved(name, action, expected, words=()):
         comment = "Container '%s' already %s" % (name, expected)
         return {"result": False, "state": {"old": before, "new": before}, "comment": comment}
     cli(action, *(list(words) + [name]))
-    after = state(name)
-    ret = {"result": after == expected, "state": {"old": before, "new": after}}
-    if after != expected and not (action == "start" and after == "stopped"):
-        ret["comment"] = "Container '%s' is %s" % (name, after)
+    after = _after(name)
+    good = after == expected or (after is None and expected == "stopped")
+    ret = {"result": good, "state": {"old": before, "new": after}}
+    if not good and not (action == "start" and after == "stopped"):
+        ret["comment"] = "Container '%s' is %s" % (name, after or "gone")
     return ret
+
+
+def _after(name):
+    try:
+        return state(name)
+    except CommandExecutionError as exc:
+        if "404" in str(exc):
+            return None
+        raise

@@ -1,7 +1,7 @@
 """Containers. Salt (until 3007): ``salt/states/docker_container.py``."""
 
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.utils import dockerwords
+from thin.utils import dockernets, dockerwords
 
 
 def __virtual__():
@@ -25,56 +25,51 @@ def running(name, image=None, skip_translate=None, ignore_collisions=False, vali
     watch_action
         What a change in something watched does: ``force``, or the name of a signal to send.
     start
-        Whether a new container is started.
+        Whether one is started that does not run, or takes another's place; one that was not there always is.
     shutdown_timeout
         How many seconds a container that is replaced may take to stop.
     networks
-        The networks that it is in: names, or ``{name: {ipv4_address, aliases, links}}``. Others are left.
+        The networks that it is in, and no others: names, or ``{name: {ipv4_address, aliases, links}}``. Without this
+        argument it is in the one where docker puts it by itself.
+    ignore_collisions
+        A setting may be given by two of its names.
     kwargs
         Settings: command, environment, binds, port_bindings, hostname, labels, restart_policy … as ``docker.create``.
-    skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
+    skip_translate, validate_ip_addrs, client_timeout
         Of no meaning here.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     if image is None:
         return dict(ret, result=False, comment="The 'image' argument is required")
-    signal = kwargs.pop("send_signal", False)
+    image = str(image)
+    signal = kwargs.pop("send_signal", False) and watch_action
+    kwargs = dict(kwargs, ignore_collisions=ignore_collisions)
     said = []
     try:
-        image_id = _image(ret, str(image))
+        wanted = _networks(networks)
+        image_id = _image(ret, image)
         now = _inspected(name)
-        wanted = dockerwords.networks(networks)
-        if image_id is None:
-            words = "Image '%s' would be pulled, and container '%s' created"
-            return dict(ret, result=None, comment=words % (image, name))
-        if now is None or force or _bare(now["Image"]) != _bare(image_id):
-            if __opts__["test"]:
-                if now is None or not force:
-                    ret["changes"]["image"] = {"old": now and now["Image"], "new": image_id}
-                else:
-                    ret["changes"]["forced_update"] = True
-                words = "Container '%s' would be %s" % (name, "replaced" if now else "created")
-                return dict(ret, result=None, comment=words)
-            if now:
-                temporary = __salt__["docker.create"](image, **kwargs)
-                _replace(ret, said, name, temporary, shutdown_timeout)
+        other_image = now is not None and _bare(now["Image"]) != _bare(image_id)
+        anew = force or now is None or other_image or not image_id
+        if anew and __opts__["test"]:
+            if force:
+                ret["changes"]["forced_update"] = True
             else:
-                temporary = __salt__["docker.create"](image, name=name, **kwargs)
-                said.append("Created container '%s'" % name)
-                ret["changes"]["container_id"] = {"added": temporary["Id"]}
-            replaced = True
-        else:
-            replaced = _compared(ret, said, name, image, kwargs, shutdown_timeout)
-            if not replaced and ret["result"] and not ret["changes"]:
-                _signalled(ret, said, name, signal and watch_action)
-        if not (__opts__["test"] and ret["result"] is None):
-            _connected(ret, said, name, networks, wanted)
-        _started(ret, said, name, now, replaced, start)
+                ret["changes"]["image"] = {"old": now and now["Image"], "new": image_id or image}
+            words = "Container '%s' would be %s" % (name, "replaced" if now else "created")
+            words += "" if image_id else ", and its image %s pulled" % image
+            return dict(ret, result=None, comment=words)
+        made = __salt__["docker.create"](image, name=None if now else name, **kwargs)
+        replaced = _settled(ret, said, name, now, made, anew, signal, wanted, kwargs, shutdown_timeout)
+        if ret["result"] is not False:
+            _started(ret, said, name, now, replaced, start)
+            if other_image and not __opts__["test"]:
+                said.append("Container has a new image")
+                ret["changes"]["image"] = {"old": now["Image"], "new": image_id}
     except SaltException as exc:
         ret["result"] = False
         said.append(str(exc))
-    ret["comment"] = "\n".join(said)
-    return ret
+    return _finished(ret, said)
 
 
 def run(name, image=None, onlyif=None, unless=None, creates=None, bg=False, failhard=True, replace=False, force=False,
@@ -96,18 +91,29 @@ def run(name, image=None, onlyif=None, unless=None, creates=None, bg=False, fail
     force
         With ``replace``: even if it runs.
     kwargs
-        Settings, as ``docker.create``; ``auto_remove``: take the container away at its end.
-    skip_translate, ignore_collisions, validate_ip_addrs, client_timeout
+        Settings, as ``docker.create``; ``auto_remove``: take the container away at its end; ``networks``.
+    ignore_collisions
+        A setting may be given by two of its names.
+    skip_translate, validate_ip_addrs, client_timeout
         Of no meaning here.
     """
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
+    for word in ("watch_action", "start", "shutdown_timeout", "follow"):
+        if word in kwargs:
+            return dict(ret, result=False, comment="The '%s' argument is not supported" % word)
     if image is None:
         return dict(ret, result=False, comment="The 'image' argument is required")
+    image = str(image)
+    try:
+        networks = _networks(kwargs.pop("networks", None)) or None
+        _image(ret, image)
+    except SaltException as exc:
+        return dict(ret, result=False, comment=str(exc))
     if __opts__["test"]:
         words = "Container would be run%s" % (" in the background" if bg else "")
         return dict(ret, result=None, comment=words)
+    kwargs = dict(kwargs, networks=networks, ignore_collisions=ignore_collisions)
     try:
-        _image(ret, str(image))
         done = __salt__["docker.run_container"](image, name=name, bg=bg, replace=replace, force=force, **kwargs)
     except SaltException as exc:
         return dict(ret, result=False, comment="Encountered error running container: %s" % exc)
@@ -137,41 +143,39 @@ def stopped(name=None, containers=None, shutdown_timeout=None, unpause=False, er
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     if not name and not containers:
         return dict(ret, comment="One of 'name' and 'containers' must be provided")
+    if containers is not None and not isinstance(containers, list):
+        return dict(ret, comment="containers must be a list")
     timeout = shutdown_timeout if shutdown_timeout is not None else kwargs.get("stop_timeout")
+    every = [str(each) for each in ([name] if containers is None else containers)]
     by_state = {}
-    for each in [name] if containers is None else containers:
+    for each in every:
         by_state.setdefault(_state(each), []).append(each)
     absent_ones, paused = by_state.get("absent", []), by_state.get("paused", [])
-    said = []
-    if absent_ones:
-        words = "The following container(s) are absent: %s" % ", ".join(absent_ones)
-        if error_on_absent:
-            return dict(ret, comment=words)
-        said.append(words)
+    wrong = []
+    if absent_ones and error_on_absent:
+        wrong.append("The following container(s) are absent: %s" % ", ".join(absent_ones))
     if paused and not unpause:
-        words = "The following container(s) are paused: %s" % ", ".join(paused)
-        return dict(ret, comment="\n".join([*said, words]))
+        wrong.append("The following container(s) are paused: %s" % ", ".join(paused))
+    if wrong:
+        return dict(ret, comment=". ".join(wrong))
     todo = by_state.get("running", []) + paused
     if not todo:
-        words = "Container(s) %s already stopped" % ", ".join(by_state.get("stopped", []))
-        return dict(ret, result=True, comment="\n".join(said + ([words] if "stopped" in by_state else [])))
+        words = "Container '%s' is" % every[0] if len(every) == 1 else "All specified containers are"
+        return dict(ret, result=True, comment="%s %snot running" % (words, "absent or " if absent_ones else ""))
     if __opts__["test"]:
-        words = "The following container(s) will be stopped: %s" % ", ".join(todo)
-        return dict(ret, result=None, comment="\n".join([*said, words]))
-    wrong = []
+        return dict(ret, result=None, comment="The following container(s) will be stopped: %s" % ", ".join(todo))
     for each in todo:
         try:
             done = __salt__["docker.stop"](each, timeout=timeout, unpause=unpause)
             if done["result"]:
-                ret["changes"][each] = done["state"]
+                ret["changes"][each] = done
             else:
                 wrong.append(done.get("comment") or "Failed to stop container '%s'" % each)
         except CommandExecutionError as exc:
             wrong.append("Failed to stop container '%s': %s" % (each, exc))
     if wrong:
-        return dict(ret, comment="\n".join(said + wrong))
-    said.append("The following container(s) were stopped: %s" % ", ".join(todo))
-    return dict(ret, result=True, comment="\n".join(said))
+        return dict(ret, comment="; ".join(wrong))
+    return dict(ret, result=True, comment="The following container(s) were stopped: %s" % ", ".join(todo))
 
 
 def absent(name, force=False):
@@ -190,7 +194,7 @@ def absent(name, force=False):
             return dict(ret, result=True, comment="Container '%s' does not exist" % name)
         if before != "stopped" and not force:
             words = "Container is running, set force to True to forcibly remove it"
-            return dict(ret, result=None if __opts__["test"] else False, comment=words)
+            return dict(ret, comment=words)
         if __opts__["test"]:
             return dict(ret, result=None, comment="Container '%s' will be removed" % name)
         ret["changes"]["removed"] = __salt__["docker.rm"](name, force=force)
@@ -247,37 +251,75 @@ def _image(ret, image):
     return __salt__["docker.resolve_image_id"](image)
 
 
-def _compared(ret, said, name, image, settings, timeout):
-    """Whether the container was replaced, because one made now would be another. A dry run only says so."""
-    temporary = __salt__["docker.create"](image, **settings)
+def _networks(given):
+    """``{network: how to connect}``. Raises CommandExecutionError for networks that do not exist."""
+    wanted = dockerwords.networks(given)
+    if wanted:
+        there = [about["Name"] for about in __salt__["docker.networks"]()]
+        missing = sorted(name for name in wanted if name not in there)
+        if missing:
+            raise CommandExecutionError("The following networks are not present: %s" % ", ".join(missing))
+    return wanted if given is not None else None
+
+
+def _settled(ret, said, name, now, made, anew, signal, wanted, settings, timeout):
+    """Put the new container into its networks, and keep it if it is needed. Whether it is there now as ``name``."""
     keep = False
     try:
-        differ = __salt__["docker.compare_containers"](name, temporary["Name"])
-        if not differ:
-            return False
-        ret["changes"]["container"] = differ
-        if __opts__["test"]:
+        new = _inspected(made["Name"])
+        old = now or new
+        new = _placed(new, wanted)
+        nets = __salt__["docker.compare_container_networks"](old, new) if old is not new else {}
+        differ = {}
+        if not anew:
+            ignored = [key for key, given in _OWN if not settings.get(given)]
+            differ = __salt__["docker.compare_containers"](name, made["Name"], ignore=ignored)
+        if differ:
+            ret["changes"]["container"] = differ
+        if now is None:
+            keep = True
+            said.append("Created container '%s'" % name)
+        elif differ and __opts__["test"]:
             ret["result"] = None
             said.append("Container '%s' would be replaced" % name)
-            return False
-        keep = True
-        _replace(ret, said, name, temporary, timeout)
-        return True
+        elif anew or differ:
+            more = {} if timeout is None else {"timeout": timeout}
+            ret["changes"]["container_id"] = {"removed": __salt__["docker.rm"](name, stop=True, **more)}
+            keep = True
+            __salt__["docker.rename"](made["Name"], name)
+            said.append("Replaced container '%s'" % name)
+        else:
+            _signalled(ret, said, name, signal)
+        if keep:
+            ret["changes"].setdefault("container_id", {})["added"] = made["Id"]
+        if nets:
+            ret["changes"].setdefault("container", {})["Networks"] = nets
+        if nets and __opts__["test"]:
+            ret["result"] = None
+            said.append("Network configuration would be updated")
+        elif nets and not keep:
+            _connected(ret, said, name, old, nets, wanted or {}, new)
+        return keep
     finally:
-        if not keep:
-            __salt__["docker.rm"](temporary["Name"])
+        if not keep:  # the volumes that it has of its own go, too
+            __salt__["docker.rm"](made["Name"], volumes=True)
 
 
-def _replace(ret, said, name, temporary, timeout):
-    more = {} if timeout is None else {"timeout": timeout}
-    ids = ret["changes"].setdefault("container_id", {})
-    try:
-        ids["removed"] = __salt__["docker.rm"](name, stop=True, **more)
-        __salt__["docker.rename"](temporary["Name"], name)
-    except CommandExecutionError as exc:
-        raise CommandExecutionError("Failed to replace container '%s' by '%s': %s" % (name, temporary["Name"], exc))
-    ids["added"] = temporary["Id"]
-    said.append("Replaced container '%s'" % name)
+#: what each container is given of its own, and the setting that gives it another
+_OWN = (("Hostname", "hostname"), ("MacAddress", "mac_address"))
+
+
+def _placed(about, wanted):
+    """A container that does not run, in these networks and no others; None: as it is."""
+    if wanted is None:
+        return about
+    name = about["Name"].lstrip("/")
+    for network in wanted:
+        __salt__["docker.connect_container_to_network"](name, network, **wanted[network])
+    for network in dockernets.of_container(about):
+        if network not in wanted:
+            __salt__["docker.disconnect_container_from_network"](name, network)
+    return _inspected(name)
 
 
 def _signalled(ret, said, name, signal):
@@ -291,61 +333,68 @@ def _signalled(ret, said, name, signal):
         said.append("Sent signal %s to container" % signal)
 
 
-def _connected(ret, said, name, given, wanted):
-    """Bring the container into its networks, and out of others if any are given."""
-    if given is None:
-        return
-    now = (_inspected(name) or {}).get("NetworkSettings", {}).get("Networks") or {}
-    changes = {}
-    for network in sorted(set(now) | set(wanted)):
-        if network in wanted and network in now and not _differs(now[network], wanted[network]):
+def _connected(ret, said, name, old, nets, wanted, made):
+    """Bring a container into the networks where one made now would be, and out of others."""
+    there, shall = dockernets.of_container(old), dockernets.of_container(made)
+    for network in sorted(nets):
+        try:
+            if network in there:
+                __salt__["docker.disconnect_container_from_network"](name, network)
+            if network in shall:
+                __salt__["docker.connect_container_to_network"](name, network, **wanted.get(network, {}))
+        except CommandExecutionError as exc:
+            ret["result"] = False
+            said.append(str(exc))
             continue
-        old, new = now.get(network) is not None, network in wanted
-        changes[network] = {"old": _short(now.get(network)), "new": wanted.get(network)}
-        if __opts__["test"]:
-            continue
-        if old:
-            __salt__["docker.disconnect_container_from_network"](name, network)
-        if new:
-            __salt__["docker.connect_container_to_network"](name, network, **wanted[network])
-        verb = "Reconnected to" if old and new else "Disconnected from" if old else "Connected to"
-        said.append("%s network '%s'" % (verb, network))
-    if changes:
-        ret["changes"].setdefault("container", {})["Networks"] = changes
-        if __opts__["test"]:
-            ret["result"] = None
-            said.append("Network configuration would be updated")
-
-
-def _short(about):
-    return None if about is None else {key: about.get(key) for key in ("IPAddress", "Aliases") if about.get(key)}
-
-
-def _differs(now, wanted):
-    """Whether a connection is not as it is wanted."""
-    fixed = (now.get("IPAMConfig") or {}).get("IPv4Address") or now.get("IPAddress")
-    if wanted.get("ipv4_address") and fixed and fixed != wanted["ipv4_address"]:
-        return True
-    aliases = dockerwords.listed(wanted.get("aliases") or [])
-    return any(alias not in (now.get("Aliases") or []) for alias in aliases)
+        if network in there and network in shall:
+            said.append("Reconnected to network '%s' with updated configuration" % network)
+        else:
+            verb = "Connected to" if network in shall else "Disconnected from"
+            said.append("%s network '%s'" % (verb, network))
 
 
 def _started(ret, said, name, before, replaced, start):
-    """Start the container if it shall run and does not."""
-    if not start or ret["result"] is False:
-        return
-    if __salt__["docker.state"](name) == "running":
-        return
-    if __opts__["test"]:
-        ret["result"] = None
-        said.append("Container would be started")
-        return
-    old = "stopped" if before is None or replaced else __salt__["docker.state"](name)
-    done = __salt__["docker.start"](name)
-    if done["state"]["new"] != "running":
+    """Start the container if it shall run and does not, and tell of its state."""
+    old = None
+    if before is not None:
+        flags = before["State"]
+        old = "paused" if flags.get("Paused") else "running" if flags.get("Running") else "stopped"
+    new = old
+    if (replaced and (start or before is None)) or (start and old != "running"):
+        if __opts__["test"]:
+            ret["result"] = None
+            said.append("Container would be started")
+            return
+        try:
+            new = __salt__["docker.start"](name)["state"]["new"]
+        except CommandExecutionError as exc:
+            ret["result"] = False
+            said.append("Failed to start container '%s': '%s'" % (name, exc))
+            return
+    elif replaced:
+        new = __salt__["docker.state"](name)
+    _told_addresses(ret, name, new)
+    if new != old:
+        ret["changes"]["state"] = {"old": old, "new": new}
+        if old is not None:
+            said.append("State changed from '%s' to '%s'" % (old, new))
+    if new != "running" and start:
         ret["result"] = False
-        said.append("Container '%s' did not stay running: %s" % (name, done.get("comment") or "it ended at once"))
-        return
-    ret["changes"]["state"] = {"old": old, "new": "running"}
-    if not replaced:
-        said.append("Container '%s' changed state." % name)
+        said.append("Container is not running")
+
+
+def _told_addresses(ret, name, state):
+    """Tell the addresses that were chosen when the container was started or connected, in place of ``automatic``."""
+    nets = ret["changes"].get("container", {}).get("Networks", {})
+    unknown = [one for one in nets if nets[one].get("IPConfiguration", {}).get("new") == "automatic"]
+    if unknown and state == "running" and not __opts__["test"]:
+        now = dockernets.of_container(_inspected(name))
+        for one in unknown:
+            found = dockernets.chosen(now.get(one) or {})
+            if found:
+                nets[one].pop("IPConfiguration")
+                nets[one].update(found)
+
+
+def _finished(ret, said):
+    return dict(ret, comment=". ".join(said) + ("." if len(said) > 1 else ""))

@@ -1,7 +1,7 @@
 """Networks of containers. Salt (until 3007): ``salt/states/docker_network.py``."""
 
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.utils import dockerwords
+from thin.utils import dockernets, dockerwords
 
 
 def __virtual__():
@@ -16,39 +16,56 @@ def present(name, skip_translate=None, ignore_collisions=False, validate_ip_addr
     name
         The network.
     containers
-        Containers that are in it, and only these.
+        Containers that are put into it; others may be in it, too. ``networks`` of ``docker_container.running`` can do
+        more.
     reconnect
-        Containers that were in a network made anew are put into it again.
+        Without ``containers``: those that were in a network made anew are put into it again, with their addresses if
+        they still have a place there.
     driver, driver_opts, labels, internal, attachable, enable_ipv6
-        What it is like. What is not given is not looked at.
+        What it is like; what is not given is as docker has it by itself.
     subnet, iprange, gateway, aux_addresses
-        Its addresses; of several pools in a list: ``ipam_pools``.
+        Its addresses; of several pools in a list: ``ipam_pools``. Without them: those that docker chooses.
     ipam_driver, ipam_opts
         Who gives out addresses.
     skip_translate, ignore_collisions, validate_ip_addrs
         Of no meaning here.
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
+    settings = {key: value for key, value in kwargs.items() if not key.startswith("__")}
+    there, before = {}, {}
     try:
         wanted = _containers(ret, dockerwords.listed(containers or []))
         network = _found(name)
-        differ = _differences(network, kwargs) if network else {}
-        there = __salt__["docker.connected"](name) if network else []
-        if network and not differ:
+        differ = dockernets.differences(network, settings) if network else {}
+        if network:
+            there = __salt__["docker.connected"](name, verbose=True)
             ret["comment"] = "Network '%s' already exists, and is configured as specified" % name
-        elif __opts__["test"]:
+        if differ:
+            ret["changes"][name] = differ
+        if __opts__["test"] and (differ or not network):
             words = "Network would be recreated with new config" if network else "Network will be created"
-            return dict(ret, result=None, comment=words, changes={name: differ} if differ else {})
-        else:
-            _make(ret, name, network, differ, kwargs)
-            if network and reconnect and not containers:
-                _connect(ret, name, there, "reconnected")
-            there = []
-        if containers is not None and not _members(ret, name, wanted, there):
-            return ret
+            return dict(ret, result=None, comment=words)
+        if differ:
+            before = {each: __salt__["docker.inspect_container"](each) for each in there}
+            _remove({"changes": {}}, name)
+        if differ or not network:
+            __salt__["docker.create_network"](name, **settings)
+            ret["changes"]["recreated" if network else "created"] = True
+            ret["comment"] = "Network '%s' %s" % (name, "was replaced with updated config" if network else "created")
+            there = {}
     except SaltException as exc:
-        return dict(ret, comment=ret["comment"] or "Failed to manage network '%s': %s" % (name, exc))
-    return dict(ret, result=True) if ret["result"] is False else ret
+        return dict(ret, comment="Failed to create network '%s': %s" % (name, exc))
+    todo = list(before) if containers is None and reconnect else [each for each in wanted if each not in there]
+    if todo and __opts__["test"]:
+        words = "%s. %s would be connected" % (ret["comment"], ", ".join(todo))
+        return dict(ret, result=None, comment=words)
+    wrong = [said for said in (_connect(ret, name, each, before.get(each)) for each in todo) if said]
+    gone = [each for each in before if each not in todo]
+    if gone:
+        ret["changes"]["disconnected"] = gone
+    if wrong:
+        return dict(ret, comment=". ".join([ret["comment"], *wrong]))
+    return dict(ret, result=True)
 
 
 def absent(name):
@@ -66,7 +83,7 @@ def absent(name):
             return dict(ret, result=None, comment="Network '%s' will be removed" % name)
         _remove(ret, name)
     except CommandExecutionError as exc:
-        return dict(ret, comment="Failed to remove network '%s': %s" % (name, exc))
+        return dict(ret, comment="Failed to remove network: %s" % exc)
     return dict(ret, result=True, comment="Removed network '%s'" % name)
 
 
@@ -93,41 +110,6 @@ def _containers(ret, names):
     return found
 
 
-def _differences(network, settings):
-    """``{what: {old, new}}`` of what is given and not so."""
-    pools = [dict(pool) for pool in settings.get("ipam_pools") or []]
-    single = {key: settings[key] for key in dockerwords.POOL if key in settings}
-    pools = ([single] if single else []) + pools
-    options = dict(dockerwords.merged(settings.get("options")), **dockerwords.merged(settings.get("driver_opts")))
-    given = [
-        ("Driver", settings.get("driver"), network.get("Driver")),
-        ("Internal", settings.get("internal"), network.get("Internal")),
-        ("Attachable", settings.get("attachable"), network.get("Attachable", settings.get("attachable"))),
-        ("EnableIPv6", settings.get("enable_ipv6"), network.get("EnableIPv6")),
-        ("Labels", dockerwords.merged(settings.get("labels")) or None, network.get("Labels") or {}),
-        ("Options", options or None, network.get("Options") or {}),
-    ]
-    found = {key: {"old": old, "new": new} for key, new, old in given if new is not None and new != old}
-    ipam = network.get("IPAM") or {}
-    if pools:
-        old = ipam.get("Config") or []
-        names = (("Subnet", ("subnet",)), ("IPRange", ("iprange", "ip_range")), ("Gateway", ("gateway",)))
-        new = [{key: pool[word] for key, words in names for word in words if word in pool} for pool in pools]
-        shown = [{key: pool.get(key) for key in wanted} for wanted, pool in zip(new, old)]
-        if new != shown or len(new) != len(old):
-            found["IPAM"] = {"old": {"Config": old}, "new": {"Config": new}}
-    return found
-
-
-def _make(ret, name, network, differ, settings):
-    if network:
-        ret["changes"][name] = differ
-        _remove(ret, name)
-    __salt__["docker.create_network"](name, **settings)
-    ret["changes"]["recreated" if network else "created"] = True
-    ret["comment"] = "Network '%s' %s" % (name, "was replaced with updated config" if network else "created")
-
-
 def _remove(ret, name):
     gone = __salt__["docker.disconnect_all_containers_from_network"](name)
     if gone:
@@ -136,27 +118,17 @@ def _remove(ret, name):
     ret["changes"]["removed"] = True
 
 
-def _members(ret, name, wanted, there):
-    """Put into the network what belongs there and take out the rest. Whether that worked or would."""
-    missing, extra = [each for each in wanted if each not in there], [each for each in there if each not in wanted]
-    if not missing and not extra:
-        return True
-    if __opts__["test"]:
-        ret["result"] = None
-        words = [("%s would be connected" % ", ".join(missing)) if missing else ""]
-        words.append(("%s would be disconnected" % ", ".join(extra)) if extra else "")
-        ret["comment"] = ". ".join([ret["comment"]] + [word for word in words if word])
-        return False
-    for each in extra:
-        __salt__["docker.disconnect_container_from_network"](each, name)
-    if extra:
-        ret["changes"].setdefault("disconnected", []).extend(extra)
-    _connect(ret, name, missing, "connected")
-    return True
-
-
-def _connect(ret, network, names, word):
-    for name in names:
-        __salt__["docker.connect_container_to_network"](name, network)
-    if names:
-        ret["changes"][word] = names
+def _connect(ret, network, name, before):
+    """Put a container into the network, the way it was in it before if it was. What is wrong with that, or None."""
+    how = {}
+    if before:
+        how = dockernets.again(dockernets.of_container(before).get(network) or {}, before)
+    for settings in [how, {}] if how else [{}]:
+        try:
+            __salt__["docker.connect_container_to_network"](name, network, **settings)
+        except CommandExecutionError as exc:
+            said = str(exc)
+        else:
+            ret["changes"].setdefault("reconnected" if before else "connected", []).append(name)
+            return None
+    return said

@@ -17,12 +17,12 @@ def _table(**kinds):
 
 #: other names of settings
 _ALIASES = _pairs("""
-    interactive=stdin_open memory=mem_limit memory_swap=memswap_limit binds=volumes bind=volumes volume=volumes
+    interactive=stdin_open memory=mem_limit memory_swap=memswap_limit bind=binds volume=volumes
     env=environment cmd=command rm=auto_remove cpuset=cpuset_cpus dns_option=dns_opt dns_options=dns_opt label=labels
     link=links port=ports expose=ports publish=port_bindings publish_all=publish_all_ports restart=restart_policy
     ulimit=ulimits device=devices log_opts=log_opt ipc=ipc_mode pid=pid_mode net=network_mode userns=userns_mode
     workdir=working_dir security_opts=security_opt storage_opts=storage_opt sysctl=sysctls
-    memory_swappiness=mem_swappiness
+    memory_swappiness=mem_swappiness user_ns_mode=userns_mode
 """)
 #: settings of a container
 CONTAINER = _table(
@@ -37,9 +37,9 @@ CONTAINER = _table(
     volume_driver working_dir=workdir
     """,
     list="""
-    blkio_weight_device cap_add cap_drop device_read_bps device_read_iops device_write_bps device_write_iops
-    devices=device dns dns_opt dns_search env_file group_add port_bindings=publish ports=expose security_opt
-    ulimits=ulimit volumes=volume volumes_from
+    binds=volume blkio_weight_device cap_add cap_drop device_read_bps device_read_iops device_write_bps
+    device_write_iops devices=device dns dns_opt dns_search env_file group_add port_bindings=publish ports=expose
+    security_opt ulimits=ulimit volumes=volume volumes_from
     """,
     map="labels=label log_opt storage_opt sysctls=sysctl",
     colons="extra_hosts=add-host links=link tmpfs",
@@ -73,20 +73,29 @@ def environment(value):
     return words, variables
 
 
-def container(settings):
-    """(options, command, variables) of settings of a container. Raises ValueError for one that is not known."""
+def container(settings, collisions=False):
+    """(options, command, variables) of settings of a container. Raises ValueError for one that is not known.
+
+    ``collisions``: of a setting and its other name the first is taken.
+    """
     settings = dict(settings)
     for name in list(settings):
         if name in _ALIASES and name not in CONTAINER:
-            settings.setdefault(_ALIASES[name], settings.pop(name))
+            value, meant = settings.pop(name), _ALIASES[name]
+            if meant in settings and not collisions:
+                raise ValueError("'%s' is an alias for '%s', they cannot both be used" % (name, meant))
+            settings.setdefault(meant, value)
     command = settings.pop("command", None)
     for given in ("detach", "client_timeout"):
         settings.pop(given, None)
     if settings.pop("network_disabled", False):
         settings["network_mode"] = "none"
-    entrypoint, more = settings.get("entrypoint"), []
-    if isinstance(entrypoint, list) and entrypoint:
-        settings["entrypoint"], more = entrypoint[0], [str(word) for word in entrypoint[1:]]
+    entrypoint = _command(settings.pop("entrypoint", None))
+    more = entrypoint[1:]
+    if entrypoint:
+        settings["entrypoint"] = entrypoint[0]
+    if isinstance(settings.get("binds"), dict):
+        settings["binds"] = [_bind(place, how) for place, how in settings["binds"].items()]
     if isinstance(settings.get("restart_policy"), dict):
         policy = settings["restart_policy"]
         count = policy.get("MaximumRetryCount")
@@ -113,14 +122,15 @@ def _words(option, kind, value):
     if value is None:
         return []
     if kind == "switch":
-        return [option] if _true(value) else []
+        return [option] if true(value) else []
     if kind == "value":
         return ["%s=%s" % (option, value)]
     sign = ":" if kind == "colons" else "="
     return ["%s=%s" % (option, each) for each in listed(value, sign)]
 
 
-def _true(value):
+def true(value):
+    """Whether a value of an SLS or of a command line means yes."""
     return value if isinstance(value, bool) else str(value).lower() in ("true", "yes", "on", "1")
 
 
@@ -172,6 +182,14 @@ def _command(command):
     return [str(word) for word in command] if isinstance(command, (list, tuple)) else words.split(str(command))
 
 
+def _bind(place, how):
+    """``place:where:mode`` of docker-py's ``{place: {bind: where, mode: mode}}``."""
+    if not isinstance(how, dict):
+        return "%s:%s" % (place, how)
+    mode = how.get("mode") or ("ro" if how.get("ro") else "")
+    return ":".join(str(part) for part in (place, how.get("bind") or place, mode) if part)
+
+
 def _ulimit(value):
     if not isinstance(value, dict):
         return value
@@ -184,11 +202,36 @@ def _ulimit(value):
 def human(size):
     """A number of bytes for people."""
     size = float(size)
-    for unit in ("bytes", "KB", "MB", "GB", "TB"):
-        if size < 1024 or unit == "TB":
-            return "%.1f %s" % (size, unit) if unit != "bytes" else "%d bytes" % size
+    if size < 1024:
+        return "%d bytes" % size
+    for unit in ("KiB", "MiB", "GiB", "TiB", "PiB"):
         size /= 1024
+        if size < 1024 or unit == "PiB":
+            return "%.1f %s" % (size, unit)
     return ""
+
+
+def size(text):
+    """The number of bytes of docker's text for people, as ``1.5MB``; 0 for another text."""
+    found = re.match(r"\s*([\d.]+)\s*([kKMGT]?)B", str(text))
+    return int(float(found.group(1)) * 1000 ** " KMGT".index(found.group(2).upper() or " ")) if found else 0
+
+
+def made(created):
+    """When something was made, in docker's text: as seconds, and as text for people here. {} for another text."""
+    import calendar
+    import time
+
+    found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
+    if not found:
+        return {}
+    seconds = calendar.timegm(tuple(map(int, found.groups())))
+    zone = re.search(r"([+-])(\d\d):(\d\d)$", str(created))
+    if zone:
+        shift = int(zone.group(2)) * 3600 + int(zone.group(3)) * 60
+        seconds -= shift if zone.group(1) == "+" else -shift
+    local = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(seconds))
+    return {"Time_Created_Epoch": seconds, "Time_Created_Local": local}
 
 
 def full_name(image):
