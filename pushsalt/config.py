@@ -93,7 +93,7 @@ def load_config(
     line. Unknown options and files that are passed over for their owner or mode are ``warnings``.
     """
     env = os.environ if environ is None else environ
-    here = cwd or Path.cwd()
+    here = cwd or _working_folder()
     warnings: list[str] = []
     if path is None and env.get("PUSHSALT_CONFIG"):
         path = Path(env["PUSHSALT_CONFIG"])
@@ -411,6 +411,13 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         "list": "a list",
     }.get(wanted, "text")
     raise ConfigError(f"`{option.name}` must be {words}, not {in_words(value)}", hint=option.doc, where=where)
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as exc:
+        raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None
 
 
 def _number(value: Any) -> int | float | None:

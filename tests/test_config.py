@@ -155,6 +155,15 @@ def test_unknown_options_are_a_warning(load, tree):
     assert config.opts["my_own"] == 1
 
 
+def test_a_working_folder_that_was_removed(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(ConfigError, match="no working folder any more"):
+        load_config(environ={"HOME": str(tmp_path)})
+
+
 def test_what_cannot_be_meant_is_said(load, tree):
     top = tree(**{"pushsalt.yaml": "hash_type: crc\npillar_source_merging_strategy: smart\n"})
     config = load(cli=CliOverrides(file_roots=(top / "gone", top)))

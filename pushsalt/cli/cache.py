@@ -28,7 +28,8 @@ OLDER = (Opt("older", ("--older",), "Also entries that are older than so many da
 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 _BANKS = "grains, pillar, mine, resources or resource_grains"
-_BANK = typer.Argument(metavar="BANK", help=f"{_BANKS}; `all` for all of them.")
+_BANK = typer.Argument(metavar="BANK", help=f"{_BANKS}.")
+_WHICH = typer.Argument(metavar="[BANK]", help=f"{_BANKS}; none, or `all`: all of them.")
 _IDS = typer.Argument(metavar="[ID ...]", help="Of these targets only; resources are called type:id.")
 
 
@@ -97,7 +98,7 @@ def show(
 @app.command("clear", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def clear(
-    given: Given, bank: Annotated[str, _BANK] = "all", ids: Annotated[list[str] | None, _IDS] = None
+    given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[list[str] | None, _IDS] = None
 ) -> int:  # fmt: skip
     """Forget what is kept, of all targets or of those named."""
     from pushsalt.run import caches

@@ -150,34 +150,37 @@ def parse(
     delimiter: str = DELIMITER,
     nodegroups: Nodegroups | None = None,
     pillar_exact: bool = False,
+    quiet: bool = False,
 ) -> Expression:
     """The expression, understood. Raises UsageError when it cannot be.
 
     ``delimiter`` is not for compound expressions, where each term may have one: as in Salt. ``pillar_exact``: terms of
-    pillar are neither globs nor regular expressions, so that nobody can find out by them what is there.
+    pillar are neither globs nor regular expressions, so that nobody can find out by them what is there. ``quiet``: what
+    is doubtful is not logged.
     """
     if tgt_type == "pillar" and pillar_exact:
         tgt_type = "pillar_exact"
     if tgt_type == "compound":
         if not isinstance(expr, str | list | tuple):
             raise UsageError(f"a compound expression is text, not {expr!r}", hint="write it like 'web* and not L@web3'")
-        return _compound(expr, grammar.words_of(expr), nodegroups or {}, pillar_exact)
+        return _compound(expr, grammar.words_of(expr), nodegroups or {}, pillar_exact, quiet)
     if tgt_type == "nodegroup":
-        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {}, pillar_exact)
+        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {}, pillar_exact, quiet)
     term = Term(str(expr), tgt_type, expr, delimiter, _matcher(tgt_type))
     return Expression(term.word, ("word", term.word), {term.word: term}, tgt_type)
 
 
 def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None) -> set[str]:
     """What an expression looks at: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError as ``parse``."""
-    return {term.matcher.SOURCE for term in parse(expr, tgt_type, nodegroups=nodegroups).terms.values()}
+    return {term.matcher.SOURCE for term in parse(expr, tgt_type, nodegroups=nodegroups, quiet=True).terms.values()}
 
 
-def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool) -> Expression:
+def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool, quiet: bool) -> Expression:
     text = expr if isinstance(expr, str) else " ".join(map(str, expr))
 
     def missing(name: str, reason: str) -> None:
-        log.error("the nodegroup %r %s: nothing matches it", name, reason)
+        if not quiet:
+            log.error("the nodegroup %r %s: nothing matches it", name, reason)
 
     expanded = grammar.expand(words, nodegroups, missing)
     if words and not expanded:  # of groups that are not there
@@ -186,14 +189,15 @@ def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact:
         tree = grammar.parse(expanded)
     except ValueError as exc:
         raise _error(text, str(exc)) from None
-    terms = {word: _term(text, word, pillar_exact) for word in expanded if word not in grammar.OPERATORS}
+    terms = {word: _term(text, word, pillar_exact, quiet) for word in expanded if word not in grammar.OPERATORS}
     return Expression(text, tree, terms)
 
 
-def _term(text: str, word: str, pillar_exact: bool) -> Term:
+def _term(text: str, word: str, pillar_exact: bool, quiet: bool) -> Term:
     prefixed = grammar.prefix(word)
     if prefixed is None:
-        if word.startswith("(") or (word.endswith(")") and word.count(")") > word.count("(")):
+        loose = word.startswith("(") or (word.endswith(")") and word.count(")") > word.count("("))
+        if loose and not quiet:
             log.warning("%r is taken for a glob: parentheses need spaces around them", word)
         return Term(word, "glob", word, DELIMITER, _matcher("glob"), part=True)
     letter, delimiter, expr = prefixed

@@ -6,6 +6,7 @@ from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
 from pushsalt.targeting import Subject, matches, select, tgt_types
+from pushsalt.targeting.compound import parse, sources
 
 IDS = ("web1", "web2", "db1", "db2", "Mail", "web[1]")
 INVENTORY = Inventory({id: Target(id) for id in IDS})
@@ -215,3 +216,9 @@ def test_nodegroups_in_expressions():
         select("none", "nodegroup", INVENTORY, nodegroups=GROUPS)
     with pytest.raises(UsageError):
         select("broken", "nodegroup", INVENTORY, nodegroups=GROUPS)
+
+
+def test_what_is_doubtful_is_said_once(caplog):
+    parse("N@gone or (web1", "compound")
+    sources("N@gone or (web1", "compound")
+    assert [record.levelname for record in caplog.records] == ["ERROR", "WARNING"]
