@@ -59,7 +59,7 @@ def run_chroot(root, cmd, cwd=None, stdin=None, runas=None, group=None, shell="/
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.run_chroot /var/lib/lxc/container_name/rootfs 'sh /tmp/bootstrap.sh'
+        pushsalt run '*' cmd.run_chroot /srv/chroot/app 'apt-get --assume-yes upgrade'
     """
     kinds = (("dev", "devtmpfs"), ("proc", "proc"), ("sys", "sysfs"))
     mounts = [(name, kind, kind, "defaults") for name, kind in kinds]
@@ -105,7 +105,7 @@ def shell_info(shell, list_modules=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.shell_info bash
+        pushsalt run '*' cmd.shell_info zsh
     """
     if shell not in _SHELLS:
         return {"error": "Salt does not know how to get the version number for %s" % shell, "installed": None}
