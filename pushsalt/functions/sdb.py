@@ -14,12 +14,21 @@ SCHEME = "sdb://"
 
 def get(minion: Minion, uri: Any, strict: bool = False) -> Any:
     """The URI as it is. Raises FunctionError for a profile that has a driver, and with ``strict`` always."""
-    profile, _, key = uri[len(SCHEME) :].partition("/") if isinstance(uri, str) and uri.startswith(SCHEME) else [""] * 3
-    if key and _driver(minion, profile):
+    if not isinstance(uri, str) or not uri.startswith(SCHEME):
+        missing = f'SDB uri must start with "{SCHEME}"'
+    else:
+        profile, _, key = uri[len(SCHEME) :].partition("/")
         driver = _driver(minion, profile)
-        raise _refuse(f"sdb profile {profile!r}: there is no driver {driver!r} here", "use an ext_pillar for secrets")
+        if key and driver:
+            text = f"sdb profile {profile!r}: there is no driver {driver!r} here"
+            raise _refuse(text, "use an ext_pillar for secrets")
+        missing = (
+            f'SDB profile "{profile}" wasnt found in the minion configuration'
+            if key
+            else "SDB uri must have a profile name as a first part of the uri before the /"
+        )
     if strict:
-        raise _refuse(f"{uri!r} is no sdb:// URI of a profile with a driver", "sdb://profile/key")
+        raise _refuse(missing, "sdb://profile/key")
     return uri
 
 

@@ -95,7 +95,10 @@ def test_the_value_is_that_of_salt(evaluate, expression, want):
         ("salt['jinja.load_map']('app/map.jinja', 'nope')", "nope"),
         ("salt['jinja.import_yaml']('app/none.yaml')", "app/none.yaml"),
         ("salt['sdb.get']('sdb://a/x')", "no driver 'env'"),
-        ("salt['sdb.get']('x', strict=true)", "no sdb:// URI"),
+        ("salt['sdb.get']('x', strict=true)", 'must start with "sdb://"'),
+        ("salt['sdb.get']('sdb://a', strict=true)", "must have a profile name"),
+        ("salt['sdb.get']('sdb://none/x', strict=true)", 'profile "none"'),
+        ("salt['slsutil.banner'](width=4)", "too small"),
     ],
 )
 def test_what_cannot_be_answered_says_so(evaluate, expression, words):

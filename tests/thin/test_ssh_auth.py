@@ -49,6 +49,15 @@ def test_keys_of_a_file(bed, tmp_path):
     assert path.read_text() == ""
 
 
+def test_the_name_stays_as_it_was_written(bed, tmp_path):
+    """The changes name the key alone."""
+    args = {"user": USER, "config": str(tmp_path / "keys")}
+    line = "no-pty ssh-ed25519 AAAAC3NzaC1l me@x"
+    for state, change in (("present", "New"), ("absent", "Removed")):
+        ret = bed.loaders.states["ssh_auth." + state](line, **args)
+        assert (ret["name"], ret["changes"]) == (line, {"AAAAC3NzaC1l": change})
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="what root does not follow")
 def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
     path = tmp_path / "authorized_keys"

@@ -3,6 +3,7 @@
 Salt: ``salt/modules/slsutil.py``.
 """
 
+from thin.exceptions import ArgumentValueError
 from thin.utils import dictupdate
 
 __controller__ = True
@@ -78,6 +79,8 @@ def banner(width=72, commentchar="#", borderchar="#", blockstart=None, blockend=
 
     left, right = commentchar.rstrip(), commentchar.strip()
     inner = width - len(left) - len(right) - 2
+    if inner < 1:
+        raise ArgumentValueError("Width is too small to render banner")
     title = "THIS FILE IS MANAGED BY SALT - DO NOT EDIT" if title is None else title
     if text is None:
         text = ("The contents of this file are managed by Salt. Any changes to this file may be overwritten "

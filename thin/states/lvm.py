@@ -217,7 +217,8 @@ def _group(device):
 
 def _megabytes(size):
     text = str(size).lower()
-    text = text[:-1] if text.endswith("b") else text
+    if text.endswith("b") and not text[-2:-1].isdigit():
+        text = text[:-1]
     number, unit = (text, "m") if text[-1:].isdigit() else (text[:-1], text[-1:])
     if not number[-1:].isdigit():
         raise ArgumentValueError("Size %s is invalid." % size)

@@ -331,7 +331,8 @@ def _anew(ret, place, device, mkmnt, fstype, opts, why):
         out = __salt__["mount.umount"](place)
         if out is not True:
             ret["changes"]["umount"] = (
-                "Forced a lazy unmount and mount because the previous unmount failed and " + words
+                "Forced a lazy unmount and mount because the previous unmount failed and because the "
+                "options (%s) changed" % why
             )
             out = __salt__["mount.umount"](place, lazy=True)
         if out is not True:

@@ -19,7 +19,7 @@ def installed(name, default=False, user=None):
         The user for whom
     """
     version = _version(name)
-    ret = {"name": version, "result": None, "changes": {}, "comment": ""}
+    ret = {"name": name, "result": None, "changes": {}, "comment": ""}
     if __opts__["test"]:
         return dict(ret, comment="python %s is set to be installed" % version)
     if not __salt__["pyenv.is_installed"](user) and not __salt__["pyenv.install"](user):
@@ -45,7 +45,7 @@ def absent(name, user=None):
         The user for whom
     """
     version = _version(name)
-    ret = {"name": version, "result": None, "changes": {}, "comment": ""}
+    ret = {"name": name, "result": None, "changes": {}, "comment": ""}
     if __opts__["test"]:
         return dict(ret, comment="python %s is set to be uninstalled" % version)
     if not __salt__["pyenv.is_installed"](user):

@@ -12,7 +12,7 @@ def present(name, user, enc="ssh-rsa", comment="", source="", options=None, conf
             fingerprint_hash_type=None, **kwargs):
     """The key, or those in ``source``, may log in as the user, with these options and this comment."""
     wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
-    ret = _ret(wish[2])
+    ret = _ret(name)
     try:
         authkeys.key_type(wish[1])
     except CommandExecutionError as exc:
@@ -37,7 +37,7 @@ def present(name, user, enc="ssh-rsa", comment="", source="", options=None, conf
         done = __salt__["ssh.set_auth_key"](
             user, wish[2], enc=wish[1], comment=wish[3], options=wish[0], **about
         )
-    key = ret["name"]
+    key = wish[2]
     good = {"replace": ("was updated", "Updated"), "new": ("was added", "New"), "no change": ("", None)}
     if done in good:
         words, change = good[done]
@@ -52,7 +52,7 @@ def absent(name, user, enc="ssh-rsa", comment="", source="", options=None, confi
            fingerprint_hash_type=None):
     """The key, or those in ``source``, may not log in as the user."""
     wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
-    ret = _ret(wish[2])
+    ret = _ret(name)
     about = {"config": config, "fingerprint_hash_type": fingerprint_hash_type}
     if source:
         if __opts__["test"]:

@@ -1,0 +1,20 @@
+"""Sizes of logical volumes, as the state reads them."""
+
+import pytest
+
+from thin.exceptions import ArgumentValueError
+from thin.states import lvm
+
+
+@pytest.mark.parametrize("size, megabytes", [
+    (10, 10), ("10", 10), ("10M", 10), ("10mb", 10), ("2G", 2048), ("1TB", 1048576), ("2048s", 1), ("1p", 1 << 30),
+])  # fmt: skip
+def test_sizes(size, megabytes):
+    assert lvm._megabytes(size) == megabytes
+
+
+@pytest.mark.parametrize("size", ["1B", "7b", "2K", "2kb", "3BB", "M", "xyz", "1.5G"])
+def test_what_is_no_size(size):
+    """Bytes are none: ``1B`` must not become a volume of a mebibyte."""
+    with pytest.raises(ArgumentValueError, match="is invalid"):
+        lvm._megabytes(size)
