@@ -44,15 +44,18 @@ class Source:
 
     def where(self, key_path: KeyPath) -> Position:
         """The place of a key, or of the nearest one around it."""
-        for length in range(len(key_path), -1, -1):
+        for length in range(len(key_path), -1, -1) if self.lines else ():
             if key_path[:length] in self.lines:
                 return Position(str(self.path), self.lines[key_path[:length]])
         return Position(str(self.path), self._search(key_path))
 
     def _search(self, key_path: KeyPath) -> int | None:
         """The line of the first key of that name, where there is just one."""
-        lines = (self._keys.get(str(key)) for key in reversed(key_path))
-        return next((line for line in lines if line), None)
+        for key in reversed(key_path):
+            line = self._keys.get(str(key))
+            if line:
+                return line
+        return None
 
     @functools.cached_property
     def _keys(self) -> dict[str, int | None]:

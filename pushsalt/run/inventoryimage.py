@@ -1,8 +1,8 @@
 """A large inventory as it was read before, sealed, so that the next command need not read it again.
 
 The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them),
-of what programs among them print, and for the very settings below them. Of a file that had to be rendered there is
-none: what that gives may differ each time.
+of what programs among them print, and for the very settings below them. Files that had to be rendered are rendered each
+time, and it holds as long as that gives the same text.
 It has secrets, so it is encrypted with the user's key (``cache.sealed``); where there is none, nothing is kept. A
 target is made when it is asked for, and its secrets are hidden from then on.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 #: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")
@@ -37,6 +37,7 @@ def digest_of(project: Project) -> bytes | None:
     """What an image of the project's inventory depends on; None when it is too small for one."""
     seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults())).encode())
     total = 0
+    loops = False
     for path in project.config.inventories:
         for file in _files(path):
             try:
@@ -44,8 +45,9 @@ def digest_of(project: Project) -> bytes | None:
             except (OSError, InventoryError):  # who reads it says so
                 return None
             total += len(data)
+            loops = loops or b"{%" in data
             seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
-    return seen.digest() if total > WORTH_IT * 4 else None
+    return seen.digest() if loops or total > WORTH_IT * 4 else None
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -59,16 +61,32 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def is_worth_it(project: Project, inventory: Inventory) -> bool:
-    """Whether an image helps, and holds: whether anything is rendered is told by the bytes alone, so it is no part of
-    the digest.
+    """Whether an image helps, and can be told from another one."""
+    return len(inventory.ids) >= WORTH_IT and not project.rosters.unsteady
+
+
+def holds(project: Project, image: dict[str, Any], digest: bytes) -> bool:
+    """Whether an image is of this digest, and what was rendered for it is the same now.
+
+    Which files are rendered is told by their bytes alone, so it is no part of the digest.
     """
-    return len(inventory.ids) >= WORTH_IT and not project.inventory_rendered
+    if image.get("digest") != digest:
+        return False
+    for path, rendered in image["rendered"].items():
+        file = Path(path)
+        try:
+            text = project.listed(file) if is_program(file) else file.read_bytes().decode("utf-8-sig")
+        except (OSError, ValueError, InventoryError):  # who reads it says so
+            return False
+        if not project.rosters.same(text, path, rendered):
+            return False
+    return True
 
 
 def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
     """The inventory from its image, if there is one that holds. ``made`` is told each target that is made of it."""
     image = _bank(project).get(_name(project))
-    if not isinstance(image, dict) or image.get("digest") != digest:
+    if not isinstance(image, dict) or not holds(project, image, digest):
         return None
     ids = image["ids"].split("\0")
     targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
@@ -80,7 +98,13 @@ def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
     if not is_worth_it(project, inventory):
         return
     rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
-    image = {"digest": digest, "ids": "\0".join(inventory.ids), "rows": rows, "warnings": list(inventory.warnings)}
+    image = {
+        "digest": digest,
+        "rendered": project.rosters.digests,
+        "ids": "\0".join(inventory.ids),
+        "rows": rows,
+        "warnings": list(inventory.warnings),
+    }
     _bank(project).put(_name(project), image)
 
 

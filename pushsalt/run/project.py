@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.config import CliOverrides, Config, load_config
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
+from pushsalt.inventory.rendering import Rosters
 from pushsalt.redact import Redactor
 from pushsalt.run.job import Settings
 
@@ -46,8 +47,8 @@ class Project:
         #: warnings that were logged, by whichever target was the first
         self.said: set[str] = set()
         self._listed: dict[Path, str] = {}
-        #: whether a file of the inventory was rendered: then it may be another one each time
-        self.inventory_rendered = False
+        #: the files of the inventory that are templates
+        self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
@@ -87,7 +88,7 @@ class Project:
 
         found = load_inventory(
             self.config.inventories,
-            render=self._render_roster,
+            render=self.rosters.render,
             defaults=self.config.target_defaults(),
             execute=self.listed,
             detailed=detailed,
@@ -114,14 +115,6 @@ class Project:
         self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
         self.redactor.add_pillar(target.pillar)
         self.redactor.add_pillar(target.minion_opts)
-
-    def _render_roster(self, text: str, path: str) -> Any:
-        """A salt-ssh roster as Salt renders it, Jinja then YAML, with the configuration as ``opts`` and no target."""
-        from pushsalt.render import RenderContext, compile_template
-
-        self.inventory_rendered = True
-        context = RenderContext("", self.config.opts, {}, {}, {})
-        return compile_template(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja|yaml")
 
     def select(
         self, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str] = (), limit: int | None = None

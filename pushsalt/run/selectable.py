@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.cache.store import Bank
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
-from pushsalt.run.inventoryimage import digest_of, is_worth_it
+from pushsalt.run.inventoryimage import digest_of, holds, is_worth_it
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
@@ -38,18 +38,19 @@ def selectable(project: Project) -> Selectable:
     name = "\0".join(str(path) for path in paths)
     digest = digest_of(project)
     if digest is not None:
-        image = _read(bank.get(name), digest)
-        if image is not None:
+        kept = bank.get(name)
+        if isinstance(kept, dict) and holds(project, kept, digest):
+            image = _read(kept)
             for text in image.inventory.warnings:
                 project.reporter.warning(None, text)
             return image
     inventory = project.inventory
     if digest is not None and is_worth_it(project, inventory):
-        bank.put(name, _image(inventory, digest))
+        bank.put(name, {**_image(inventory), "digest": digest, "rendered": project.rosters.digests})
     return Selectable(inventory)
 
 
-def _image(inventory: Inventory, digest: bytes) -> dict[str, Any]:
+def _image(inventory: Inventory) -> dict[str, Any]:
     rows: dict[str, int] = {}
     table: list[list[Any]] = []
     kinds = []
@@ -60,7 +61,6 @@ def _image(inventory: Inventory, digest: bytes) -> dict[str, Any]:
             table.append(row)
         kinds.append(kind)
     return {
-        "digest": digest,
         "ids": "\0".join(inventory.ids),
         "kinds": kinds,
         "table": table,
@@ -69,9 +69,7 @@ def _image(inventory: Inventory, digest: bytes) -> dict[str, Any]:
     }
 
 
-def _read(image: Any, digest: bytes) -> Selectable | None:
-    if not isinstance(image, dict) or image.get("digest") != digest or "with_pillar" not in image:
-        return None
+def _read(image: dict[str, Any]) -> Selectable:
     table = [
         Target("", transport=transport, jump=tuple(jump), grains=grains) for transport, jump, grains in image["table"]
     ]

@@ -1,6 +1,7 @@
 """Inventories of other tools, folders, programs, and the image of a large one."""
 
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 import yaml
@@ -117,3 +118,50 @@ def test_a_large_inventory_is_read_once_and_its_image_says_the_same(tmp_path, mo
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path.write_text(path.read_text().replace("deploy", "admin"))
     assert opened().inventory.targets["w7"].user == "admin"
+
+
+ROSTER = """{{% set user = 'deploy' %}}
+{{% for n in range(2500) %}}
+w{{{{ n }}}}: {{host: 192.0.2.1, user: {user}, passwd: hunter2-{{{{ n }}}}}}
+{{% endfor %}}
+"""
+
+
+@pytest.mark.parametrize(
+    "user, times",
+    [
+        ("'{{ user }}'", 1),
+        ("u{{ range(100000) | random }}", 2),  # another roster each time
+        ("'{{ opts.ssh_user or user }}'", 1),
+    ],
+)
+def test_a_roster_that_renders_to_the_same_text_is_read_once(tmp_path, monkeypatch, user, times):
+    import pushsalt.inventory.load as module
+
+    read, load = [], module.load_inventory
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(module, "load_inventory", lambda *a, **k: read.append(1) or load(*a, **k))
+    path, config = tmp_path / "roster", tmp_path / "master"
+    path.write_text(ROSTER.format(user=user))
+    config.write_text("{}\n")
+
+    def opened():
+        settings = Settings(inventories=[path], config=config, cache_dir=tmp_path / "cache")
+        return Project.open(settings, Reporter())
+
+    first, second = opened(), opened()
+    assert second.select("w7", "glob", ":") == first.select("w7", "glob", ":") == ["w7"]
+    ours, theirs = first.inventory.targets["w7"], second.inventory.targets["w7"]
+    assert theirs.passwd == ours.passwd == "hunter2-7"
+    assert (theirs == ours, len(read)) == (times == 1, times)
+    assert second.redactor.text("hunter2-7") == "**********"
+    for file in (tmp_path / "cache").rglob("*"):
+        assert not file.is_file() or b"hunter2" not in file.read_bytes()
+    config.write_text("ssh_user: root\n")
+    assert opened().inventory.targets["w7"].user == ("root" if "opts" in user else theirs.user if times == 1 else ANY)
+    path.write_text("#!jinja|json\n" + '{"w7": {"host": "{{ opts.ssh_user }}.example"}}')
+    assert opened().inventory.targets["w7"].host == "root.example"
+    path.write_text("{% for n in range(2500) %}\nw{{ n }}: {host: [}\n{% endfor %}\n")
+    with pytest.raises(InventoryError, match="expected") as wrong:
+        _ = opened().inventory
+    assert wrong.value.where.line == 2

@@ -1,0 +1,87 @@
+"""Rosters that are templates: rendered, and told from what they were when an image of the inventory was made.
+
+Jinja runs at each command, as what it gives may differ each time. What takes longer, reading that, is done once for
+each text that it gives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import PushsaltError, RenderError
+
+if TYPE_CHECKING:
+    from pushsalt.render.context import RenderContext
+
+
+class Rosters:
+    """The rosters of one inventory, with the configuration as ``opts`` and no target."""
+
+    def __init__(self, opts: Mapping[str, Any]) -> None:
+        self._opts = opts
+        #: path -> digest of what Jinja made of it, of those that were read
+        self.digests: dict[str, bytes] = {}
+        #: whether one was read that may be another one for the same digest: its renderer can do anything
+        self.unsteady = False
+        #: what Jinja made of (path, text): that an image does not hold is found out before it is read
+        self._texts: dict[tuple[str, str], str] = {}
+
+    def render(self, text: str, path: str) -> Any:
+        """The data of a roster as Salt renders it, Jinja then YAML. Raises RenderError."""
+        from pushsalt.render import compile_template
+
+        rendered = self._rendered(text, path)
+        if rendered is not None:
+            try:
+                data = compile_template(
+                    rendered, path=path, sls="", saltenv="base", context=self._context(), default_renderer="yaml"
+                )
+            except RenderError:
+                pass  # said below, with the places in the source
+            else:
+                self.digests[path] = _digest(rendered)
+                return data
+        self.unsteady = True
+        return compile_template(
+            text, path=path, sls="", saltenv="base", context=self._context(), default_renderer="jinja|yaml"
+        )
+
+    def same(self, text: str, path: str, digest: object) -> bool:
+        """Whether the roster is still what it was when it had this digest; then it counts as read."""
+        try:
+            rendered = self._rendered(text, path)
+        except PushsaltError:  # who reads it says so
+            return False
+        if rendered is None or _digest(rendered) != digest:
+            return False
+        self.digests[path] = _digest(rendered)
+        return True
+
+    def _rendered(self, text: str, path: str) -> str | None:
+        """What Jinja makes of it; None where the roster, or a renderer of the user's, wants something else."""
+        from pushsalt.render import render_any
+        from pushsalt.render.pipeline import renderer_named
+
+        known = self._texts.get((path, text))
+        if known is not None:
+            return known
+        context = self._context()
+        yaml = renderer_named("yaml", context)
+        if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":
+            return None
+        found = render_any(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
+        if not isinstance(found, str) or found.startswith("#!"):
+            return None
+        self._texts[path, text] = found
+        return found
+
+    def _context(self) -> RenderContext:
+        from pushsalt.render.context import RenderContext
+
+        return RenderContext("", self._opts, {}, {}, {})
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
