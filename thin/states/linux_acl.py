@@ -42,13 +42,10 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
         Take all other extended entries away when this one has to be set
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    lists = _lists(ret, name, recurse)
-    if lists is None:
+    found = _look(ret, name, acl_type, recurse)
+    if found is None:
         return ret
-    kind, default = _kind(acl_type)
-    here = _entries(lists[name], kind, default)
-    if not here and not default:
-        return dict(ret, result=False, comment="ACL Type does not exist")
+    lists, kind, default, here = found
     who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
     new = {"acl_name": acl_name, "acl_type": acl_type, "perms": perms}
     if who not in here:
@@ -80,13 +77,10 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
         And all that is below
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    lists = _lists(ret, name, recurse)
-    if lists is None:
+    found = _look(ret, name, acl_type, recurse)
+    if found is None:
         return ret
-    kind, default = _kind(acl_type)
-    here = _entries(lists[name], kind, default)
-    if not here and not default:
-        return dict(ret, result=False, comment="ACL Type does not exist")
+    lists, kind, default, _ = found
     who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
     if not any(who in _entries(lists[path], kind, default) for path in lists):
         return dict(ret, comment="Permissions are in the desired state")
@@ -110,13 +104,10 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
         Take all other extended entries away when one of these has to be set
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    lists = _lists(ret, name, False)
-    if lists is None:
+    found = _look(ret, name, acl_type, False)
+    if found is None:
         return ret
-    kind, default = _kind(acl_type)
-    here = _entries(lists[name], kind, default)
-    if not here and not default:
-        return dict(ret, result=False, comment="ACL Type does not exist")
+    here = found[-1]
     names = [acl_names] if isinstance(acl_names, str) and acl_names else [str(who) for who in acl_names or ()]
     wanted, joined, words = _octal(perms), ", ".join(names), None
     new = {"acl_name": joined, "acl_type": acl_type, "perms": perms}
@@ -149,21 +140,22 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
         And all that is below
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    lists = _lists(ret, name, False)
-    if lists is None:
+    found = _look(ret, name, acl_type, False)
+    if found is None:
         return ret
-    kind, default = _kind(acl_type)
-    here = _entries(lists[name], kind, default)
-    if not here and not default:
-        return dict(ret, result=False, comment="ACL Type does not exist")
+    here = found[-1]
     names = [acl_names] if isinstance(acl_names, str) else list(acl_names or ())
     if not any(str(who) in here for who in names):
         return dict(ret, comment="Permissions are in the desired state")
     return _remove(ret, name, acl_type, names, recurse)
 
 
-def _lists(ret, name, recurse):
-    """What getfacl tells; None, and why in ``ret``, when it tells nothing."""
+def _look(ret, name, acl_type, recurse):
+    """What there is to compare with; None, and why in ``ret``, for nothing.
+
+    That is: what getfacl tells, the kind of the entries, whether they are defaults, ``{name: octal}`` of those that
+    the file has.
+    """
     if not os.path.exists(name):
         ret.update(result=False, comment="%s does not exist" % name)
         return None
@@ -171,7 +163,12 @@ def _lists(ret, name, recurse):
     if name not in lists:
         ret.update(result=False, comment="The access control list of %s cannot be read" % name)
         return None
-    return lists
+    kind, default = _kind(acl_type)
+    here = _entries(lists[name], kind, default)
+    if not here and not default:
+        ret.update(result=False, comment="ACL Type does not exist")
+        return None
+    return lists, kind, default, here
 
 
 def _kind(acl_type):
