@@ -11,7 +11,7 @@ import json
 import logging
 import posixpath
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, TracebackType
@@ -99,8 +99,11 @@ class Environment(jinja2.sandbox.SandboxedEnvironment):
     concat = staticmethod(joined)
 
     def join_path(self, template: str, parent: str) -> str:
-        if template.split("/", 1)[0] in (".", "..") and isinstance(self.loader, TemplateLoader):
-            return self.loader.resolve(self, template, parent)
+        if isinstance(self.loader, TemplateLoader):
+            if template.split("/", 1)[0] in (".", ".."):
+                return self.loader.resolve(self, template, parent)
+            if template.startswith("/"):
+                return self.loader.below_root(template)
         return template
 
 
@@ -108,7 +111,8 @@ class TemplateLoader(jinja2.BaseLoader):
     """Imports and includes of one rendering. Salt: salt.utils.jinja.SaltCacheLoader.
 
     Names are relative to the file server's roots; with ``./`` or ``../`` to ``tpldir``, as in Salt, or else to the
-    file that imports. Each file that is loaded sets ``tplfile``, ``tpldir`` and ``tpldot`` for imports without context.
+    file that imports. A path on the disk is one too when it is below a root; other files are not read. Each file that
+    is loaded sets ``tplfile``, ``tpldir`` and ``tpldot`` for imports without context.
     """
 
     def __init__(
@@ -119,6 +123,7 @@ class TemplateLoader(jinja2.BaseLoader):
         base: Environment,
         key: tuple[EnvOptions, bool],
         keep: bool,
+        roots: Iterable[str] = (),
     ) -> None:
         self._files = files
         self._saltenv = saltenv
@@ -126,6 +131,7 @@ class TemplateLoader(jinja2.BaseLoader):
         self._base = base
         self._key = key
         self._keep = keep
+        self._roots = [f"{root.rstrip('/')}/" for root in roots]
         self._written: dict[str, str] = {}  # relative names as they were written, by what they stand for
 
     def resolve(self, environment: jinja2.Environment, name: str, parent: str) -> str:
@@ -138,6 +144,12 @@ class TemplateLoader(jinja2.BaseLoader):
                 self._written[path] = name
                 return path
         raise jinja2.TemplateNotFound(name)
+
+    def below_root(self, name: str) -> str:
+        """The path in the file server's tree of an absolute path, or that path as it is."""
+        path = posixpath.normpath(name)
+        names = (path[len(root) :] for root in self._roots if path.startswith(root))
+        return next((tree_path for tree_path in names if self._find(tree_path) is not None), name)
 
     def load(
         self, environment: jinja2.Environment, name: str, globals: MutableMapping[str, Any] | None = None
@@ -239,7 +251,8 @@ def render_jinja(
         key = (_hashable(options), bool(context.opts.get("allow_undefined")))
         base, keep = _base_environment(*key), context.keep_code
         env = base.overlay()
-        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep)
+        roots = context.opts.get("file_roots", {}).get(saltenv, ())
+        env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep, roots)
         env.concat = sources.join
         env.globals = {**base.globals, **names}
         code = _compile(base, key, body, name, path, keep)

@@ -54,6 +54,18 @@ def test_relative_imports(tree):
     assert tree.render("web.sub") == {"x": 7}
 
 
+def test_paths_on_the_disk_are_imported_from_below_a_root_alone(tree):
+    tree.write("web/map.jinja", "{% set v = 7 %}{% set at = tplfile %}")
+    name = f"{tree.root}/web/../web/map.jinja"
+    tree.write("web/init.sls", f"{{% from '{name}' import v, at %}}\nx: {{{{ [v, at]|json }}}}")
+    assert tree.render("web") == {"x": [7, "web/map.jinja"]}
+    (tree.root.parent / "secret").write_text("x: 1")
+    for name in (f"{tree.root}/../secret", f"{tree.root}x/map.jinja", f"{tree.root}/web/none.jinja"):
+        tree.write("web/init.sls", f"{{% include '{name}' %}}")
+        with pytest.raises(Exception, match="no such file in the file server"):
+            tree.render("web")
+
+
 @pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../secret", "salt://../secret"])
 def test_imports_never_leave_the_tree(tree, path):
     (tree.root.parent / "secret").parent.mkdir(exist_ok=True)
