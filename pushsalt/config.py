@@ -71,6 +71,8 @@ class Config:
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: the inventory beside the configuration, which is not used since others can write to it
+    refused: Path | None = None
 
     def target_defaults(self) -> dict[str, Any]:
         """Settings below those of every inventory, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
@@ -123,15 +125,17 @@ def load_config(
         given["fileserver_backend"] = opts["fileserver_backend"]
     if cli.log_level:
         opts["log_level"] = cli.log_level
+    inventories, refused = _inventories(here, cli, env, opts, file, named=path is not None, warnings=warnings)
     return Config(
         opts=opts,
         path=file,
         project=project,
         cache_dir=_cache_dir(here, cli, env, opts, file),
-        inventories=_inventories(here, cli, env, opts, file, named=path is not None, warnings=warnings),
+        inventories=inventories,
         warnings=warnings,
         given=frozenset(given),
         locked=cli.locked,
+        refused=refused,
     )
 
 
@@ -287,20 +291,21 @@ def _inventories(
     *,
     named: bool,
     warnings: list[str],
-) -> list[Path]:
+) -> tuple[list[Path], Path | None]:
+    """The inventories, and the one beside the configuration if it is refused."""
     if cli.inventories:
-        return [_absolute(here, path) for path in cli.inventories]
+        return [_absolute(here, path) for path in cli.inventories], None
     if env.get("PUSHSALT_INVENTORY"):
-        return [_absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path]
+        return [_absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None
     if opts["inventory"]:
-        return [Path(path) for path in opts["inventory"]]
+        return [Path(path) for path in opts["inventory"]], None
     if opts["roster_file"]:
-        return [Path(opts["roster_file"])]
+        return [Path(opts["roster_file"])], None
     if file is not None:
         beside = file.parent / (INVENTORY if file.name == NAME else "roster")
-        if os.path.lexists(beside) and (named or _is_ours(beside, warnings)):
-            return [beside]
-    return []
+        if os.path.lexists(beside):
+            return ([beside], None) if named or _is_ours(beside, warnings) else ([], beside)
+    return [], None
 
 
 # --- what ------------------------------------------------------------------------------------------------------------

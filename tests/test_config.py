@@ -96,8 +96,9 @@ def test_an_unsafe_inventory_beside_is_not_taken(load, tree):
     top = tree(**{"pushsalt.yaml": "", "inventory.yaml": ""})
     os.chmod(top / "inventory.yaml", 0o666)
     config = load()
-    assert config.inventories == []
+    assert (config.inventories, config.refused) == ([], top / "inventory.yaml")
     assert "inventory.yaml is not used" in config.warnings[0]
+    assert load(PUSHSALT_INVENTORY=str(top / "inventory.yaml")).refused is None
 
 
 def test_users_configuration_folder(load, tree):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import CliOverrides, Config, load_config
+from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
 from pushsalt.inventory.rendering import Rosters
@@ -86,6 +87,11 @@ class Project:
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
         from pushsalt.inventory.load import load_inventory
 
+        if self.config.refused is not None:  # no inventory means this machine: nobody meant that
+            raise InventoryError(
+                f"{self.config.refused} is not used, and there is no other inventory",
+                hint=f"chmod go-w its folder and it, if it is yours; or name it: -i {self.config.refused}",
+            )
         found = load_inventory(
             self.config.inventories,
             render=self.rosters.render,

@@ -40,3 +40,14 @@ def test_a_pattern_that_matches_nothing(pushsalt):
     done = pushsalt("apply", "localhorst", "x")
     assert (done.returncode, done.stdout) == (1, "")
     assert "localhost" in done.stderr
+
+
+def test_an_inventory_that_is_refused_does_not_mean_this_machine(pushsalt, tmp_path):
+    (tmp_path / "pushsalt.yaml").write_text("renderer: jinja|yaml\n")
+    (tmp_path / "inventory.yaml").write_text("hosts: {web1: {}}\n")
+    (tmp_path / "inventory.yaml").chmod(0o666)
+    for words in (("target", "*"), ("run", "*", "test.ping"), ("inventory", "list")):
+        done = pushsalt(*words)
+        assert (done.returncode, done.stdout) == (1, ""), words
+        assert "others can write to" in done.stderr and "inventory.yaml is not used" in done.stderr
+        assert f"-i {tmp_path}/inventory.yaml" in done.stderr
