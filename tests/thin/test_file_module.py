@@ -118,12 +118,12 @@ def placed(value, bed):
     ("cp.stat_file", ["salt://f.txt"], "0640"),
     ("cp.stat_file", ["@/f"], "0644"),
     ("cp.is_cached", ["salt://f.txt"], ""),
-    ("hashutil.digest", ["get salted"], "2aacf29e92feaf528fb738bcf9d647ac"),
-    ("hashutil.base64_b64encode", ["get salted"], "Z2V0IHNhbHRlZA=="),
-    ("hashutil.base64_b64decode", ["Z2V0IHNhbHRlZA=="], "get salted"),
-    ("hashutil.base64_encodestring", ["get salted"], "Z2V0IHNhbHRlZA==\n"),
-    ("hashutil.hmac_signature", ["get salted", "shared secret", "eBWf9bstXg+NiP5AOwppB5HMvZiYMPzEM9W5YMm/AmQ="], True),
-    ("hashutil.hmac_signature", ["get salted", "other", "eBWf9bstXg+NiP5AOwppB5HMvZiYMPzEM9W5YMm/AmQ="], False),
+    ("hashutil.digest", ["web01 is up"], "2ad8bf0420ba6aa671775bf0ce0254d0"),
+    ("hashutil.base64_b64encode", ["web01 is up"], "d2ViMDEgaXMgdXA="),
+    ("hashutil.base64_b64decode", ["d2ViMDEgaXMgdXA="], "web01 is up"),
+    ("hashutil.base64_encodestring", ["web01 is up"], "d2ViMDEgaXMgdXA=\n"),
+    ("hashutil.hmac_signature", ["web01 is up", "of the app", "EbGF8+Kjc4X8rn168qZSwDcmCY+zhIHSMtTXgGm3lE0="], True),
+    ("hashutil.hmac_signature", ["web01 is up", "other", "EbGF8+Kjc4X8rn168qZSwDcmCY+zhIHSMtTXgGm3lE0="], False),
 ])  # fmt: skip
 def test_values(tree, call, args, want):
     args = placed(args, tree)
