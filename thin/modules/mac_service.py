@@ -38,7 +38,7 @@ def show(name):
     Return ``{"file_name", "file_path", "plist"}`` of a service
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
 
     CLI Example:
 
@@ -84,7 +84,7 @@ def list_(name=None, runas=None):
     Return what ``launchctl list`` says of all services, or of one
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user whose services are asked for
 
@@ -137,13 +137,13 @@ def available(name):
     Return whether there is such a service
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available org.cups.cupsd
+        pushsalt run '*' service.available org.example.app
     """
     return _found(name) is not None
 
@@ -153,13 +153,13 @@ def missing(name):
     Return whether there is no such service
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
 
     CLI Example:
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing org.cups.cupsd
+        pushsalt run '*' service.missing org.example.app
     """
     return not available(name)
 
@@ -169,7 +169,7 @@ def loaded(name, runas=None):
     Return whether launchd has loaded the service
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user whose services are asked for
 
@@ -191,7 +191,7 @@ def status(name, sig=None, runas=None):
     Return whether the service is loaded; if launchd keeps it alive, whether it runs
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     sig
         look for a process with these words instead
     runas
@@ -201,7 +201,7 @@ def status(name, sig=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.status org.cups.cupsd
+        pushsalt run '*' service.status org.example.app
     """
     if sig:
         return __salt__["status.pid"](sig)
@@ -220,7 +220,7 @@ def enabled(name, runas=None):
     Return whether the service may be started
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to ask
 
@@ -238,7 +238,7 @@ def disabled(name, runas=None, domain="system"):
     Return whether the service is switched off
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to ask
     domain
@@ -267,7 +267,7 @@ def enable(name, runas=None):
     Allow that the service is started; raises CommandExecutionError
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to do so
 
@@ -285,7 +285,7 @@ def disable(name, runas=None):
     Forbid that the service is started; raises CommandExecutionError
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to do so
 
@@ -303,7 +303,7 @@ def start(name, runas=None):
     Load the service, which starts it; raises CommandExecutionError
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to do so
 
@@ -321,7 +321,7 @@ def stop(name, runas=None):
     Unload the service, which stops it; raises CommandExecutionError
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to do so
 
@@ -339,7 +339,7 @@ def restart(name, runas=None):
     Unload the service where it is loaded, and load it; raises CommandExecutionError
 
     name
-        its label, file name or path
+        its label, or the path or name of its file
     runas
         the user as whom to do so
 
