@@ -20,14 +20,28 @@ PENDING_LIMIT = 64 * 1024 * 1024
 
 
 def main(state, store):
-    """Run the session that the first stage has begun; never returns.
+    """Run the session that the first stage has begun, and those that may follow it; never returns.
 
     ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
-    target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); path, home, dir_fd and pending
-    from the first stage.
+    target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
+    follow (see thin.series); path, home, dir_fd and pending from the first stage.
     """
     down, up = _claim()
     channel = Channel(state, up, down)
+    if not state.get("several"):
+        os._exit(_session(channel, state, store)[0])
+    from thin import series
+
+    ahead = series.Ahead(state, store)
+    while True:
+        status, sound = _session(channel, state, store, ahead)
+        if not sound:
+            os._exit(status)
+        series.proceed(channel, state, store)
+
+
+def _session(channel, state, store, ahead=None):
+    """One session from lock to end: its exit status, and whether another may follow; ``ahead``: see thin.series."""
     try:
         trouble = store.keep_archive() if not state["clean"] else ""
         if trouble:
@@ -35,22 +49,32 @@ def main(state, store):
         lock_fd = _lock(state, channel) if state["lock"] is not None else None
         if state["clean"]:
             channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
-            os._exit(0)
+            return 0, False
         ours, theirs = _socket.socketpair()
         err_read, err_write = os.pipe()
         life_read, life_write = os.pipe()
+        if ahead is not None:
+            ahead.listen()
         pid = os.fork()
     except Exception as exc:
         channel.say(b"E", [("kind", "bootstrap_failed"), ("message", "%s: %s" % (type(exc).__name__, exc))])
-        os._exit(70)
+        return 70, False
     if pid == 0:
-        for fd in (up, down, ours.detach(), err_read, life_write, lock_fd):
+        for fd in (channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd):
             if fd is not None:
                 os.close(fd)
-        _worker(theirs, err_write, life_read, state, store)
+        _worker(theirs, err_write, life_read, state, store, ahead)
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
-    os._exit(relay.Relay(channel, ours, err_read, pid, state).run())
+    work = relay.Relay(channel, ours, err_read, pid, state)
+    status, sound = work.run(), False
+    if ahead is not None:
+        sound = work.release()
+        ahead.load()
+        for fd in (life_write, lock_fd):
+            if fd is not None:
+                os.close(fd)
+    return status, sound
 
 
 def _claim():
@@ -105,7 +129,7 @@ def _lock(state, channel):
     return fd
 
 
-def _worker(sock, err_write, life_read, state, store):
+def _worker(sock, err_write, life_read, state, store, ahead):
     """The worker's process: never returns."""
     status = 71
     try:
@@ -114,10 +138,14 @@ def _worker(sock, err_write, life_read, state, store):
         if err_write != 2:
             os.close(err_write)
         _tie(life_read)
+        if ahead is not None:
+            ahead.begin()
         from thin import worker
 
         worker.main(sock, {"dir": state["path"], "home": state["home"], "uid": os.geteuid(), "place": state})
         store.keep_image()
+        if ahead is not None:
+            ahead.tell()
         status = relay.DONE
     except BaseException:
         import traceback

@@ -59,7 +59,8 @@ class Relay(object):
         self.kill_at = None
         self.why = None  # (kind, message) of the E frame at the end
         self.lost = False  # the channel is gone: nothing more can be said
-        self.wake = self._signals()
+        self.wake, self.woken = os.pipe()
+        self.handlers = self._signals()
 
     # --- the loop
 
@@ -227,13 +228,12 @@ class Relay(object):
     # --- processes
 
     def _signals(self):
-        read, write = os.pipe()
-        os.set_blocking(read, False)
-        os.set_blocking(write, False)
-        signal.set_wakeup_fd(write)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            signal.signal(number, lambda number, frame: None)
-        return read
+        """Have signals wake the loop; what they did before, by number."""
+        os.set_blocking(self.wake, False)
+        os.set_blocking(self.woken, False)
+        signal.set_wakeup_fd(self.woken)
+        numbers = (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+        return {number: signal.signal(number, lambda number, frame: None) for number in numbers}
 
     def _woken(self):
         try:
@@ -294,6 +294,21 @@ class Relay(object):
             self.to_peer += self.channel.nonce + b"S" + len(text).to_bytes(4, "big") + text
         self._drain()
         return 0
+
+    def release(self):
+        """Leave all as it was before. Returns whether the session came to its end in order."""
+        signal.set_wakeup_fd(-1)
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        if self.sock is not None:
+            self.sock.close()
+        for fd in (self.wake, self.woken, self.err):
+            if fd is not None:
+                os.close(fd)
+        for fd in (self.channel.up, self.channel.down):
+            os.set_blocking(fd, True)
+        done = os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == DONE
+        return done and self.why is None and not self.lost and not self.left
 
     def _last(self, kind, message):
         stderr = self._captured()[-8192:].decode("utf-8", "replace")

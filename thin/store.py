@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 
-from thin.boot import body, mac, read, sha256, stamp
+from thin.boot import body, mac, read, read_image, sha256, stamp
 
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
@@ -50,6 +50,7 @@ class Store(object):
         #: gives the store of the other archive (see pushsalt.bundle.pack); the worker sets it
         self.fetch = None
         self._more = self._elsewhere = None
+        self._seen = None  # the state of the image's file when it was last taken up again
         header = state["header"]
         if header is None:
             header = {"modules": {name: (package, 0, 0, b"") for name, (package, _, _) in self._tar().items()}}
@@ -123,6 +124,14 @@ class Store(object):
 
             self._more = self.fetch(_index.MORE)
         return self._more
+
+    def has_more(self):
+        """Whether it is at hand."""
+        return self._more is not None
+
+    def have_more(self):
+        """Get it. Raises ImportError."""
+        self._other()
 
     # --- the import system's side
 
@@ -203,6 +212,22 @@ class Store(object):
                 self._prune()
         except OSError:
             pass
+
+    def look_again(self):
+        """Take up the image as other processes have left it: what is in there need not be compiled here again."""
+        if self._more is not None:
+            self._more.look_again()
+        state = self._state
+        found = stamp(state["image"], state["dir_fd"]) if state["dir_fd"] >= 0 else None
+        if found is None or found == self._seen:
+            return
+        self._seen = found
+        header, data = read_image(state["image"], state["dir_fd"], state["key"])
+        if header is not None and header["stamp"] == stamp(state["tar"], state["dir_fd"]):
+            state["header"], state["data"] = header, data
+            self._data, self.modules = data, header["modules"]
+            for name in [name for name in self._fresh if self.modules.get(name, (0, 0))[1]]:
+                del self._fresh[name]
 
     def _image(self, verified, bodies):
         # Offsets depend on the header's length, and that on the offsets: marshal writes small integers in 5 bytes each,

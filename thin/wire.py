@@ -5,6 +5,9 @@ Down (controller -> target), after the first stage has started Python::
     1 byte type | 4 bytes big-endian length | payload
     b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
     b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
+and where several sessions follow each other (thin.series), after b"D" has come:
+    b"P"  begins the next: lock, wait, deadline and lock_name of it, those that it has, as "key=value" lines
+    b"K"  before that: a msgpack map with ``name`` and ``value``, which is kept for this session and all further ones
 
 Up (target -> controller)::
 
@@ -17,6 +20,7 @@ noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer
 and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
     b"H"  hello: python, exe, uid, pid, dir (private directory or empty), have (0: send b"A"), warm, warnings
     b"N"  notice: kind=waiting (for the lock; message: its holder), warning (message), cleaned (removed, repeated)
+    b"D"  the session is over in order, and another may follow (no fields)
     b"E"  the session is over: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed),
           message, stderr
 
@@ -31,7 +35,8 @@ init      id, opts, grains (override), want_grains: bool,             ready: pyt
           sha, size, coming: they follow unasked), salt (version,     it, need: the sha, when it is not here; at any
           python: that Salt's modules may be asked for), resource     time, need: the runtime's other archive
           (type, id, manager, inside: bool, declared: that of the
-          type; what the session is about, see thin.resourcetypes)
+          type, or kept: the name that it was sent under by b"K";
+          what the session is about, see thin.resourcetypes)
 call      n, fun, args, kwargs, cli: bool                             ret: re, ret, retcode, salt (whose own module it
                                                                       was, if so) | exc: re, type, message, tb, known,
                                                                       and of an unknown function: nearest, hint

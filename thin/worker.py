@@ -125,6 +125,11 @@ class Worker(object):
         if resource and not resource.get("inside"):
             from thin import resourcetypes
 
+            if "kept" in resource:
+                from thin import series
+
+                resource = dict(resource, declared=series.kept[resource["kept"]])
+
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
                 resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar)

@@ -84,6 +84,10 @@ class Runner:
     async def close(self) -> None:
         if self._prepared is not None:
             self._prepared.cancel()
+        if "resource" in self.connecting.shared:
+            from pushsalt.transport import resource
+
+            await resource.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:

@@ -1,28 +1,28 @@
-"""One session with one target: the first stage, then messages both ways until it ends. Shapes: see thin/wire.py."""
+"""One session with one target: messages both ways until it ends, over a line of its own or one that others had before.
+
+Shapes: see thin/wire.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pushsalt.bundle.runtime import Met, Runtime
-from pushsalt.errors import FunctionError, PushsaltError, TargetError
+from pushsalt.bundle.runtime import Runtime
+from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
-from pushsalt.run import handshake
-from pushsalt.run.blobs import Sender
-from pushsalt.transport import Connection, Stream
+from pushsalt.run import handshake, questions
+from pushsalt.run.line import Line, Lines, Message, Traffic, framed
+from pushsalt.run.questions import Questions, Serve
+from pushsalt.transport import Connection
 from thin import wire
 
 log = logging.getLogger(__name__)
 
-Message = dict[str, Any]
-#: Answers a question of the target: the fields of the answer. What is in ``blobs`` is sent after it: a Blob, and what
-#: the target says to have of it.
-Serve = Callable[[Message], Awaitable[Message]]
 OnEvent = Callable[[Message], None]
 
 #: Seconds from the command to ``ready``, without the wait for the lock; for the orderly end; and how much longer than
@@ -30,9 +30,6 @@ OnEvent = Callable[[Message], None]
 BOOTSTRAP_TIMEOUT = 60.0
 CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
-#: Questions that may wait for their answer at once; a sound worker asks few at a time.
-QUESTION_LIMIT = 64
-QUESTIONS = frozenset({"file", "files", "salt", "tree", "template", "pillar", "ask"})
 EVENTS = frozenset({"start", "state", "log", "event"})
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -108,34 +105,42 @@ class Session:
         self.removed: list[str] = []
         self.first: list[asyncio.Future[Any]] = []
         self.after: list[asyncio.Future[Any]] = []
-        self.round_trips = 0
-        self.bytes_sent = 0
-        self.bytes_received = 0
-        self._serve, self._on_event = serve, on_event
+        self.traffic = Traffic()
+        self._on_event = on_event
+        self._questions = Questions(target.id, serve, self._write)
         self._number = 0
         self._pending: dict[int, asyncio.Future[Any]] = {}
-        self._questions: set[asyncio.Task[None]] = set()
-        self._blobs: Callable[[str], Blob] | None = None
-        self._custom: Blob | None = None
-        self._sent_runtime = False
         self._trouble: TargetError | None = None
-        self._has_read = True
         self._work_sent = False
         self._bye_sent = False
+        self._lines: Lines | None = None
+        #: in order, so that another session may follow on the line
+        self._over = False
+        self._wrote_after_bye = False
+
+    @property
+    def round_trips(self) -> int:
+        return self.traffic.round_trips
+
+    @property
+    def bytes_sent(self) -> int:
+        return self.traffic.bytes_sent
 
     @classmethod
     async def open(
         cls, target: Target, connection: Connection, runtime: Runtime, *, start: Start | None = None,
         first: Sequence[Message] = (), serve: Serve = _serve_nothing, on_event: OnEvent = _no_event,
-        warnings: list[str] | None = None,
+        warnings: list[str] | None = None, lines: Lines | None = None,
     ) -> Session:  # fmt: skip
         """Start the runtime on the target and wait until it is ready.
 
         ``first`` are messages (call, grains, bye) that go out with the start, without a turn-around of their own.
-        ``warnings`` is where the session's are put: a list of the caller's has them even when this raises.
+        ``warnings`` is where the session's are put: a list of the caller's has them even when this raises. ``lines``:
+        the session may be one of several on a line, which is taken from there, and left there in the end.
         Raises TargetError.
         """
         session = cls(target, serve, on_event, warnings)
+        session._lines = lines
         try:
             await session._open(connection, runtime, start or Start(), first)
         except BaseException:
@@ -169,7 +174,7 @@ class Session:
         ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``. ``then`` are calls
         that travel with it and come after it; ``after`` has a future for each of them.
         """
-        self._blobs = blobs
+        self._questions.blobs = blobs
         calls = []
         for call in then:
             number, future = self._expect()
@@ -188,30 +193,32 @@ class Session:
 
     async def _open(self, connection: Connection, runtime: Runtime, start: Start, first: Sequence[Message]) -> None:
         loop = asyncio.get_running_loop()
-        self._runtime = runtime
-        self._opening = opening = handshake.Opening(self.target, connection.user)
-        self._hello: asyncio.Future[None] = loop.create_future()
         self._ready: asyncio.Future[None] = loop.create_future()
-        self._go: asyncio.Future[None] = loop.create_future()
-        self._frames = wire.Frames(opening.nonce.encode())
-        program = opening.program(runtime, start.parameters())
-        words = opening.command(len(program))
-        self._stream: Stream = await connection.open(words, pty=self.target.tty, on_stderr=self._heard)
-        self._sender = Sender(self._write_frame, self._stream.drain)
+        parameters = start.parameters()
+        line = await self._lines.take() if self._lines is not None else None
+        resource = dict(start.resource) if start.resource is not None else None
+        if line is not None:
+            kept = {}
+            if resource is not None:  # of a type with a thousand resources it is long, and the same for each
+                resource["kept"] = resource["type"]
+                kept = {resource["type"]: resource.pop("declared", None)}
+            self._line, beginning = line, line.again(parameters, kept)
+            self.info.update(line.info)
+        else:
+            self._line = line = Line(self.target, connection.user, runtime, self._warn, self._fail)
+            await line.start(connection, {**parameters, "several": self._lines is not None})
+            beginning = None
+        self.traffic = line.traffic
+        self._questions.use(line, runtime)
         self._reader = loop.create_task(self._read(), name=f"session {self.target.id}")
         patience = BOOTSTRAP_TIMEOUT + (start.lock.wait if start.lock else 0)
         self._bound_by = [loop.call_later(patience, self._too_slow)]
         if start.deadline is not None:
             self._bound_by.append(loop.call_later(start.deadline + DEADLINE_MARGIN, self._overdue, start.deadline))
-        if opening.password is not None:
-            await self._go
-        believed = runtime.met(self.target, opening.user) is not None
-        if not believed:
-            self._write(program)
-            await self._hello
-            program = b""
+        if beginning is None:
+            beginning = await line.greeted()
         if start.clean:
-            self._write(program)
+            self._write(beginning)
             await self._ready
             return
         init = {
@@ -220,44 +227,34 @@ class Session:
         }  # fmt: skip
         if start.salt is not None:
             init["salt"] = dict(start.salt)
-        if start.resource is not None:
-            init["resource"] = dict(start.resource)
-        custom = self._custom = start.custom
+        if resource is not None:
+            init["resource"] = resource
+        custom = self._questions.custom = start.custom
         # A target that had no runtime has no modules either: they are sent unasked.
-        unasked = custom is not None and self._sent_runtime
+        unasked = custom is not None and line.sent_runtime
         if custom is not None:
             init["custom"] = {"sha": custom.digest, "size": custom.size, "coming": unasked}
-        self._write(program + b"".join([_frame(init), *(self._prepared(message) for message in first)]))
+        self._write(beginning + b"".join([framed(init), *(self._prepared(message) for message in first)]))
         if custom is not None and unasked:
-            self._begin(self._sender.send(custom))
+            self._questions.send_custom(custom)
         await self._ready
         self._bound_by.pop(0).cancel()
 
     def _prepared(self, message: Message) -> bytes:
         if message.get("k") == "bye":
             self._bye_sent = True
-            return _frame(message)
+            return framed(message)
         self._work_sent = True
         number, future = self._expect()
         self.first.append(future)
-        return _frame({**message, "n": number})
-
-    def _heard(self, data: bytes) -> None:
-        """Bytes that are no frame: sudo may ask for its password among them."""
-        before = self._opening.prompts
-        if not self._go.done() and self._opening.heard(data) and self._opening.password is not None:
-            if before or self._opening.prompts > 1:
-                self._fail(handshake.sudo_trouble(self.target.id, "sudo_password_wrong", self._opening.user))
-                self._stream.close()
-            else:
-                self._write(self._opening.password.encode() + b"\n")
+        return framed({**message, "n": number})
 
     def _too_slow(self) -> None:
-        said = handshake.printable(bytes(self._stream.stderr[-1000:]) or bytes(self._opening.output[-1000:]))
+        said = self._line.last_words()
         message = f"{self.target.id}: the runtime did not start within {BOOTSTRAP_TIMEOUT:g} s"
         hint = "look at the start-up files of the login's shell: something there may wait for input"
         self._fail(TargetError("bootstrap_failed", f"{message}: {said}" if said else message, hint))
-        self._stream.close()
+        self._line.stream.close()
 
     def _overdue(self, deadline: float) -> None:
         self._fail(
@@ -266,19 +263,14 @@ class Session:
                 "the target should have stopped the work by itself; look at what still runs there",
             )
         )  # fmt: skip
-        self._stream.close()
+        self._line.stream.close()
 
     # --- writing
 
     def _write(self, data: bytes) -> None:
-        if data and self._trouble is None:
-            self.round_trips += self._has_read
-            self._has_read = False
-            self.bytes_sent += len(data)
-            self._stream.write(data)
-
-    def _write_frame(self, kind: bytes, payload: bytes) -> None:
-        self._write(wire.frame(kind, payload))
+        if self._trouble is None:
+            self._wrote_after_bye = self._bye_sent
+            self._line.write(data)
 
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
         self._number += 1
@@ -301,8 +293,8 @@ class Session:
         number, future = self._expect()
         try:
             self._work_sent = True
-            self._write(_frame({**message, "n": number}))
-            await self._stream.drain()
+            self._write(framed({**message, "n": number}))
+            await self._line.stream.drain()
             return await future
         except TargetError:
             self._pending.pop(number, None)
@@ -311,21 +303,17 @@ class Session:
     def _say_bye(self) -> None:
         if not self._bye_sent:
             self._bye_sent = True
-            self._stream.write(_frame({"k": "bye"}))
+            self._line.stream.write(framed({"k": "bye"}))
 
     # --- reading
 
     async def _read(self) -> None:
         try:
-            while data := await self._stream.read():
-                self._has_read = True
-                self.bytes_received += len(data)
-                if not self._hello.done():
-                    self._opening.seen(data)
-                    if self.target.tty:
-                        self._heard(data)
-                self._frames.feed(data)
-                for kind, payload in self._frames:
+            while (frames := await self._line.receive()) is not None:
+                for kind, payload in frames:
+                    if kind == b"D":
+                        self._done()
+                        return
                     try:
                         self._take(kind, payload)
                     except (TypeError, KeyError, AttributeError) as exc:
@@ -334,7 +322,7 @@ class Session:
         except ValueError as exc:
             hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
             self._fail(TargetError("protocol_error", f"{self.target.id}: {exc}", hint))
-            self._stream.close()
+            self._line.stream.close()
             return
         except TargetError as exc:
             self._fail(self._lost(exc))
@@ -343,20 +331,25 @@ class Session:
             log.debug("%s: unexpected error in the session", self.target.id, exc_info=exc)
             message = f"{self.target.id}: {type(exc).__name__}: {exc}"
             self._fail(TargetError("internal", message, "run again with -l debug and report what it prints"))
-            self._stream.close()
+            self._line.stream.close()
             return
         await self._ended()
+
+    def _done(self) -> None:
+        """The session is over, the line is not. Raises ValueError when nobody has asked for that."""
+        if not self._bye_sent or self._pending or self._lines is None:
+            raise ValueError("the session was ended by the other side")
+        self._over = self._trouble is None
 
     async def _ended(self) -> None:
         """The target's side has closed: right after bye, else a failure whose reason is looked for."""
         if self._trouble is not None:
             return
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._stream.wait_closed(), 2)
-        status = self._stream.exit_status
-        if not self._hello.done():
-            ending = handshake.Ending(bytes(self._opening.output), bytes(self._stream.stderr), status)
-            self._fail(handshake.explain(self._opening, ending))
+            await asyncio.wait_for(self._line.stream.wait_closed(), 2)
+        status = self._line.stream.exit_status
+        if not self._line.is_greeted:
+            self._fail(self._line.ending())
         elif status == _CUT:
             died = {"kind": "worker_died", "message": "while it sent its answer"}
             self._fail(handshake.from_frame(self.target, died))
@@ -375,26 +368,16 @@ class Session:
         if kind == b"M":
             self._message(wire.unpack(payload))
         elif kind == b"H":
-            self._greet(handshake.fields_of(payload))
+            self._line.greet(handshake.fields_of(payload))
+            self.info.update(self._line.info)
         elif kind == b"G":
-            _resolve(self._go)
+            self._line.go()
         elif kind == b"E":
             self._fail(handshake.from_frame(self.target, handshake.fields_of(payload)))
         elif kind == b"N":
             self._notice(handshake.fields_of(payload))
         elif kind == b"S":
             log.debug("%s: stderr: %s", self.target.id, handshake.printable(payload))
-
-    def _greet(self, fields: dict[str, str]) -> None:
-        self.info.update({key: fields.get(key, "") for key in ("python", "exe", "uid", "pid", "dir")})
-        self.info["warm"] = fields.get("warm") == "1"
-        self._warn(fields.get("warnings", ""))
-        if fields.get("have") != "1":
-            self._write_frame(b"A", self._runtime.archive)
-            self._sent_runtime = True
-        kept = Met(self._runtime.sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None
-        self._runtime.remember(self.target, self._opening.user, kept)
-        _resolve(self._hello)
 
     def _notice(self, fields: dict[str, str]) -> None:
         kind = fields.get("kind")
@@ -404,7 +387,7 @@ class Session:
             self._on_event({"k": "waiting", "holder": handshake.printable(fields.get("message", ""))})
         elif kind == "cleaned":
             self.removed = [line for line in fields.get("removed", "").split("\n") if line]
-            self._runtime.remember(self.target, self._opening.user, None)
+            self._line.remember(None)
             _resolve(self._ready)
 
     def _warn(self, text: str) -> None:
@@ -429,14 +412,10 @@ class Session:
                 else:
                     future.set_exception(self._exception(message))
                     future.exception()  # a caller that has gone away does not ask for it
-        elif kind in QUESTIONS:
-            if len(self._questions) >= QUESTION_LIMIT:
-                raise ValueError(f"more than {QUESTION_LIMIT} questions at once")
-            self._begin(self._answer(message))
+        elif kind in questions.KINDS:
+            self._questions.asked(message)
         elif kind == "need":
-            digests = message.get("digests") or ()
-            parts = message.get("parts") or {}
-            self._begin(self._send_needed({digest: parts.get(digest) for digest in digests if isinstance(digest, str)}))
+            self._questions.needed(message)
         elif kind in EVENTS:
             self._on_event(message)
         elif kind == "stderr":
@@ -455,91 +434,44 @@ class Session:
         hint = f"nearest: {', '.join(near)}" if near else handshake.printable(str(there))
         return FunctionError("unknown_function", text, hint, "CommandExecutionError")
 
-    # --- answering
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._questions.add(task)
-        task.add_done_callback(self._questions.discard)
-
-    async def _answer(self, question: Message) -> None:
-        try:
-            answer = dict(await self._serve(question))
-        except PushsaltError as exc:
-            answer = {"error": str(exc), "exception": getattr(exc, "exception", "SaltException")}
-        except Exception as exc:
-            log.debug("%s: answering %s", self.target.id, question.get("k"), exc_info=exc)
-            answer = {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
-        blobs = answer.pop("blobs", ())
-        head = {"k": "answer", "re": question.get("n")}
-        try:
-            frame = _frame({**head, **answer})
-        except Exception as exc:  # too much for one message, or nothing that can travel: the target is told
-            log.debug("%s: the answer to %s", self.target.id, question.get("k"), exc_info=exc)
-            blobs = ()
-            frame = _frame({**head, "error": f"the answer cannot be sent: {exc}", "exception": "SaltException"})
-        self._write(frame)
-        await self._stream.drain()
-        for blob, part in blobs:
-            await self._sender.send(blob, part)
-
-    async def _send_needed(self, digests: Mapping[str, Any]) -> None:
-        for digest, part in digests.items():
-            try:
-                if self._custom is not None and digest == self._custom.digest:
-                    blob: Blob | None = self._custom
-                elif digest == self._runtime.more_digest:
-                    blob = await asyncio.to_thread(lambda: self._runtime.more)
-                else:
-                    blob = self._blobs(digest) if self._blobs is not None else None
-            except KeyError:
-                blob = None
-            if blob is None:
-                log.debug("%s: asks for %r, which is not in the plan", self.target.id, digest)
-            else:
-                await self._sender.send(blob, part)
-
     # --- ending
 
     def _fail(self, trouble: TargetError) -> None:
         """Everything that waits gets this error; the first one counts."""
         if self._trouble is None:
             self._trouble = trouble
-            futures = [self._go, self._hello, self._ready, *self._pending.values()]
-            for future in futures:
+            self._line.give_up(trouble)
+            for future in (self._ready, *self._pending.values()):
                 if not future.done():
                     future.set_exception(trouble)
                     future.exception()
             self._pending.clear()
 
+    @property
+    def _is_sound(self) -> bool:
+        """Whether the line is as a further session needs it: nothing is on its way there any more."""
+        return self._over and not self._questions and not self._wrote_after_bye and self._line.is_empty
+
     async def _let_go(self) -> None:
-        """Close the stream, wait a while for the other side to end, and leave nothing running here."""
+        """Leave the line to the next session; or close it, and wait a while for the other side to end."""
         if not hasattr(self, "_reader"):
             return
         for handle in self._bound_by:
             handle.cancel()
-        self._stream.close()
+        stream = self._line.stream
+        if self._is_sound and self._lines is not None:
+            self._lines.keep(self._line)
+            return
+        stream.close()
         try:
-            await asyncio.wait_for(self._stream.wait_closed(), CLOSE_TIMEOUT)
+            await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)
         except asyncio.TimeoutError:
             log.debug("%s: the session did not end in %g s", self.target.id, CLOSE_TIMEOUT)
         finally:
-            self._stream.abort()
-            tasks = {self._reader, *self._questions}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _frame(message: Message) -> bytes:
-    payload = wire.pack(message)
-    if len(payload) > wire.FRAME_LIMIT:
-        raise TargetError(
-            "protocol_error", f"a message of {len(payload)} bytes is over the limit of {wire.FRAME_LIMIT}",
-            "split the run: fewer states or less data at a time",
-        )  # fmt: skip
-    framed: bytes = wire.frame(b"M", payload)
-    return framed
+            stream.abort()
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            await self._questions.stop()
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

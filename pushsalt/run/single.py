@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pushsalt.run.answers import Answers
+    from pushsalt.run.line import Lines
     from pushsalt.run.minion import Minion
     from pushsalt.run.runner import Runner
     from pushsalt.run.session import LockRequest, Session
@@ -262,6 +263,7 @@ class Work:
                 serve=self._serve,
                 on_event=self._event,
                 warnings=self.warnings,
+                lines=cast("Lines", self._connection) if self.target.place != self.target.key else None,
             )
         if job.kind == "clean":
             return self.session.removed, 0

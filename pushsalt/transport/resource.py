@@ -1,28 +1,75 @@
-"""What lies behind a target: commands for it run on its manager, over one connection for all that it manages."""
+"""What lies behind a target: commands for it run on its manager, over one connection for all that it manages.
+
+What was started there for one resource may serve the next: such lines (``pushsalt.run.line``) are kept open here while
+anybody uses the connection.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pushsalt import transport
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import Connection, ConnectOptions, Stream
 
+if TYPE_CHECKING:
+    from pushsalt.run.line import Line
+
 #: Commands at a time on one connection: an OpenSSH server takes ten sessions unless it is told otherwise.
 SESSIONS: Final = 8
 
 
+#: Seconds that a line which nobody needs has to end.
+CLOSE_TIMEOUT: Final = 3.0
+
+
 @dataclass
 class _Way:
-    """The connection to a manager, and how many use it."""
+    """The connection to a manager, how many use it, and the lines that wait for their next session."""
 
     opening: asyncio.Task[Connection]
     users: int = 0
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
+    busy: int = 0
+    idle: list[Line] = field(default_factory=list)
+
+    async def begin(self) -> None:
+        """Wait for the turn of one more session."""
+        await self.sessions.acquire()
+        self.busy += 1
+
+    def end(self) -> None:
+        self.busy -= 1
+        self.sessions.release()
+
+    async def make_room(self, most: int) -> None:
+        """Close lines that wait until there are at most so many with those in use."""
+        closing = []
+        while self.idle and self.busy + len(self.idle) > most:
+            closing.append(self.idle.pop(0).stream)
+        for stream in closing:
+            stream.close()
+        for stream in closing:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)
+
+
+    @property
+    def is_open(self) -> bool:
+        opening = self.opening
+        return opening.done() and not opening.cancelled() and opening.exception() is None
+
+    async def close(self) -> None:
+        await self.make_room(0)
+        self.opening.cancel()
+        done = (await asyncio.gather(self.opening, return_exceptions=True))[0]
+        if not isinstance(done, BaseException):
+            await done.close()
 
 
 async def connect(target: Target, options: ConnectOptions) -> ResourceConnection:
@@ -40,47 +87,94 @@ async def connect(target: Target, options: ConnectOptions) -> ResourceConnection
         opening = asyncio.create_task(transport.connect(manager, options), name=f"connect {manager.id}")
         way = ways[manager.id] = _Way(opening)
     way.users += 1
+    share = _Share(ways, manager.id, way)
     try:
         connection = await asyncio.shield(way.opening)
     except BaseException:
-        await _leave(ways, manager.id, way)
+        await share.leave()
         raise
-    return ResourceConnection(connection, lambda: _leave(ways, manager.id, way), way.sessions)
+    return ResourceConnection(connection, share)
 
 
-async def _leave(ways: dict[str, _Way], manager: str, way: _Way) -> None:
-    way.users -= 1
-    if way.users:
-        return
-    if ways.get(manager) is way:
-        del ways[manager]
-    way.opening.cancel()
-    done = (await asyncio.gather(way.opening, return_exceptions=True))[0]
-    if not isinstance(done, BaseException):
-        await done.close()
+async def close(options: ConnectOptions) -> None:
+    """Close what was left open for others to come; nobody uses it any more."""
+    ways: dict[str, _Way] = options.shared.get("resource", {})
+    while ways:
+        await ways.popitem()[1].close()
+
+
+@dataclass
+class _Share:
+    """One user's part in the way to a manager; ``ways`` are those that are open, by manager."""
+
+    ways: dict[str, _Way]
+    manager: str
+    way: _Way
+
+    def forget(self) -> None:
+        """Who comes from now on needs another one."""
+        if self.ways.get(self.manager) is self.way:
+            del self.ways[self.manager]
+
+    async def leave(self) -> None:
+        """The last user of a way leaves it open for the next, but only one way is kept open so."""
+        way = self.way
+        way.users -= 1
+        if way.users:
+            return
+        if not way.is_open:
+            self.forget()
+        if self.ways.get(self.manager) is not way:
+            await way.close()
+        for manager, other in list(self.ways.items()):
+            if other is not way and not other.users:
+                del self.ways[manager]
+                await other.close()
 
 
 class ResourceConnection:
     """A Connection (see the package) that is one user's share: one of the sessions is its own until it is closed."""
 
-    def __init__(
-        self, connection: Connection, leave: Callable[[], Awaitable[None]], sessions: asyncio.Semaphore
-    ) -> None:
+    def __init__(self, connection: Connection, share: _Share) -> None:
         self.user = connection.user
         self._connection = connection
-        self._leave = leave
-        self._sessions = sessions
+        self._share = share
+        self._way = share.way
         self._has_session = False
 
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> Stream:
+        await self._begin()
+        await self._way.make_room(SESSIONS)
+        try:
+            return await self._connection.open(words, pty=pty, on_stderr=on_stderr)
+        except TargetError as exc:
+            if exc.kind == "bootstrap_failed":  # the connection has broken
+                self._share.forget()
+            raise
+
+    async def take(self) -> Line | None:
+        """A line that was kept, for one that is served by the manager itself; None when there is none."""
+        await self._begin()
+        while self._way.idle:
+            line = self._way.idle.pop()
+            if line.stream.exit_status is None:
+                return line
+            line.stream.abort()  # it has died meanwhile
+        return None
+
+    def keep(self, line: Line) -> None:
+        """Leave a line to whoever comes next."""
+        self._way.idle.append(line)
+
+    async def _begin(self) -> None:
         if not self._has_session:
-            await self._sessions.acquire()
+            await self._way.begin()
             self._has_session = True
-        return await self._connection.open(words, pty=pty, on_stderr=on_stderr)
 
     async def close(self) -> None:
         if self._has_session:
-            self._sessions.release()
-        await self._leave()
+            self._has_session = False
+            self._way.end()
+        await self._share.leave()

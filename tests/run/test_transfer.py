@@ -57,7 +57,7 @@ async def test_a_transfer_goes_on_where_it_was_cut_off(open_session, home, tmp_p
     loop, sessions = asyncio.get_running_loop(), []
 
     def cut():
-        loop.call_soon_threadsafe(sessions[0]._stream.close)
+        loop.call_soon_threadsafe(sessions[0]._line.stream.close)
 
     broken = blob_of(data, lambda: CutOff(data, 16 * MIB, cut))
     sessions.append(await open_session(serve=serving(broken, asked)))

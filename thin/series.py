@@ -1,0 +1,119 @@
+"""Several sessions, one after the other, on one channel: the supervisor stays, and forks a worker for each.
+
+What they share is that Python runs and has the runtime loaded. All else is each one's own: its worker is a process of
+its own, with loaders, grains and pillar of its own, and so are lock and deadline. Only after an orderly end another may
+follow; else the supervisor ends as it always does, and whoever has more to do starts anew.
+
+Up goes a frame b"D" when a session is over. Down come b"K", which has something for all that follow, and b"P", which
+has what one session has of its own; then what begins any session (see thin.wire).
+"""
+
+import os
+import sys
+
+from thin import boot
+
+#: What a frame of parameters may have, and what becomes of each value.
+PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str}
+LIMIT = 64 * 1024
+#: Said in place of a module's name: the runtime's other archive was needed.
+MORE = "+"
+#: What was sent for all sessions, by name. Workers inherit it.
+kept = {}
+
+
+class Ahead(object):
+    """What workers import is imported here, before the next one is forked, which then has it.
+
+    Nothing is that is a user's, or of a package that was installed: the supervisor's path leads to Python's own modules
+    and to the runtime alone.
+    """
+
+    def __init__(self, state, store):
+        from thin import calls, custom, loader, log, resourcetypes, worker  # noqa: F401
+
+        if state["lock"] is not None:
+            from thin import engine  # noqa: F401
+        self._store = store
+        store.fetch = lambda table: custom.kept_more(state, table)
+        self._tried = set()
+        self._pipe = None
+
+    def listen(self):
+        """Before the fork: have a way on which the worker can tell."""
+        self._before = set(sys.modules)
+        self._pipe = os.pipe()
+        for fd in self._pipe:
+            os.set_blocking(fd, False)
+
+    def begin(self):
+        """In the worker: be another one than those before."""
+        if "random" in sys.modules and not hasattr(os, "register_at_fork"):  # Python 3.6 does not see to that itself
+            sys.modules["random"].seed()
+
+    def tell(self):
+        """In the worker, at its end: say what it has imported, and whether it needed the runtime's other archive."""
+        found = sorted(set(sys.modules) - self._before) + ([MORE] if self._store.has_more() else [])
+        try:
+            os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
+        except OSError:
+            pass
+
+    def load(self):
+        """When the worker is gone: import that too."""
+        said = b""
+        try:
+            said = os.read(self._pipe[0], LIMIT)
+        except OSError:
+            pass
+        for fd in self._pipe:
+            os.close(fd)
+        for name in said.decode("utf-8", "replace").split("\n"):
+            if name and name not in self._tried:
+                self._tried.add(name)
+                try:
+                    self._store.have_more() if name == MORE else __import__(name)
+                except (Exception, SystemExit):  # it is not for this process
+                    pass
+
+
+def proceed(channel, state, store):
+    """Say that the session is over, and wait for the next: ``state`` is its own then. Without one the process ends."""
+    try:
+        boot.send(channel.nonce + b"D" + bytes(4), channel.up)
+        kind, said = _frame(channel.down)
+        while kind == b"K":
+            from thin import wire
+
+            message = wire.unpack(said)
+            kept[message["name"]] = message["value"]
+            kind, said = _frame(channel.down)
+        if kind != b"P":
+            os._exit(76)
+    except (OSError, ValueError):
+        os._exit(76)
+    state.update(dict.fromkeys(PARAMETERS), wait=0.0, received=False, pending=b"")
+    for line in said.decode("utf-8", "surrogateescape").split("\n"):
+        name, _, value = line.partition("=")
+        if name in PARAMETERS:
+            value = value.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")
+            state[name] = PARAMETERS[name](value)
+    store.look_again()
+
+
+def _frame(fd):
+    head = _exactly(fd, 5)
+    length = int.from_bytes(head[1:], "big")
+    if length > boot.FRAME_LIMIT:
+        os._exit(76)
+    return head[:1], _exactly(fd, length)
+
+
+def _exactly(fd, size):
+    data = bytearray()
+    while len(data) < size:
+        piece = os.read(fd, size - len(data))
+        if not piece:
+            os._exit(0)
+        data += piece
+    return bytes(data)
