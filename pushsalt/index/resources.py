@@ -3,7 +3,7 @@
 A resource is ``type:id`` (its SRN) with the name of its manager. Lookups by SRN, by type and by manager cost what they
 return, in a fresh process too: both listings lie on disk. Salt: salt.utils.resource_registry.
 
-State in memory: a mapped segment, and above it ``_changes``, the writes of the log. Layout: ``format``, ``segment``.
+State in memory: a segment on disk, and above it ``_changes``, the writes of the log. Layout: ``format``, ``segment``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A segment of resources: an immutable, memory-mapped file with two views of the same entries.
+"""A segment of resources: an immutable file with two views of the same entries.
 
 The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
 
@@ -45,6 +45,8 @@ POSTING: Final = struct.Struct("<II")
 PLACE: Final = struct.Struct("<3Q")
 OWNER: Final = struct.Struct("<I")
 INDEX: Final = struct.Struct("<II")
+#: look-ups before a file is mapped
+_UNMAPPED: Final = 16
 
 Triple = tuple[str, str, str]
 
@@ -141,14 +143,18 @@ class Table:
             return None
         number = chunk * CHUNK + bisect_right(self._chunks[chunk] or self._chunk(chunk), key) - 1
         file, row = self._file, self._row
-        begin = self._rows + number * row * BLOCK
-        end = begin + row * BLOCK
-        if os.lseek(file.fd, 0, 2) < file.size:
-            raise Damage("the segment is cut off")
-        names = file.map[self._names + self._places[number] : self._names + self._places[number + 1] + 1]
-        rows = file.map[begin : end if end < self._rows_end else self._rows_end]
-        if crc32(rows, crc32(names)) != self._crcs[number]:
-            raise Damage("a block of a table is damaged")
+        data = file.map if file.map is not None else file.mapped()
+        if data is None:
+            names, rows = self._block(number)
+        else:
+            begin = self._rows + number * row * BLOCK
+            end = begin + row * BLOCK
+            if os.lseek(file.fd, 0, 2) < file.size:
+                raise Damage("the segment is cut off")
+            names = data[self._names + self._places[number] : self._names + self._places[number + 1] + 1]
+            rows = data[begin : end if end < self._rows_end else self._rows_end]
+            if crc32(rows, crc32(names)) != self._crcs[number]:
+                raise Damage("a block of a table is damaged")
         at = names.find(key)
         if at < 0:
             return None
@@ -230,23 +236,40 @@ class Table:
 
 
 class File:
-    """A mapped file that is never read beyond its end, even if somebody cuts it."""
+    """A file that is never read beyond its end, even if somebody cuts it.
+
+    It is mapped once there are so many look-ups that it pays: to map it costs as much as some reads, and to touch a
+    page for the first time as much as two or three.
+    """
 
     def __init__(self, path: str) -> None:
         self.name = path.rpartition("/")[2]
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        self.map: mmap.mmap | bytes
-        try:
-            self.map = mmap.mmap(self.fd, 0, prot=mmap.PROT_READ)
-        except ValueError:  # an empty file
-            self.map = b""
-        self.size = len(self.map)
+        self.size = os.lseek(self.fd, 0, os.SEEK_END)
+        self.map: mmap.mmap | None = None
+        self._looks = 0
+
+    def mapped(self) -> mmap.mmap | None:
+        """All of it in memory; None as long as there were few look-ups. Raises Damage."""
+        self._looks += 1
+        if self._looks > _UNMAPPED:
+            try:
+                self.map = mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ)
+            except ValueError:
+                raise Damage("the segment is cut off") from None
+        return self.map
 
     def read(self, at: int, length: int) -> bytes:
         """Raises Damage when there is not that much."""
-        if at + length > self.size or os.lseek(self.fd, 0, os.SEEK_END) < self.size:
+        if at + length > self.size:
             raise Damage("the segment is cut off")
-        return self.map[at : at + length]
+        data = os.pread(self.fd, length, at)
+        while len(data) < length:
+            more = os.pread(self.fd, length - len(data), at + len(data))
+            if not more:
+                raise Damage("the segment is cut off")
+            data += more
+        return data
 
     def __del__(self) -> None:
         # No mapping is closed while a reader of another thread may be in it: the last reference decides.

@@ -146,6 +146,19 @@ def test_zeros_anywhere_in_a_segment(tmp_path):
         shutil.rmtree(tmp_path / "copy")
 
 
+@pytest.mark.parametrize("looks", [1, 40])
+def test_a_segment_of_resources_that_is_cut_before_and_after_it_is_mapped(tmp_path, looks):
+    with ResourceIndex(tmp_path) as index:
+        index.put_many([("a", f"id{n}", "m") for n in range(200)])
+        index.compact()
+        assert {index.get("a", f"id{n}") for n in range(looks)} == {"m"}
+        [segment] = tmp_path.glob("seg-*")
+        os.truncate(segment, 100)
+        with pytest.raises(IndexCorrupt, match="cut off"):
+            for n in range(looks, 200):
+                assert index.get("a", f"id{n}") == "m"
+
+
 def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
     """Never a read beyond the end of a mapped file, which would kill the process."""
     resources_folder(tmp_path)
