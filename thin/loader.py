@@ -129,6 +129,7 @@ class Loader(object):
         self._sources = list(overlays) + [runtime]
         self._controller = controller
         self._beyond = None  # puts a function that is nowhere here into _functions, if it can: name -> bool
+        self._family = None  # the Loaders that it is one of
         self._words = None  # who has other words than Salt's for one that is missing: (name, why or None) -> text
         self._refused, self._allowed = [_names(opts.get(option)) for option in LIMITS.get(kind, ("", ""))]
         self.clear()
@@ -436,6 +437,7 @@ class Loaders(object):
             Loader(kind, self.pack, opts, runtime, overlays.get(kind, ()), controller and kind != "utils")
             for kind in ("modules", "states", "utils")
         ]
+        self.modules._family = self
         self.pack.update(__salt__=self.modules, __states__=self.states, __utils__=self.utils)
 
     def refresh(self):

@@ -1,0 +1,45 @@
+"""``state.single`` and ``state.low`` as modules on the target call them."""
+
+import pytest
+
+from tests.thin import filebed
+from thin import link
+from thin.exceptions import SaltInvocationError
+
+
+@pytest.fixture
+def bed(tmp_path):
+    bed = filebed.Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    yield bed
+    link.connect(before)
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_a_state_is_run_or_foreseen(bed, outer):
+    bed.opts["test"] = outer
+    path = bed.path("f")
+    tag = f"file_|-{path}_|-{path}_|-managed"
+    foreseen = bed.call("state.single", "file.managed", path, test=True, contents="x")
+    assert (foreseen[tag]["result"], foreseen[tag]["changes"]) == (None, {"newfile": path})
+    assert bed.opts["test"] is outer
+    done = bed.call("state.single", "file.managed", path, contents="x", queue=True)
+    assert done[tag]["result"] is (None if outer else True)
+    done = bed.call("state.single", "file.managed", path, test=False, contents="x")
+    assert done[tag]["result"] is True
+    assert bed.snapshot()["f"][3] == "x\n"
+
+
+def test_a_low_chunk_gives_its_return_alone(bed):
+    ret = bed.call("state.low", {"state": "test", "fun": "fail_without_changes", "name": "n", "__id__": "i"})
+    assert (ret["result"], ret["__id__"], ret["name"]) == (False, "i", "n")
+    assert bed.call("state.low", {"state": "test"}) == ['Missing "fun" data', 'Missing "name" data']
+    with pytest.raises(SaltInvocationError, match="low chunk"):
+        bed.call("state.low", "test.nop")
+
+
+def test_what_is_no_state(bed):
+    assert bed.call("state.single", "nop", "n") == "Invalid function passed"
+    [ret] = bed.call("state.single", "nope.nope", "n").values()
+    assert ret["result"] is False
+    assert "nope.nope" in ret["comment"]

@@ -1,0 +1,76 @@
+"""States that modules run themselves, on the target: ``__salt__["state.single"]``. Salt: modules/state.py
+
+What is called on a command line compiles on the controller, and has requisites and templates of its own there.
+"""
+
+from thin.exceptions import SaltInvocationError
+
+__virtualname__ = "state"
+
+#: What is said to the run, not to the state.
+_OF_THE_RUN = ("queue", "pillar", "pillar_enc", "pillarenv", "saltenv")
+
+
+def single(fun, name, test=None, **kwargs):
+    """
+    Run one state function, and return ``{tag: its return}``
+
+    fun
+        ``module.function`` of the state
+    name
+        What it is about
+    test
+        Change nothing, say what would change
+    kwargs
+        The state's arguments
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' state.single pkg.installed name=vim
+    """
+    module, dot, function = str(fun).partition(".")
+    if not dot or not function:
+        return "Invalid function passed"
+    chunk = {"state": module, "fun": function, "__id__": name, "name": name}
+    chunk["__env__"] = kwargs.get("saltenv") or __opts__.get("saltenv") or "base"
+    chunk.update((key, kwargs[key]) for key in kwargs if key not in _OF_THE_RUN)
+    return _run(chunk, test)
+
+
+def low(data, test=None, **kwargs):
+    """
+    Run one low chunk, and return its return
+
+    data
+        The chunk: ``state``, ``fun``, ``name`` and the state's arguments
+    test
+        Change nothing, say what would change
+
+    CLI Example:
+
+    .. code-block:: bash
+
+        pushsalt run '*' state.low '{state: pkg, fun: installed, name: vim}'
+    """
+    if not isinstance(data, dict):
+        raise SaltInvocationError("state.low takes a low chunk (a dictionary)")
+    missing = ['Missing "%s" data' % key for key in ("state", "fun", "name") if key not in data]
+    if missing:
+        return missing
+    chunk = dict({"__id__": data["name"], "__env__": __opts__.get("saltenv") or "base"}, **data)
+    return next(iter(_run(chunk, test).values()))
+
+
+def _run(chunk, test):
+    """The run is one of its own: its requisites see none of the outer one, which does not tell of its states."""
+    from thin.engine import Engine
+
+    before = __opts__.get("test")
+    if test is not None:
+        __opts__["test"] = test is not False
+    try:
+        return Engine(__salt__._family).run([dict({"__sls__": None, "order": 10000}, **chunk)])
+    finally:
+        __opts__["test"] = before
