@@ -56,7 +56,7 @@ def inspect_image(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.inspect_image busybox
+        pushsalt run '*' docker.inspect_image nginx:1.27
     """
     about = serial.loads(_cli("image", "inspect", name))[0]
     return dict(about, **_sizes(about))
@@ -92,7 +92,7 @@ def resolve_image_id(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.resolve_image_id busybox
+        pushsalt run '*' docker.resolve_image_id nginx:1.27
     """
     try:
         return inspect_image(name)["Id"]
@@ -145,7 +145,7 @@ def history(name, quiet=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.history busybox
+        pushsalt run '*' docker.history nginx:1.27
     """
     form = "{{.ID}}\t{{.Size}}\t{{.CreatedAt}}\t{{.Comment}}\t{{.CreatedBy}}"
     steps = []
@@ -168,7 +168,7 @@ def layers(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.layers busybox
+        pushsalt run '*' docker.layers nginx:1.27
     """
     return _cli("history", "-q", name).split()[::-1]
 

@@ -51,7 +51,7 @@ def everything(*words, **options):
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.everything pull busybox
+        pushsalt run '*' docker.everything pull nginx:1.27
     """
     program = _program()
     if not program:
@@ -247,7 +247,7 @@ def run_container(image, name=None, skip_translate=None, ignore_collisions=False
 
     .. code-block:: bash
 
-        pushsalt run '*' docker.run_container busybox command='echo hello'
+        pushsalt run '*' docker.run_container registry.example.org/app:2.1 command='app --check'
     """
     found = {}
     if name and name in list_containers(all=True):

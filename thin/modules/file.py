@@ -183,27 +183,27 @@ def group_to_gid(group):
 
 
 def get_uid(path, follow_symlinks=True):
-    """The uid that owns a file."""
+    """Whose a file is, as a uid."""
     return stats(path, None, follow_symlinks)["uid"]
 
 
 def get_user(path, follow_symlinks=True):
-    """The user that owns a file."""
+    """Whose a file is, by name."""
     return stats(path, None, follow_symlinks)["user"]
 
 
 def get_gid(path, follow_symlinks=True):
-    """The gid that owns a file."""
+    """Which group's a file is, as a gid."""
     return stats(path, None, follow_symlinks)["gid"]
 
 
 def get_group(path, follow_symlinks=True):
-    """The group that owns a file."""
+    """Which group's a file is, by name."""
     return stats(path, None, follow_symlinks)["group"]
 
 
 def get_mode(path, follow_symlinks=True):
-    """The mode of a file, as text: "0644"."""
+    """A file's mode, as text: "0644"."""
     return stats(path, None, follow_symlinks)["mode"]
 
 

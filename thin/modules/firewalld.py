@@ -327,7 +327,7 @@ def get_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.get_masquerade dmz
+        pushsalt run '*' firewalld.get_masquerade gateway
     """
     return all("no" not in about["masquerade"][:1] for about in list_all(zone, permanent).values())
 
@@ -340,7 +340,7 @@ def add_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.add_masquerade dmz
+        pushsalt run '*' firewalld.add_masquerade gateway
     """
     return _cmd(_zone(zone) + ["--add-masquerade"], permanent)
 
@@ -353,7 +353,7 @@ def remove_masquerade(zone=None, permanent=True):
 
     .. code-block:: bash
 
-        pushsalt run '*' firewalld.remove_masquerade dmz
+        pushsalt run '*' firewalld.remove_masquerade gateway
     """
     return _cmd(_zone(zone) + ["--remove-masquerade"], permanent)
 
