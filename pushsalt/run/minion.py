@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any, cast
 from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
-from pushsalt.config import without_secrets
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
-from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.functions import function_named
 from pushsalt.model import Target
-from pushsalt.plugins import folders
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
 from pushsalt.render.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
+from pushsalt.run.callerrors import raised, unknown_function
+from pushsalt.run.compiling import compiled_pillar, state_compiler
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates, TypeFunctions
-from pushsalt.run.trees import PillarTree, RenderedTree, each_time
+from pushsalt.run.trees import each_time
 from pushsalt.targeting import Subject, matches, tgt_types
 from thin import runtime
 from thin.loader import LazyDict, Loaders
@@ -263,7 +262,7 @@ class Minion:
 
         twin = self._twin(self._remote, {})
         question = ("pillar", dict(self.target.pillar), self._override, self.settings.number)
-        known: KnownPillar = twin.once(PILLAR, question, partial(self._compile_pillar, twin, None))
+        known: KnownPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
         for text in known.warnings:
             log.warning("%s: %s", self.id, text)
         if not known.redacted:
@@ -283,40 +282,10 @@ class Minion:
         """The pillar, compiled afresh, with external sources besides those of the configuration."""
         spoil("it compiles pillar")
         with muted():
-            result = self._compile_pillar(self._twin(self._remote, {}), more)
+            result = compiled_pillar(self._twin(self._remote, {}), self._override, more)
         for text in result.warnings:
             log.warning("%s: %s", self.id, text)
         self.project.redactor.add_pillar(result.pillar)
-        return result
-
-    def _compile_pillar(self, twin: Minion, more: Mapping[str, Any] | None) -> PillarResult:
-        """``twin`` is this target as pillar SLS see it: its pillar grows meanwhile."""
-        from pushsalt.pillar import compile_pillar
-
-        config = self.project.config.opts
-        opts = {**config, **plain(twin.opts)}
-        if more:
-            opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
-        if opts.get("ext_pillar"):
-            spoil("external pillar")
-        files = cast("FileServer", twin.facts.seen_files("pillar"))
-        context = replace(twin.context, fileserver=files, keep_code=False)
-        outside = Outside(opts, context, run_program, twin.match, lambda: self.project.remotes)
-        result = compile_pillar(
-            self.id,
-            opts,
-            PillarTree(files, context, twin.once),
-            twin.match,
-            saltenv=opts.get("saltenv"),
-            pillarenv=opts.get("pillarenv"),
-            target_pillar=self.target.pillar,
-            ext_pillars=partial(find_source, folders=folders("ext_pillar", config), outside=outside),
-            override=self._override,
-            visible=twin.pillar,
-            decrypt=twin.decrypt,
-        )
-        if opts.get("pillar_opts"):
-            result.pillar["master"] = without_secrets(config)
         return result
 
     def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any:
@@ -473,24 +442,7 @@ class Minion:
 
     @cached_property
     def plain_compiler(self) -> StateCompiler:
-        return StateCompiler(
-            RenderedTree(self.files, self.context, self.once),
-            self.opts,
-            matcher=self.match,
-            functions=self._known_states,
-            master_tops=self._master_tops if self.project.config.opts.get("master_tops") else None,
-            check=True,
-        )
-
-    def _master_tops(self) -> dict[str, list[str]]:
-        """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
-        from pushsalt.tops import top_data
-
-        spoil("external top data")
-        config = self.project.config.opts
-        opts = {**config, **plain(self.opts)}
-        outside = Outside(opts, self.context, run_program, self.match, lambda: self.project.remotes)
-        return top_data(config["master_tops"], folders("tops", config), outside)
+        return state_compiler(self)
 
     def match(self, expr: str, tgt_type: str) -> bool:
         """Whether a target expression means this target, by its live grains and pillar.
@@ -537,39 +489,10 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], self._known_states, Sources())).errors
+        return CompileResult(problems=check_chunks([chunk], self.known_states, Sources())).errors
 
     @property
-    def _known_states(self) -> KnownStates:
+    def known_states(self) -> KnownStates:
+        """The state functions that this target has."""
         target = self.target
         return KnownStates(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))
-
-
-def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str] = ()) -> FunctionError:
-    """The error of a function that does not exist."""
-    import difflib
-
-    from pushsalt.functions import names
-
-    near = list(nearest) or difflib.get_close_matches(name, {*names(), *shared(), *_all_remote(), *more}, n=3)
-    hint = f"nearest: {', '.join(near)}" if near else "`pushsalt run TARGET sys.list_functions` lists what there is"
-    return FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
-
-
-def _all_remote() -> set[str]:
-    found = set()
-    for module, files in runtime.virtual_index("modules").items():
-        for file in files:
-            found |= {
-                f"{module}.{name}" for name in runtime.code(f"thin.modules.{file}").co_names if not name.startswith("_")
-            }
-    return found
-
-
-def raised(name: str, exc: Exception) -> FunctionError:
-    """The error of a function that raised on the controller."""
-    own = type(exc).__name__
-    text = str(exc) or own
-    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # Python's own words: a key, a name
-        text = f"{own}: {text}"
-    return FunctionError("exception", f"{name}: {text}", "run again with -l debug to see where", own)

@@ -11,8 +11,8 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.options import OPTIONS
+from pushsalt.run.callerrors import all_remote
 from pushsalt.run.dryrun import CHANGES, COMMANDS, treatment
-from pushsalt.run.minion import _all_remote
 from pushsalt.run.salt import exists
 
 VERBS = re.compile(
@@ -57,7 +57,7 @@ READ_ALL_THE_SAME = {
 
 
 def test_every_function_that_sounds_so_is_known():
-    shipped = {name for name in _all_remote() if name.islower() and exists(name)}
+    shipped = {name for name in all_remote() if name.islower() and exists(name)}
     ours = {re.sub(r"_$", "", name) for name in shipped if VERBS.search(name.partition(".")[2])}
     unknown = {
         name for name in ours - CHANGES - COMMANDS - READ_ALL_THE_SAME

@@ -1,0 +1,83 @@
+"""How one target's pillar and states are compiled: the trees, and the sources outside of them, put together for it.
+
+What a ``Minion`` knows of itself goes in; it keeps what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from pushsalt.compile import StateCompiler
+from pushsalt.config import without_secrets
+from pushsalt.ext_pillar import Outside, find_source
+from pushsalt.plugins import folders
+from pushsalt.render.reads import plain, spoil
+from pushsalt.run.programs import run_program
+from pushsalt.run.trees import PillarTree, RenderedTree
+
+if TYPE_CHECKING:
+    from pushsalt.fileserver import FileServer
+    from pushsalt.pillar import PillarResult
+    from pushsalt.run.minion import Minion
+
+
+def compiled_pillar(
+    twin: Minion, override: Mapping[str, Any], more: Mapping[str, Any] | None = None
+) -> PillarResult:
+    """``twin`` is the target as pillar SLS see it: its pillar grows meanwhile.
+
+    ``override`` is laid over it, ``more`` are external sources besides those of the configuration.
+    """
+    from pushsalt.pillar import compile_pillar
+
+    config = twin.project.config.opts
+    opts = {**config, **plain(twin.opts)}
+    if more:
+        opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
+    if opts.get("ext_pillar"):
+        spoil("external pillar")
+    files = cast("FileServer", twin.facts.seen_files("pillar"))
+    context = replace(twin.context, fileserver=files, keep_code=False)
+    outside = Outside(opts, context, run_program, twin.match, lambda: twin.project.remotes)
+    result = compile_pillar(
+        twin.id,
+        opts,
+        PillarTree(files, context, twin.once),
+        twin.match,
+        saltenv=opts.get("saltenv"),
+        pillarenv=opts.get("pillarenv"),
+        target_pillar=twin.target.pillar,
+        ext_pillars=partial(find_source, folders=folders("ext_pillar", config), outside=outside),
+        override=override,
+        visible=twin.pillar,
+        decrypt=twin.decrypt,
+    )
+    if opts.get("pillar_opts"):
+        result.pillar["master"] = without_secrets(config)
+    return result
+
+
+def state_compiler(minion: Minion) -> StateCompiler:
+    """Compiles this target's states."""
+    return StateCompiler(
+        RenderedTree(minion.files, minion.context, minion.once),
+        minion.opts,
+        matcher=minion.match,
+        functions=minion.known_states,
+        master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
+        check=True,
+    )
+
+
+def _master_tops(minion: Minion) -> dict[str, list[str]]:
+    """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
+    from pushsalt.tops import top_data
+
+    spoil("external top data")
+    config = minion.project.config.opts
+    opts = {**config, **plain(minion.opts)}
+    outside = Outside(opts, minion.context, run_program, minion.match, lambda: minion.project.remotes)
+    return top_data(config["master_tops"], folders("tops", config), outside)
