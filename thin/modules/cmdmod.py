@@ -57,7 +57,7 @@ def run(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL, 
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.run 'ls -l | grep foo'
+        pushsalt run '*' cmd.run 'ps -e | grep app'
     """
     ret = _run(merge=redirect_stderr, **arguments(locals()))
     if raise_err and not ignore_retcode and ret["retcode"] != 0 and output_loglevel != "quiet":
@@ -77,7 +77,7 @@ def shell(cmd, cwd=None, stdin=None, runas=None, group=None, shell=DEFAULT_SHELL
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.shell 'ls -l | grep foo'
+        pushsalt run '*' cmd.shell 'ps -e | grep app'
     """
     given = arguments(locals())
     if given.get("python_shell") is None:
@@ -239,7 +239,7 @@ def tty(device, echo=""):
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.tty tty0 'This is a test'
+        pushsalt run '*' cmd.tty pts/0 'web01 restarts at noon'
     """
     if device.startswith("tty"):
         path = "/dev/" + device

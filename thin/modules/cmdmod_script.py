@@ -29,7 +29,7 @@ def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shel
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.script salt://scripts/runme.sh 'arg1 "arg two"'
+        pushsalt run '*' cmd.script salt://app/migrate.sh '--to "release 2"'
     """
     given = arguments(locals())
     for name in ("source", "args", "template", "__env__"):
@@ -65,7 +65,7 @@ def script_retcode(source, args=None, cwd=None, stdin=None, runas=None, group=No
 
     .. code-block:: bash
 
-        pushsalt run '*' cmd.script_retcode salt://scripts/runme.sh
+        pushsalt run '*' cmd.script_retcode salt://app/selftest.sh
     """
     return script(**arguments(locals()))["retcode"]
 

@@ -81,7 +81,7 @@ def ifacestartswith(cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ifacestartswith 10.0
+        pushsalt run '*' network.ifacestartswith 192.0.2
     """
     found = [entry for data in links.table().values() for entry in data.get("inet", [])]
     return [entry["label"] for entry in found if entry["address"].startswith(str(cidr))]
@@ -119,7 +119,7 @@ def ip_addrs6(interface=None, include_loopback=False, cidr=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ip_addrs6 eth0
+        pushsalt run '*' network.ip_addrs6 ens3
     """
     found = links.addresses("inet6", interface, include_loopback)
     return [address for address in found if not cidr or _within(cidr, [address])]
@@ -136,7 +136,7 @@ def ip_networks(interface=None, include_loopback=False, verbose=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ip_networks interface='eth*'
+        pushsalt run '*' network.ip_networks interface='ens*'
     """
     return _networks("inet", interface, include_loopback, verbose)
 
@@ -149,7 +149,7 @@ def ip_networks6(interface=None, include_loopback=False, verbose=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ip_networks6 interface='eth*'
+        pushsalt run '*' network.ip_networks6 interface='ens*'
     """
     return _networks("inet6", interface, include_loopback, verbose)
 
@@ -162,7 +162,7 @@ def subnets(interfaces=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.subnets eth0
+        pushsalt run '*' network.subnets ens3
     """
     found = links.table()
     if interfaces is not None:
@@ -192,7 +192,7 @@ def in_subnet(cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.in_subnet 10.0.0.0/16
+        pushsalt run '*' network.in_subnet 192.0.2.0/24
     """
     return _within(cidr, links.addresses("inet") + links.addresses("inet6"))
 
@@ -205,7 +205,7 @@ def ip_in_subnet(ip_addr, cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ip_in_subnet 172.17.0.4 172.16.0.0/12
+        pushsalt run '*' network.ip_in_subnet 192.0.2.77 192.0.2.64/26
     """
     return _within(cidr, ip_addr if isinstance(ip_addr, (list, tuple)) else [ip_addr])
 
@@ -218,7 +218,7 @@ def calc_net(ip_addr, netmask=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.calc_net 172.17.0.5 255.255.255.240
+        pushsalt run '*' network.calc_net 192.0.2.77 255.255.255.192
     """
     from ipaddress import ip_network
 
@@ -233,7 +233,7 @@ def convert_cidr(cidr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.convert_cidr 172.31.0.0/16
+        pushsalt run '*' network.convert_cidr 198.51.100.0/25
     """
     from ipaddress import ip_network
 
@@ -251,7 +251,7 @@ def is_private(ip_addr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.is_private 10.0.0.3
+        pushsalt run '*' network.is_private 192.168.4.9
     """
     return _address(ip_addr).is_private
 
@@ -264,7 +264,7 @@ def is_loopback(ip_addr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.is_loopback 127.0.0.1
+        pushsalt run '*' network.is_loopback 127.0.1.1
     """
     return _address(ip_addr).is_loopback
 
@@ -277,7 +277,7 @@ def reverse_ip(ip_addr):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.reverse_ip 172.17.0.4
+        pushsalt run '*' network.reverse_ip 192.0.2.10
     """
     return _address(ip_addr).reverse_pointer
 
@@ -290,7 +290,7 @@ def iphexval(ip):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.iphexval 10.0.0.1
+        pushsalt run '*' network.iphexval 192.0.2.10
     """
     return "".join("%02X" % int(part) for part in ip.split("."))
 
@@ -357,7 +357,7 @@ def mod_hostname(hostname):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.mod_hostname web1.example.org
+        pushsalt run '*' network.mod_hostname web01.example.org
     """
     import os
 

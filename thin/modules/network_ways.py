@@ -60,7 +60,7 @@ def get_route(ip):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.get_route 10.10.10.10
+        pushsalt run '*' network.get_route 198.51.100.7
     """
     words = (_out("ip", "route", "get", _sane(ip)).splitlines() or [""])[0].split()
     values = dict(zip(words, words[1:]))
@@ -129,7 +129,7 @@ def ping(host, timeout=False, return_boolean=False):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.ping example.org timeout=3
+        pushsalt run '*' network.ping web01.example.org timeout=2
     """
     command = ["ping"] + (["-W", str(timeout)] if timeout else []) + ["-c", "4", _sane(host)]
     if return_boolean:
@@ -147,7 +147,7 @@ def connect(host, port=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.connect example.org port=80 timeout=3
+        pushsalt run '*' network.connect web01.example.org port=8443 timeout=2
     """
     import os
     import socket
@@ -187,7 +187,7 @@ def dns_check(addr, port, safe=False, ipv6=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.dns_check example.org 443
+        pushsalt run '*' network.dns_check web01.example.org 443
     """
     import socket
 
@@ -246,7 +246,7 @@ def dig(host):
 
     .. code-block:: bash
 
-        pushsalt run '*' network.dig example.org
+        pushsalt run '*' network.dig web01.example.org
     """
     _need("dig")
     return _out("dig", _sane(host))

@@ -85,7 +85,7 @@ def vhost_exists(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.vhost_exists app_host
+        pushsalt run '*' rabbitmq.vhost_exists shop
     """
     return name in list_vhosts(runas)
 
@@ -98,7 +98,7 @@ def upstream_exists(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.upstream_exists other_site
+        pushsalt run '*' rabbitmq.upstream_exists mq02
     """
     return name in list_upstreams(runas)
 
@@ -111,7 +111,7 @@ def add_user(name, password=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.add_user app password
+        pushsalt run '*' rabbitmq.add_user app 'correct horse'
     """
     done = _with_password(["add_user", name], os.urandom(24).hex() if password is None else password, runas)
     ret = _answer(done, "Added")
@@ -145,14 +145,14 @@ def change_password(name, password, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.change_password app password
+        pushsalt run '*' rabbitmq.change_password app 'correct horse'
     """
     return _answer(_with_password(["change_password", name], password, runas), "Password Changed")
 
 
 def clear_password(name, runas=None):
     """
-    Take a user's password away; returns ``{Password Cleared: what rabbitmqctl said}``
+    Leave a user without a password; returns ``{Password Cleared: what rabbitmqctl said}``
 
     CLI Example:
 
@@ -171,7 +171,7 @@ def check_password(name, password, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.check_password app password
+        pushsalt run '*' rabbitmq.check_password app 'correct horse'
     """
     return _good(_with_password(["authenticate_user", name], password, runas))
 
@@ -184,7 +184,7 @@ def add_vhost(vhost, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.add_vhost vhost
+        pushsalt run '*' rabbitmq.add_vhost shop
     """
     return _answer(_ctl(["add_vhost", vhost], runas), "Added")
 
@@ -197,7 +197,7 @@ def delete_vhost(vhost, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.delete_vhost vhost
+        pushsalt run '*' rabbitmq.delete_vhost shop
     """
     return _answer(_ctl(["delete_vhost", vhost], runas), "Deleted")
 
@@ -213,7 +213,7 @@ def set_permissions(vhost, user, conf=".*", write=".*", read=".*", runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.set_permissions myvhost myuser
+        pushsalt run '*' rabbitmq.set_permissions shop app
     """
     return _answer(_ctl(["set_permissions", "-p", vhost, user, conf, write, read], runas), "Permissions Set")
 
@@ -226,7 +226,7 @@ def list_permissions(vhost, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.list_permissions /myvhost
+        pushsalt run '*' rabbitmq.list_permissions shop
     """
     return {row.pop("user"): row for row in _listed(["list_permissions", "-p", vhost], runas)}
 
@@ -239,7 +239,7 @@ def list_user_permissions(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.list_user_permissions user
+        pushsalt run '*' rabbitmq.list_user_permissions app
     """
     return {row.pop("vhost"): row for row in _listed(["list_user_permissions", name], runas)}
 
@@ -252,7 +252,7 @@ def set_user_tags(name, tags, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.set_user_tags myadmin administrator
+        pushsalt run '*' rabbitmq.set_user_tags app monitoring
     """
     tags = list(tags) if isinstance(tags, (list, tuple)) else [tags]
     return _answer(_ctl(["set_user_tags", name] + tags, runas), "Tag(s) set")
@@ -292,7 +292,7 @@ def join_cluster(host, user="rabbit", ram_node=None, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.join_cluster rabbit.example.com rabbit
+        pushsalt run '*' rabbitmq.join_cluster mq01 rabbit
     """
     stop_app(runas)
     done = _ctl(["join_cluster"] + (["--ram"] if ram_node else []) + ["%s@%s" % (user, host)], runas)
@@ -360,7 +360,7 @@ def list_queues(runas=None, *args):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.list_queues rabbitmq name messages consumers
+        pushsalt run '*' rabbitmq.list_queues rabbitmq name memory
     """
     return _queues([], args, runas)
 
@@ -373,7 +373,7 @@ def list_queues_vhost(vhost, runas=None, *args):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.list_queues_vhost myvhost rabbitmq name messages
+        pushsalt run '*' rabbitmq.list_queues_vhost shop rabbitmq name memory
     """
     return _queues(["-p", vhost], args, runas)
 
@@ -414,7 +414,7 @@ def set_policy(vhost, name, pattern, definition, priority=None, runas=None, appl
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.set_policy / HA '.*' '{"ha-mode":"all"}'
+        pushsalt run '*' rabbitmq.set_policy shop mirrored '^orders' '{"ha-mode": "all"}'
     """
     if not isinstance(definition, (dict, str)):
         raise SaltInvocationError("The 'definition' argument must be a dictionary or JSON string")
@@ -432,7 +432,7 @@ def delete_policy(vhost, name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.delete_policy / HA
+        pushsalt run '*' rabbitmq.delete_policy shop mirrored
     """
     return _answer(_ctl(["clear_policy", "-p", vhost, name], runas), "Deleted")
 
@@ -445,7 +445,7 @@ def policy_exists(vhost, name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.policy_exists / HA
+        pushsalt run '*' rabbitmq.policy_exists shop mirrored
     """
     return name in list_policies(vhost, runas).get(vhost, {})
 
@@ -534,7 +534,7 @@ def set_upstream(name, uri, prefetch_count=None, reconnect_delay=None, ack_mode=
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.set_upstream upstream_name ack_mode=on-confirm max_hops=1 uri=amqp://hostname
+        pushsalt run '*' rabbitmq.set_upstream mq02 ack_mode=on-publish max_hops=2 uri=amqp://mq02.example.org
     """
     given = (("uri", uri), ("prefetch-count", prefetch_count), ("reconnect-delay", reconnect_delay),
              ("ack-mode", ack_mode), ("trust-user-id", trust_user_id), ("exchange", exchange), ("max-hops", max_hops),
@@ -557,7 +557,7 @@ def delete_upstream(name, runas=None):
 
     .. code-block:: bash
 
-        pushsalt run '*' rabbitmq.delete_upstream upstream_name
+        pushsalt run '*' rabbitmq.delete_upstream mq02
     """
     _checked(_ctl(["clear_parameter", "federation-upstream", name], runas))
     return True

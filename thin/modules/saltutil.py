@@ -471,7 +471,7 @@ def mmodule(saltenv, fun, *args, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.mmodule base test.ping
+        pushsalt run '*' saltutil.mmodule base grains.items
     """
     given = {key: kwargs[key] for key in kwargs if not key.startswith("__")}
     return __salt__[fun](*args, **given)

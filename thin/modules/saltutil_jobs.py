@@ -35,7 +35,7 @@ def is_running(fun):
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.is_running state.highstate
+        pushsalt run '*' saltutil.is_running state.apply
     """
     return []
 
@@ -159,7 +159,7 @@ def clear_job_cache(hours=24):
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.clear_job_cache hours=12
+        pushsalt run '*' saltutil.clear_job_cache hours=48
     """
     return True
 
@@ -204,7 +204,7 @@ def cmd(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None, ssh
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.cmd '*' test.ping
+        pushsalt run '*' saltutil.cmd 'web*' grains.items
     """
     nomaster.refuse("saltutil.cmd", _OTHERS)
 
@@ -220,7 +220,7 @@ def cmd_iter(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.cmd_iter '*' test.ping
+        pushsalt run '*' saltutil.cmd_iter 'web*' grains.items
     """
     nomaster.refuse("saltutil.cmd_iter", _OTHERS)
 
@@ -236,7 +236,7 @@ def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=No
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.runner manage.up
+        pushsalt run '*' saltutil.runner jobs.list_jobs
     """
     nomaster.refuse("saltutil.runner", _OTHERS)
 

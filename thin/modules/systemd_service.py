@@ -63,7 +63,7 @@ def available(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.available sshd
+        pushsalt run '*' service.available nginx
     """
     return _look(name)["LoadState"] != "not-found"
 
@@ -79,7 +79,7 @@ def missing(name):
 
     .. code-block:: bash
 
-        pushsalt run '*' service.missing sshd
+        pushsalt run '*' service.missing telnetd
     """
     return not available(name)
 
@@ -543,7 +543,7 @@ def firstboot(locale=None, locale_message=None, keymap=None, timezone=None, host
 
     .. code-block:: bash
 
-        pushsalt run '*' service.firstboot keymap=jp locale=en_US.UTF-8
+        pushsalt run '*' service.firstboot hostname=web01 timezone=Europe/Berlin
     """
     given = (
         ("locale", locale), ("locale-messages", locale_message), ("keymap", keymap), ("timezone", timezone),
