@@ -42,6 +42,8 @@ def apply(
 def sls_names(words: list[str]) -> list[str]:
     """``a,b c`` as three names. Raises UsageError on what is Salt's KEY=VALUE rather than a name."""
     for word in words:
+        if not word.strip(" ,"):
+            raise UsageError("an SLS name is empty", hint="leave it out altogether for the highstate")
         key, equals, value = word.partition("=")
         if equals:
             option = {"test": "--test", "pillar": f"--pillar {value!r}", "saltenv": f"--saltenv {value}",

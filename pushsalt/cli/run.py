@@ -39,6 +39,8 @@ def run(
 
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
+    if given.test:
+        _has_dry_run(function)
     args, kwargs = parse_args(words or [])
     return run_job(
         given,
@@ -47,6 +49,16 @@ def run(
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
     )
+
+
+def _has_dry_run(function: str) -> None:
+    """Raises UsageError for a function of ours that changes the system whatever ``--test`` says: states know of it."""
+    from pushsalt.run.dryrun import CHANGES, COMMANDS
+
+    if function in CHANGES or function in COMMANDS:
+        what = "runs what it is given" if function in COMMANDS else "changes the system"
+        hint = "leave --test out to call it; states have a dry run: pushsalt run --test TARGET state.single STATE NAME"
+        raise UsageError(f"--test: {function} {what}, and has no dry run", hint=hint)
 
 
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
