@@ -495,7 +495,7 @@ def deprecation_warning():
     from thin.log import getLogger
 
     if os.environ.get("PYTHONWARNINGS") != "ignore":
-        for how in ("version", "date very far into the future"):
+        for how in ("version", "date very far into the future (3000-01-01)"):
             getLogger(__name__).warning("DeprecationWarning: This is a test deprecation warning by %s.", how)
     return True
 
