@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.config import CliOverrides, Config, load_config
 from pushsalt.errors import InventoryError
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
+
+#: Options of the file server that may be wrong in ways which only it sees.
+_TOLD_EARLY: Final = frozenset({"fileserver_backend", "file_ignore_regex", "file_ignore_glob"})
 
 
 class Project:
@@ -232,6 +235,8 @@ class Project:
         if self.config.locked or _has_git_pillar(opts):
             _ = self.remotes  # says what is wrong with them; one for all threads
         if not self._uses_gitfs:
+            if not _TOLD_EARLY.isdisjoint(self.config.given):
+                _ = self.files  # says what is wrong with them, once and not for each target
             return
         opening = asyncio.create_task(asyncio.to_thread(self._open_files))
         stopping = asyncio.create_task(stop.wait())

@@ -51,3 +51,14 @@ def test_an_inventory_that_is_refused_does_not_mean_this_machine(pushsalt, tmp_p
         assert (done.returncode, done.stdout) == (1, ""), words
         assert "others can write to" in done.stderr and "inventory.yaml is not used" in done.stderr
         assert f"-i {tmp_path}/inventory.yaml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [("fileserver_backend: [rots]", "no plug-in 'rots'"), ("file_ignore_regex: ['(']", "'(' is no regular expression")],
+)
+def test_a_file_server_that_cannot_be_is_the_command_s_own_trouble(pushsalt, tmp_path, text, words):
+    (tmp_path / "pushsalt.yaml").write_text(text)
+    done = pushsalt("apply", "localhost", "x")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr and "hint: " in done.stderr
