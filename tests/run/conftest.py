@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,17 +112,16 @@ def where():
 
 
 @pytest.fixture(scope="session")
-def thin_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def thin_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runtime") / "thin"
     shutil.copytree(pack.THIN, root, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "modules" / "trouble.py").write_text(TROUBLE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(pack.USUAL, "modules", [*pack.USUAL["modules"], "trouble"])
-        yield root
+    return root
 
 
 @pytest.fixture
-def runtime(thin_root: Path, tmp_path: Path) -> Runtime:
+def runtime(thin_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    monkeypatch.setitem(pack.USUAL, "modules", [*pack.USUAL["modules"], "trouble"])
     return Runtime.load(tmp_path / "cache", thin_root)
 
 
