@@ -67,9 +67,8 @@ def _run(chunk, test):
     """The run is one of its own: its requisites see none of the outer one, which does not tell of its states."""
     from thin.engine import Engine
 
-    before = __opts__.get("test")
-    if test is not None:
-        __opts__["test"] = test is not False
+    before = __opts__.get("test", False)
+    __opts__["test"] = before if test is None else test is not False
     try:
         return Engine(__salt__._family).run([dict({"__sls__": None, "order": 10000}, **chunk)])
     finally:
