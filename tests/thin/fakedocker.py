@@ -68,6 +68,7 @@ class Engine:
                 "Labels": dict(word.split("=") for word in option(options, "--label", True)) or None,
                 "Tty": "--tty" in options, "CreateCommand": words,
             },
+            "ImageName": image,
             "HostConfig": {"Binds": option(options, "--volume", True), "ContainerIDFile": "/" + name},
             "NetworkSettings": {"Ports": {}, "Networks": {"default": {}}},
         }  # fmt: skip
@@ -80,6 +81,8 @@ class Engine:
         ends = about["Config"]["Cmd"][:1] == ["true"]
         status = "paused" if word == "pause" else "running" if running and not ends else "exited"
         about["State"] = {"Status": status, "Running": status == "running", "Paused": status == "paused", "Pid": 7}
+        env = about["Config"]["Env"]
+        env += ["HOME=/root"] if running and "HOME=/root" not in env else []  # as podman does
         for endpoint in about["NetworkSettings"]["Networks"].values():
             endpoint["IPAddress"] = "10.89.0.7" if status == "running" else ""
 

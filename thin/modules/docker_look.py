@@ -255,12 +255,21 @@ def _plain(key, value, about):
     """A setting without what is the container's own in it."""
     if key == "LogConfig" and isinstance(value, dict):
         return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
-    if key == "Env":  # podman names the host in it
-        return sorted(each for each in value or [] if not each.startswith(("HOSTNAME=", "container=")))
+    if key == "Env":
+        return sorted(each for each in value or [] if not _podmans(each, about))
     if key == "Links":
         own = "/%s/" % about["Name"].lstrip("/")
         return [each.replace(own, "/", 1) for each in value or []]
     return value
+
+
+def _podmans(text, about):
+    """Whether this variable is one that podman gives to each container that it starts."""
+    name = text.partition("=")[0]
+    if "ImageName" not in about or name not in ("HOSTNAME", "HOME", "container"):
+        return False
+    given = about["Config"].get("CreateCommand") or []
+    return not any(word.startswith("--env=" + name) for word in given)
 
 
 def _comparable(key, value):
