@@ -247,6 +247,8 @@ def copy_to(name, source, dest, exec_driver=None, overwrite=False, makedirs=Fals
 
 #: What each container has of its own, however it was made.
 _OF_ITS_OWN = {"CreateCommand", "ContainerIDFile", "Annotations", "sdNotifyMode"}
+#: what the one who made it did with its output then
+_OF_ITS_OWN |= {"AttachStdin", "AttachStdout", "AttachStderr", "StdinOnce"}
 #: lists whose order means nothing
 _SETS = ("Env", "CapAdd", "CapDrop", "Binds", "Dns", "ExtraHosts", "GroupAdd", "Links", "SecurityOpt")
 
@@ -255,8 +257,11 @@ def _plain(key, value, about):
     """A setting without what is the container's own in it."""
     if key == "LogConfig" and isinstance(value, dict):
         return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
-    if key == "Env":
-        return sorted(each for each in value or [] if not _podmans(each, about))
+    if key == "Env" and value:
+        return sorted(each for each in value if not _podmans(each, about))
+    if key == "Volumes" and value:  # Salt's way to make one names what is bound here, too
+        bound = [each.split(":")[1] for each in (about.get("HostConfig") or {}).get("Binds") or [] if ":" in each]
+        return {place: value[place] for place in value if place not in bound}
     if key == "Links":
         own = "/%s/" % about["Name"].lstrip("/")
         return [each.replace(own, "/", 1) for each in value or []]
@@ -278,6 +283,8 @@ def _comparable(key, value):
         return sorted(map(str, value)) or None
     if key == "Ulimits" and isinstance(value, list):
         return sorted((str(each.get("Name")), each.get("Soft"), each.get("Hard")) for each in value) or None
+    if key == "RestartPolicy" and isinstance(value, dict) and value.get("Name") == "no":
+        return dict(value, Name="")
     return value or None
 
 
