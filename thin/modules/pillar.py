@@ -133,12 +133,10 @@ def keys(key, delimiter=DELIMITER, unmask=None):
 
         pushsalt run '*' pillar.keys app:listen
     """
-    found = data.traverse_dict_and_list(__pillar__, key, KeyError, delimiter)
-    if found is KeyError:
-        raise KeyError("Pillar key not found: %s" % key)
-    if not isinstance(found, Mapping):
-        raise ValueError("Pillar value in key %s is not a dict" % key)
-    return list(found)
+    found = data.traverse_dict_and_list(__pillar__, key, ..., delimiter)
+    if isinstance(found, Mapping):
+        return list(found)
+    raise KeyError("Pillar key not found: %s" % key) if found is ... else ValueError("No dict in pillar: %s" % key)
 
 
 def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):

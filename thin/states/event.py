@@ -12,21 +12,17 @@ def send(
 
     .. code-block:: yaml
 
-        mystack/started:
+        app/started:
           event.send:
             - data: {version: 7}
     """
-    ret = {"name": name, "changes": {}, "result": False, "comment": ""}
-    if show_changed:
-        ret["changes"] = {"tag": name, "data": data}
+    changes = {"tag": name, "data": data} if show_changed else {}
     if __opts__["test"]:
-        ret["result"], ret["comment"] = None, "Event would have been fired"
-        return ret
-    ret["result"] = __salt__["event.send"](
-        name, data=data, preload=preload, with_env=with_env, with_grains=with_grains, with_pillar=with_pillar, **kwargs
-    )
-    ret["comment"] = "Event fired"
-    return ret
+        return {"name": name, "changes": changes, "result": None, "comment": "Event would have been fired"}
+    kwargs.update(data=data, preload=preload, with_env=with_env, with_grains=with_grains, with_pillar=with_pillar)
+    return {
+        "name": name, "changes": changes, "result": __salt__["event.send"](name, **kwargs), "comment": "Event fired"
+    }  # fmt: skip
 
 
 fire_master = send
@@ -38,9 +34,9 @@ def wait(name, sfun=None, data=None):
 
     .. code-block:: yaml
 
-        mystack/restarted:
+        app/restarted:
           event.wait:
-            - watch: [service: mystack]
+            - watch: [service: app]
     """
     return {"name": name, "changes": {}, "result": True, "comment": ""}
 
