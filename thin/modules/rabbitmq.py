@@ -478,7 +478,8 @@ def list_enabled_plugins(runas=None):
 
 def _plugin_names(argv, runas):
     lines = _checked(_plugins(argv, runas)).splitlines()
-    return [line.strip() for line in lines if line.strip() and not line.startswith("Listing")]
+    # older ones write all names on one line
+    return [name for line in lines if not line.startswith("Listing") for name in line.split()]
 
 
 def plugin_is_enabled(name, runas=None):

@@ -1,0 +1,26 @@
+"""Names of rabbitmq's plugins, from a stand-in that writes them as old and new versions do."""
+
+import os
+
+import pytest
+
+from tests.thin import filebed
+
+
+@pytest.mark.parametrize("output", [
+    "rabbitmq_management\nrabbitmq_mqtt\n",
+    "rabbitmq_management rabbitmq_mqtt\n",
+    "Listing plugins with pattern \".*\" ...\nrabbitmq_management\n\nrabbitmq_mqtt\n",
+])  # fmt: skip
+def test_names_of_plugins(output, tmp_path, monkeypatch):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (tmp_path / "output").write_text(output)
+    for name in ("rabbitmqctl", "rabbitmq-plugins"):
+        (programs / name).write_text(f"#!/bin/sh\nexec cat '{tmp_path}/output'\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    bed = filebed.Bed(tmp_path / "bed")
+    wanted = ["rabbitmq_management", "rabbitmq_mqtt"]
+    assert bed.call("rabbitmq.list_available_plugins") == wanted
+    assert bed.call("rabbitmq.list_enabled_plugins") == wanted
