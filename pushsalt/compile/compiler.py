@@ -138,7 +138,7 @@ class StateCompiler:
 
         ``name`` is its path, for messages. Salt: State.render_template.
         """
-        for key in ("include", "exclude", "extend") if isinstance(data, dict) else ():
+        for key in ("include", "exclude", "extend", "extends") if isinstance(data, dict) else ():
             if key in data:
                 text = f"The '{key}' declaration found on '{name}' is invalid when rendering single templates"
                 return CompileResult(problems=[Problem(text)])

@@ -264,6 +264,7 @@ def test_a_template_is_no_sls(compiler):
     [
         ([1], "Template t does not render to a dictionary"),
         ({"include": ["a"]}, "The 'include' declaration found on 't' is invalid when rendering single templates"),
+        ({"extends": ["a"]}, "The 'extends' declaration found on 't' is invalid when rendering single templates"),
         ({"x": 1}, "ID x in template t is not a dictionary"),
         (
             {"x": {"file.managed": [], "file.absent": []}},

@@ -43,6 +43,23 @@ def test_mappings_print_as_yaml(template, want):
     assert render(template) == want
 
 
+@pytest.mark.parametrize(
+    "template, want",
+    [
+        ("{{ 'a'|hmac(shared_secret='k', challenge_hmac='x') }}", "False"),
+        ("{{ 'aBc'|regex_replace(rgx='b', val='-', ignorecase=true) }}", "a-c"),
+        ("{{ 'abc'|regex_search(rgx='b(.)') }}{{ 'abc'|regex_match(rgx='a(.)') }}", "('c',)('b',)"),
+        ("{{ 'abc' is match(rgx='A', ignorecase=true) }}", "True"),
+        ("{{ [1, 2]|union(lst2=[3]) }}{{ [1, 2]|intersect(lst2=[2]) }}", "[1, 2, 3][2]"),
+        ("{{ [1, 2]|difference(lst2=[2]) }}{{ [1, 2]|symmetric_difference(lst2=[2]) }}", "[1][1]"),
+        ("{{ 'b'|substring_in_list(list_to_search=['abc']) }}", "True"),
+        ("{{ '{name}'|method_call(f_name='format', name='x') }}", "x"),
+    ],
+)
+def test_arguments_have_salts_names(template, want):
+    assert render(template) == want
+
+
 @pytest.mark.parametrize("name", ["yaml", "json", "tojson", "python"])
 def test_undefined_values_inside_are_not_lost(name):
     with pytest.raises(SourceError, match="'missing' is undefined"):

@@ -208,20 +208,20 @@ def _simple(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else repr(value)
 
 
-def json_query(data: Any, expression: str) -> Any:
+def json_query(data: Any, expr: str) -> Any:
     """What a JMESPath expression finds."""
     try:
         import jmespath  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         raise TemplateRuntimeError("json_query requires jmespath: pip install 'pushsalt[jmespath]'") from None
-    return jmespath.search(expression, data)
+    return jmespath.search(expr, data)
 
 
-def method_call(value: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    """``value.name(…)``; None where there is no such method. Names with an underscore first are out of reach."""
-    if name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"access to attribute {name!r} is unsafe.")
-    method = getattr(value, name, None)
+def method_call(obj: Any, f_name: str, *args: Any, **kwargs: Any) -> Any:
+    """``obj.f_name(…)``; None where there is no such method. Names with an underscore first are out of reach."""
+    if f_name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"access to attribute {f_name!r} is unsafe.")
+    method = getattr(obj, f_name, None)
     return None if method is None else method(*args, **kwargs)
 
 

@@ -33,10 +33,10 @@ def base64_decode(value: Any) -> str | bytes:
         return decoded
 
 
-def hmac_fits(value: Any, shared_secret: Any, challenge: Any) -> bool:
-    """Whether ``challenge`` is the base64 of the text's HMAC-SHA256."""
+def hmac_fits(value: Any, shared_secret: Any, challenge_hmac: Any) -> bool:
+    """Whether ``challenge_hmac`` is the base64 of the text's HMAC-SHA256."""
     expected = base64.b64encode(hmac.new(to_bytes(shared_secret), to_bytes(value), hashlib.sha256).digest())
-    return hmac.compare_digest(expected, to_bytes(challenge))
+    return hmac.compare_digest(expected, to_bytes(challenge_hmac))
 
 
 def hmac_compute(value: Any, shared_secret: Any) -> str:

@@ -27,27 +27,27 @@ def _both_hashable(first: Any, second: Any) -> bool:
     return isinstance(first, Hashable) and isinstance(second, Hashable)
 
 
-def union(first: Any, second: Any) -> Any:
-    return set(first) | set(second) if _both_hashable(first, second) else unique(first + second)
+def union(lst1: Any, lst2: Any) -> Any:
+    return set(lst1) | set(lst2) if _both_hashable(lst1, lst2) else unique(lst1 + lst2)
 
 
-def intersect(first: Any, second: Any) -> Any:
-    if _both_hashable(first, second):
-        return set(first) & set(second)
-    return unique([value for value in first if value in second])
+def intersect(lst1: Any, lst2: Any) -> Any:
+    if _both_hashable(lst1, lst2):
+        return set(lst1) & set(lst2)
+    return unique([value for value in lst1 if value in lst2])
 
 
-def difference(first: Any, second: Any) -> Any:
-    if _both_hashable(first, second):
-        return set(first) - set(second)
-    return unique([value for value in first if value not in second])
+def difference(lst1: Any, lst2: Any) -> Any:
+    if _both_hashable(lst1, lst2):
+        return set(lst1) - set(lst2)
+    return unique([value for value in lst1 if value not in lst2])
 
 
-def symmetric_difference(first: Any, second: Any) -> Any:
-    if _both_hashable(first, second):
-        return set(first) ^ set(second)
-    common = intersect(first, second)
-    return unique([value for value in union(first, second) if value not in common])
+def symmetric_difference(lst1: Any, lst2: Any) -> Any:
+    if _both_hashable(lst1, lst2):
+        return set(lst1) ^ set(lst2)
+    common = intersect(lst1, lst2)
+    return unique([value for value in union(lst1, lst2) if value not in common])
 
 
 def average(values: Any) -> float:
@@ -93,8 +93,8 @@ def exactly_n_true(values: Iterable[Any], amount: int = 1) -> bool:
     return sum(1 for value in values if value) == operator.index(amount)
 
 
-def substring_in_list(text: str, values: Iterable[str]) -> bool:
-    return any(text in value for value in values)
+def substring_in_list(string_to_search_for: str, list_to_search: Iterable[str]) -> bool:
+    return any(string_to_search_for in value for value in list_to_search)
 
 
 def random_sample(values: Sequence[Any], size: int, seed: Any = None) -> list[Any]:

@@ -54,9 +54,9 @@ def is_bin_file(context: Context, path: str) -> bool:
 
 
 @pass_context
-def is_text_file(context: Context, path: str) -> bool:
+def is_text_file(context: Context, path: str, blocksize: int = 512) -> bool:
     salt = context["salt"]
-    return bool(salt["file.file_exists"](path)) and not _is_binary(salt["file.read"](path, binary=True)[:512])
+    return bool(salt["file.file_exists"](path)) and not _is_binary(salt["file.read"](path, binary=True)[:blocksize])
 
 
 def _is_binary(content: bytes | str) -> bool:

@@ -23,9 +23,9 @@ def _flags(ignorecase: bool, multiline: bool) -> int:
     return (re.IGNORECASE if ignorecase else 0) | (re.MULTILINE if multiline else 0)
 
 
-def matches(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> bool:
-    """The test ``is match(pattern)``: the pattern fits from the text's beginning."""
-    return re.match(pattern, text, _flags(ignorecase, multiline)) is not None
+def matches(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> bool:
+    """The test ``is match(rgx)``: the pattern fits from the text's beginning."""
+    return re.match(rgx, text, _flags(ignorecase, multiline)) is not None
 
 
 def _groups(found: re.Match[str] | None) -> tuple[Any, ...] | None:
@@ -34,18 +34,18 @@ def _groups(found: re.Match[str] | None) -> tuple[Any, ...] | None:
     return found.groups() or (found.group(),)
 
 
-def regex_search(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
+def regex_search(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
     """The groups of the first place that fits; the whole match where the pattern has no groups."""
-    return _groups(re.search(pattern, text, _flags(ignorecase, multiline)))
+    return _groups(re.search(rgx, text, _flags(ignorecase, multiline)))
 
 
-def regex_match(text: str, pattern: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
+def regex_match(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
     """As ``regex_search``, at the text's beginning only."""
-    return _groups(re.match(pattern, text, _flags(ignorecase, multiline)))
+    return _groups(re.match(rgx, text, _flags(ignorecase, multiline)))
 
 
-def regex_replace(text: str, pattern: str, value: str, ignorecase: bool = False, multiline: bool = False) -> str:
-    return re.compile(pattern, _flags(ignorecase, multiline)).sub(value, text)
+def regex_replace(text: str, rgx: str, val: str, ignorecase: bool = False, multiline: bool = False) -> str:
+    return re.compile(rgx, _flags(ignorecase, multiline)).sub(val, text)
 
 
 def to_bool(value: Any) -> bool:
