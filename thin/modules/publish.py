@@ -48,6 +48,6 @@ def runner(fun, arg=None, timeout=5):
 
     .. code-block:: bash
 
-        pushsalt run '*' publish.runner jobs.list_jobs
+        pushsalt run '*' publish.runner cache.grains
     """
     nomaster.refuse("publish.runner", "there are no runners")

@@ -236,7 +236,7 @@ def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=No
 
     .. code-block:: bash
 
-        pushsalt run '*' saltutil.runner jobs.list_jobs
+        pushsalt run '*' saltutil.runner cache.grains
     """
     nomaster.refuse("saltutil.runner", _OTHERS)
 

@@ -28,7 +28,7 @@ def single(fun, name, test=None, **kwargs):
 
     .. code-block:: bash
 
-        pushsalt run '*' state.single pkg.installed name=vim
+        pushsalt run '*' state.single pkg.installed name=nginx
     """
     module, dot, function = str(fun).partition(".")
     if not dot or not function:
