@@ -69,11 +69,16 @@ class Engine:
                 "Tty": "--tty" in options, "CreateCommand": words,
             },
             "ImageName": image,
-            "HostConfig": {"Binds": option(options, "--volume", True), "ContainerIDFile": "/" + name},
+            "HostConfig": {"Binds": self.binds(options), "ContainerIDFile": "/" + name},
             "NetworkSettings": {"Ports": {}, "Networks": {"default": {}}},
         }  # fmt: skip
         self.state["container"][name] = about
         self.out.append(about["Id"])
+
+    def binds(self, options):
+        """One without a place outside is a volume of its own, with an id."""
+        given = option(options, "--volume", True)
+        return [each if ":" in each else f"{self.state['made'] + 9:064x}:{each}:rw" for each in given]
 
     def move(self, word, name):
         about = self.find("container", name)[1]

@@ -73,7 +73,10 @@ def test_settings_that_are_not_known() -> None:
     ]  # fmt: skip
 
 
-WEB = {"name": "web", "image": "tiny:1", "command": "sleep 9", "environment": {"SECRET": "hush"}, "labels": "a=b"}
+WEB = {
+    "name": "web", "image": "tiny:1", "command": "sleep 9", "environment": {"SECRET": "hush"}, "labels": "a=b",
+    "volumes": ["/data"],
+}  # fmt: skip
 
 
 def test_a_container_runs(bed: Bed) -> None:

@@ -259,6 +259,8 @@ def _plain(key, value, about):
         return {name: value[name] for name in value if name != "Path"}  # podman's, with the container's id
     if key == "Env" and value:
         return sorted(each for each in value if not _podmans(each, about))
+    if key == "Binds" and value:  # podman lists volumes without a name here, by ids of their own
+        return [re.sub(r"^[0-9a-f]{64}:", ":", each) for each in value]
     if key == "Volumes" and value:  # Salt's way to make one names what is bound here, too
         bound = [each.split(":")[1] for each in (about.get("HostConfig") or {}).get("Binds") or [] if ":" in each]
         return {place: value[place] for place in value if place not in bound}
