@@ -257,7 +257,7 @@ def _digest(paths: Sequence[str]) -> str:
     whole = hashlib.sha256()
     for path in dict.fromkeys(paths):
         try:
-            content = hashlib.sha256(Path(path).read_bytes()).digest()
+            content = hashlib.sha256(Path(path).read_bytes()).digest() if Path(path).is_file() else b"-"
         except OSError:
             content = b"-"
         whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)

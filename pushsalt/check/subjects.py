@@ -168,14 +168,16 @@ def _is_sls(path: str) -> bool:
 
 
 def _files(root: str) -> Iterator[str]:
+    """Regular files: what is a FIFO or a device would keep who opens it."""
     for folder, folders, names in os.walk(root):
         top = folder == root
         folders[:] = sorted(
             name for name in folders if not name.startswith((".", "_")) and not (top and name in _OTHER)
         )
         for name in sorted(names):
-            if not name.startswith("."):
-                yield os.path.join(folder, name)  # noqa: PTH118
+            path = os.path.join(folder, name)  # noqa: PTH118
+            if not name.startswith(".") and os.path.isfile(path):  # noqa: PTH113
+                yield path
 
 
 def is_text(path: str) -> bool:

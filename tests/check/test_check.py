@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -241,6 +242,20 @@ def test_the_command(tmp_path: Path) -> None:
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert "sarif" in wrong.stderr
     assert run("--rules").stdout.count("\n") == len(RULES)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    states = tree(tmp_path / "states", **{"a.sls": SOUND})
+    os.mkfifo(states / "b.sls")
+    os.mkfifo(states / "c.jinja")
+    (states / "d.sls").symlink_to(states / "gone")
+    report = checked(tmp_path / "cache", states)
+    assert (report.sls, report.findings) == (1, [])
+    tree(states, **{"pushsalt.yaml": "file_roots: {base: [.]}\npillar_roots: {base: [p]}\n"})
+    pillar = states / "p"
+    pillar.mkdir()
+    os.mkfifo(pillar / "x.sls")
+    assert checked(tmp_path / "cache", states, config=states / "pushsalt.yaml").sls == 1
 
 
 def test_what_does_not_compile_keeps_nothing_else_from_being_said(tmp_path: Path) -> None:
