@@ -195,8 +195,7 @@ class Group(_Help, TyperGroup):
         return _lean(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
-            raise UsageError(f"there is no command {args[0]!r}", hint=nearest(args[0], self.list_commands(ctx)))
+        _known(args, self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -215,11 +214,22 @@ class Actions(_Help, TyperGroup):
         command = super().get_command(ctx, cmd_name)
         return None if command is None else _lean(command)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        _known(args, self.list_commands(ctx), of=ctx.info_name)
+        return super().resolve_command(ctx, args)
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         rows = [(name, self.commands[name].get_short_help_str(80)) for name in self.commands]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
         super().format_options(ctx, formatter)
+
+
+def _known(args: list[str], commands: list[str], of: str = "") -> None:
+    """Raises UsageError for the name of no command."""
+    if args and not args[0].startswith("-") and args[0] not in commands:
+        text = f"there is no command {args[0]!r}" + (f" of {of}" if of else "")
+        raise UsageError(text, hint=nearest(args[0], commands))
 
 
 def _is_there(name: str) -> bool:

@@ -55,7 +55,7 @@ hello-file:
     - name: {{ hello.get('path', '/tmp/hello-from-pushsalt') }}
     - mode: '0644'
     - contents: |
-        Hello from {{ grains['id'] }}, which runs {{ grains['os'] }}.
+        Hello from {{ opts['id'] }}, which runs {{ grains['os'] }}.
         {{ hello.get('greeting', '') }}
 """,
     "pillar/top.sls": """\

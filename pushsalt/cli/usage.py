@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from pushsalt.cli.stdio import print_error
+from pushsalt.cli.stdio import print_error, write_stderr
 from pushsalt.errors import EXIT_COMMAND, NoTargetError, PushsaltError, StateError
 from pushsalt.log import DEFAULT_LEVEL, Handler, configure
 
@@ -33,6 +33,9 @@ def explain(exc: PushsaltError, handler: Handler) -> int:
 def explain_usage(exc: Any, handler: Handler) -> int:
     """Says a usage error of Typer's parser: a ClickException, wherever this version of Typer keeps that class."""
     _settle(handler)
+    if type(exc).__name__ == "NoArgsIsHelpError":  # its message is the help
+        write_stderr(exc.format_message().rstrip() + "\n")
+        return EXIT_COMMAND
     context = getattr(exc, "ctx", None)
     path = context.command_path if context else "pushsalt"
     text = exc.format_message().rstrip(".")

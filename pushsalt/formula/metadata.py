@@ -61,7 +61,7 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
     included: set[str] = set()
     for path in _template_paths(listing):
         text = source.text(path)
-        if path.endswith(".sls"):
+        if path.endswith(".sls") and path != "top.sls":  # that says where states go, and is none
             sls = path.removesuffix(".sls").removesuffix("/init").replace("/", ".")
             comment = _comment(text)
             states[sls] = comment if comment.lower() not in (sls, sls.split(".")[-1]) else ""

@@ -161,6 +161,7 @@ def test_where_options_end(words, want):
         (["apply", "none"], "no target matches 'none'", "web1, web2"),
         (["target", "none"], "no target matches 'none'", "web1, web2"),
         (["chek"], "there is no command 'chek'", "check"),
+        (["cache", "lst"], "there is no command 'lst' of cache", "did you mean list?"),
     ],
 )
 def test_wrong_commands_exit_1_and_name_the_nearest(invoke, words, message, hint):
@@ -172,9 +173,11 @@ def test_wrong_commands_exit_1_and_name_the_nearest(invoke, words, message, hint
     assert "Traceback" not in result.err
 
 
-def test_no_words_show_help_on_stderr(invoke):
-    result = invoke()
+@pytest.mark.parametrize("words", [[], ["inventory"], ["resource"]])
+def test_no_words_show_help_on_stderr(invoke, words):
+    result = invoke(*words)
     assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("Usage: pushsalt")
     assert "Commands:" in result.err
 
 

@@ -158,7 +158,7 @@ def test_add_a_tag_by_name(tmp_path):
 
 
 def test_show_a_folder(site):
-    site.files({f"web-formula/{path}": text for path, text in FORMULA.items()})
+    site.files({f"web-formula/{path}": text for path, text in FORMULA.items()} | {"web-formula/top.sls": "base: {}\n"})
     done = site.run("formula", "show", "./web-formula", "--out", "json")
     found = json.loads(done.out)
     assert found["states"] == ["web", "web.config"]
