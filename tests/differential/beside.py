@@ -135,7 +135,7 @@ def main() -> int:
                 begun = time.monotonic()
                 lines = bench.run(case)
                 good, words = outcome(case, lines)
-                if path.parent == CASES:
+                if path.resolve().parent == CASES:
                     note(asked.record, file, case, lines)
                 wrong += not good
                 took = f"{time.monotonic() - begun:.1f} s"
