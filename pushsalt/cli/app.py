@@ -215,7 +215,8 @@ class Actions(_Help, TyperGroup):
         return None if command is None else _lean(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        _known(args, self.list_commands(ctx), of=ctx.info_name)
+        if args and self.get_command(ctx, args[0]) is None:  # a name may have other spellings
+            _known(args, self.list_commands(ctx), of=ctx.info_name)
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
