@@ -103,6 +103,8 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     """The error of a first stage that ended before its hello."""
     target, id = opening.target, opening.target.id
     refusal = shim.refusal(ending.output, opening.nonce)
+    if refusal is None and ending.exit_status == shim.NO_PYTHON:  # `podman exec` may lose what is said at the end
+        refusal = shim.Refusal("no_python", "unknown", "none")
     said = printable(ending.stderr[-2000:] or ending.output[-2000:])
     said = re.sub(r"Traceback \(most recent call last\):.* / ", "", said)
     if refusal is not None:

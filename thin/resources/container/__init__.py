@@ -32,6 +32,7 @@ _RUNS = "{{.State.Running}}"
 _FILES = ["/etc/" + name for name in (
     "os-release", "lsb-release", "centos-release", "redhat-release", "system-release", "machine-id")]
 _FILES += ["/usr/lib/os-release", "/var/lib/dbus/machine-id"]
+_TRIES = 3  # `podman exec` may lose what a program says at its end; this one always says something
 _PRINT = 'for file; do printf "\n/%s\n" "$file"; cat "$file" 2>/dev/null; done'
 
 #: Goes through a login's shell: no single quotes, backslashes, exclamation marks. Arguments: engine, name, user.
@@ -169,7 +170,9 @@ def _reader(found):
     root = "/proc/%s/root" % found["pid"]
     if os.path.isdir(root + "/etc"):
         return outside.reader(root)
-    text = _cli("exec", found["name"], "sh", "-c", _PRINT, "sh", *_FILES, partly=True)
+    text = ""
+    for _ in range(_TRIES):
+        text = text or _cli("exec", found["name"], "sh", "-c", _PRINT, "sh", *_FILES, partly=True)
     files = {"/" + path: content for path, _, content in (part.partition("\n") for part in text.split("\n//"))}
     return lambda path, default="": files.get(path) or default
 
