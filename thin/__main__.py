@@ -17,6 +17,8 @@ from thin import boot, relay
 
 #: Bytes that may arrive while the lock is awaited.
 PENDING_LIMIT = 64 * 1024 * 1024
+#: Seconds that the controller has to show that it has read the last words.
+HEARD_TIMEOUT = 2
 
 
 def main(state, store):
@@ -49,6 +51,7 @@ def _session(channel, state, store, ahead=None):
         lock_fd = _lock(state, channel) if state["lock"] is not None else None
         if state["clean"]:
             channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
+            _until_heard(channel)
             return 0, False
         ours, theirs = _socket.socketpair()
         err_read, err_write = os.pipe()
@@ -102,6 +105,11 @@ class Channel(object):
         boot.send(self.frame(kind, fields), self.up)
 
 
+def _until_heard(channel):
+    """Wait a while for the controller's bye, or its end: `podman exec` may lose what is said right before ours."""
+    select.select([channel.down], [], [], HEARD_TIMEOUT)
+
+
 def _lock(state, channel):
     from thin import lock
 
@@ -110,6 +118,7 @@ def _lock(state, channel):
     def pause(holder):
         if monotonic() >= give_up:
             channel.say(b"E", [("kind", "locked"), ("message", holder)])
+            _until_heard(channel)
             os._exit(0)
         if not told:
             told.append(holder)
