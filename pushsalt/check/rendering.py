@@ -212,13 +212,14 @@ def example_pillar(subject: Subject, project: Project, grains: Mapping[str, Any]
     if not subject.example:
         return {}
     from pushsalt.render import RenderContext, compile_template
+    from pushsalt.trust import Trusted
     from pushsalt.yamlio import load_yaml
 
     text = Path(subject.example).read_text("utf-8", "replace")
     if "{{" in text or "{%" in text:
         context = RenderContext("", project.config.opts, grains, {}, {}, project.files)
         data = compile_template(
-            text,
+            Trusted(text, subject.example),
             path=subject.example,
             sls="pillar",
             saltenv="base",

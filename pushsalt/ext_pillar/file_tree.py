@@ -15,6 +15,7 @@ from typing import Any
 from pushsalt.ext_pillar import Outside
 from pushsalt.ext_pillar.nodegroups import groups_of
 from pushsalt.render import render_any
+from pushsalt.trust import Trusted
 from thin.utils.dictupdate import merge
 
 
@@ -37,8 +38,8 @@ def ext_pillar(
         raise ValueError("root_dir is not set")
     if not isinstance(keep_newline, bool | list):
         raise TypeError("keep_newline must be either True/False or a list of file globs")
-    opts = {**outside.context.opts, "renderer_blacklist": renderer_blacklist, "renderer_whitelist": renderer_whitelist}
-    context = replace(outside.context, opts=opts)
+    lists = {"renderer_blacklist": renderer_blacklist, "renderer_whitelist": renderer_whitelist}
+    context = replace(outside.context, frozen={**outside.context.settings, **lists})
 
     def value(path: Path, inside: str) -> Any:
         content = path.read_bytes()
@@ -51,8 +52,9 @@ def ext_pillar(
             return content
         if not template:
             return text
+        trusted = Trusted(text, str(path))
         source = render_any(
-            text, path=str(path), sls="", saltenv="base", context=context, default_renderer=render_default
+            trusted, path=str(path), sls="", saltenv="base", context=context, default_renderer=render_default
         )
         return source.data
 

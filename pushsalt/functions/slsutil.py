@@ -14,6 +14,7 @@ from pushsalt.serializers import serializer_named
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
+    from pushsalt.trust import Template
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +48,14 @@ def renderer(
             raise _refuse(
                 f"{path} not found in saltenv '{saltenv}'", "it must be a salt:// URL or a path below the file roots"
             )
-        text, place = read_source(found, sls="", saltenv=saltenv), found.path
+        source: Template = read_source(found, sls="", saltenv=saltenv)
+        place = found.path
     else:
-        text, place = str(string), ":string:"
+        source, place = minion.words(str(string), ":string:"), ":string:"
     context = minion.context
     try:
         return render_any(
-            text,
+            source,
             path=place,
             sls="",
             saltenv=saltenv,

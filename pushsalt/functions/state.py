@@ -16,6 +16,7 @@ from pushsalt.render import read_source
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
     from pushsalt.run.minion import Minion
+    from pushsalt.trust import Template
 
 log = logging.getLogger(__name__)
 
@@ -162,13 +163,17 @@ def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     found = minion.files.find(tem.removeprefix("salt://"), minion.saltenv)
     if found is None:
         return [f"Template {tem} not found in saltenv '{minion.saltenv}'"]
-    return template_str(minion, read_source(found, sls="", saltenv=minion.saltenv))
+    return _template(minion, read_source(found, sls="", saltenv=minion.saltenv))
 
 
 def template_str(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run SLS text. Salt: state.template_str."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(str(tem)), "<template-str>"), kwargs)
+    return _template(minion, minion.words(str(tem), "state.template_str"), **kwargs)
+
+
+def _template(minion: Minion, text: Template, **kwargs: Any) -> Any:
+    return _lowstate(minion, minion.compiler.template(minion.render_sls_text(text), "<template-str>"), kwargs)
 
 
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import PushsaltError, RenderError
+from pushsalt.trust import Trusted
 
 if TYPE_CHECKING:
     from pushsalt.render.context import RenderContext
@@ -36,7 +37,12 @@ class Rosters:
         if rendered is not None:
             try:
                 data = compile_template(
-                    rendered, path=path, sls="", saltenv="base", context=self._context(), default_renderer="yaml"
+                    Trusted(rendered, path),
+                    path=path,
+                    sls="",
+                    saltenv="base",
+                    context=self._context(),
+                    default_renderer="yaml",
                 )
             except RenderError:
                 pass  # said below, with the places in the source
@@ -45,7 +51,12 @@ class Rosters:
                 return data
         self.unsteady = True
         return compile_template(
-            text, path=path, sls="", saltenv="base", context=self._context(), default_renderer="jinja|yaml"
+            Trusted(text, path),
+            path=path,
+            sls="",
+            saltenv="base",
+            context=self._context(),
+            default_renderer="jinja|yaml",
         )
 
     def same(self, text: str, path: str, digest: object) -> bool:
@@ -71,7 +82,8 @@ class Rosters:
         yaml = renderer_named("yaml", context)
         if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":
             return None
-        found = render_any(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
+        source = Trusted(text, path)
+        found = render_any(source, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
         if not isinstance(found, str) or found.startswith("#!"):
             return None
         self._texts[path, text] = found

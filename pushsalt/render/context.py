@@ -48,6 +48,10 @@ class RunProgram(Protocol):
 class RenderContext:
     """One target, as its templates see it.
 
+    ``opts`` is what templates see and may change; ``settings`` are the options by which rendering itself works, which
+    no template reaches. ``engines``, when it is set, are the only renderers that anything rendered for this context
+    may use.
+
     ``salt`` maps names like ``grains.get`` to functions; it decides where they run and notices that they ran.
     ``fileserver`` gives what templates import (pillar templates: a file server over ``pillar_roots``).
     ``extra`` holds more names for templates (``proxy`` …).
@@ -69,10 +73,28 @@ class RenderContext:
     kept: dict[str, Any] = field(default_factory=dict)
     decrypted: Callable[[str | bytes], None] = lambda plain: None
     keep_code: bool = False
+    frozen: Mapping[str, Any] | None = None
+    engines: frozenset[str] | None = None
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The options by which rendering works."""
+        return self.opts if self.frozen is None else self.frozen
+
+    def setting(self, name: str) -> Any:
+        """One of the ``settings``; None where it is not set. The look is noted, as a template's is."""
+        self.opts.get(name)
+        return self.settings.get(name)
+
+    def noted(self, *names: str) -> Mapping[str, Any]:
+        """The ``settings``, of which these are looked at."""
+        for name in names:
+            self.opts.get(name)
+        return self.settings
 
     def option(self, name: str) -> Any:
         """An option for renderers: the target's, else the controller's."""
-        return self.opts.get(name) or self.private.get(name)
+        return self.setting(name) or self.private.get(name)
 
     def names(self, saltenv: str) -> dict[str, Any]:
         """The names that every template of this target has, whatever its language."""

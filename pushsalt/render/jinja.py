@@ -19,7 +19,6 @@ from typing import Any, Final
 
 import jinja2
 import jinja2.defaults
-import jinja2.sandbox
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import RenderError, TargetError
@@ -29,6 +28,7 @@ from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
 from pushsalt.render.jinjalines import LineKeepingGenerator, Sources, joined, line_keeping, unclosed
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
+from pushsalt.render.sandbox import Sandbox, exposed
 from pushsalt.render.source import Origin, StageText
 from pushsalt.render.tags import SaltTags
 from pushsalt.yamlio import YamlError
@@ -38,6 +38,10 @@ log = logging.getLogger(__name__)
 EXTENSIONS: Final = ("jinja2.ext.do", "jinja2.ext.loopcontrols", SaltTags)
 #: Options of an environment, hashable.
 EnvOptions = tuple[tuple[str, Any], ...]
+
+
+for _cls in (SaltFunctions, SaltModule):
+    exposed(_cls)
 
 
 class RaisedByTemplate(Exception):
@@ -92,7 +96,7 @@ def _compile(
     return codes.get((key, name, path, text), lambda: base.compile(text, name=name, filename=path), keep=keep)
 
 
-class Environment(jinja2.sandbox.SandboxedEnvironment):
+class Environment(Sandbox):
     """Jinja's environment with names relative to the importing template."""
 
     code_generator_class = LineKeepingGenerator
@@ -172,12 +176,12 @@ class TemplateLoader(jinja2.BaseLoader):
         return self._files.find(path, self._saltenv) if self._files is not None else None
 
 
-def environment_options(opts: Mapping[str, Any], *, sls: str) -> dict[str, Any]:
+def environment_options(context: RenderContext, *, sls: str) -> dict[str, Any]:
     """What ``jinja_env`` (files) or ``jinja_sls_env`` (SLS) set of Jinja's own options."""
-    chosen = opts.get("jinja_sls_env" if sls else "jinja_env") or {}
+    chosen = context.setting("jinja_sls_env" if sls else "jinja_env") or {}
     options = _known_options(chosen) if isinstance(chosen, Mapping) else {}
     for name in ("trim_blocks", "lstrip_blocks"):
-        if opts.get(f"jinja_{name}"):
+        if context.setting(f"jinja_{name}"):
             options[name] = True
     return options
 
@@ -247,11 +251,11 @@ def render_jinja(
     sources = Sources(name, path, text, 0 if header is None else 1)
     base = _base_environment((), False)
     try:
-        options = environment_options(context.opts, sls=sls) | (header or {})
-        key = (_hashable(options), bool(context.opts.get("allow_undefined")))
+        options = environment_options(context, sls=sls) | (header or {})
+        key = (_hashable(options), bool(context.setting("allow_undefined")))
         base, keep = _base_environment(*key), context.keep_code
         env = base.overlay()
-        roots = context.opts.get("file_roots", {}).get(saltenv, ())
+        roots = (context.setting("file_roots") or {}).get(saltenv, ())
         env.loader = TemplateLoader(context.fileserver or _beside(path), saltenv, sources, base, key, keep, roots)
         env.concat = sources.join
         env.globals = {**base.globals, **names}

@@ -29,6 +29,7 @@ from pushsalt.render.problems import (
 from pushsalt.render.reads import spoil
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, WrongInput, as_content
+from pushsalt.trust import Template, Trusted, engines_for
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Stage:
 
 
 def compile_template(
-    text: str,
+    text: Template,
     *,
     path: str,
     sls: str,
@@ -88,7 +89,7 @@ def compile_template(
 
 
 def compile_source(
-    text: str,
+    text: Template,
     *,
     path: str,
     sls: str,
@@ -114,7 +115,7 @@ def compile_source(
 
 
 def render_any(
-    text: str,
+    text: Template,
     *,
     path: str,
     sls: str,
@@ -124,28 +125,29 @@ def render_any(
     variables: Mapping[str, Any] | None = None,
 ) -> RenderedSource:
     """As ``compile_source``, but a pipe may end in text, which is the data then. Salt: slsutil.renderer."""
+    engines = _both(engines_for(text), context.engines)
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
-    call = _Call(path, sls, saltenv, context, variables or {})
+    call = _Call(path, sls, saltenv, context, variables or {}, engines)
     try:
-        pipe = default_renderer or context.opts.get("renderer") or DEFAULT_RENDERER
-        return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context.opts))
+        pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
+        return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
     except SourceError as exc:
         if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
             exc.chain.append(Origin(path, 1, text))
         raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
 
 
-def read_source(found: FoundFile, *, sls: str, saltenv: str) -> str:
-    """The text of a source file. Raises RenderError, complete for people, when it is not UTF-8."""
+def read_source(found: FoundFile, *, sls: str, saltenv: str) -> Trusted:
+    """The text of a file of the file server. Raises RenderError, complete for people, when it is not UTF-8."""
     try:
-        return source_text(found)
+        return Trusted(source_text(found), found.path)
     except SourceError as exc:
         raise render_error(exc, path=found.path, sls=sls, saltenv=saltenv) from None
 
 
 def render_text(
-    text: str,
+    text: Template,
     engine: str,
     *,
     path: str,
@@ -157,8 +159,9 @@ def render_text(
 
     Raises RenderError; TargetError when a call could not reach the target.
     """
+    engines = _both(engines_for(text), context.engines)
     try:
-        result = _Call(path, "", saltenv, context, variables or {}).stage(Stage(engine), StageText(text))
+        result = _Call(path, "", saltenv, context, variables or {}, engines).stage(Stage(engine), StageText(text))
     except SourceError as exc:
         raise render_error(exc, path=path, sls="", saltenv=saltenv) from None
     if not isinstance(result, str):
@@ -171,8 +174,8 @@ def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> A
 
     ``renderer`` must be one of ``decrypt_pillar_renderers``; None is ``decrypt_pillar_default``. Raises RenderError.
     """
-    name = renderer or str(context.opts.get("decrypt_pillar_default") or "gpg")
-    valid = list(context.opts.get("decrypt_pillar_renderers") or ["gpg"])
+    name = renderer or str(context.setting("decrypt_pillar_default") or "gpg")
+    valid = list(context.setting("decrypt_pillar_renderers") or ["gpg"])
     if name not in valid:
         raise RenderError(
             f"'{name}' is not a valid decryption renderer. Valid choices are: {', '.join(map(str, valid))}",
@@ -207,7 +210,7 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     A user's module is made anew for each rendering, with Salt's dunders as its globals: they differ by target.
     """
     refused = ""
-    for path in _own_files(name, plugins.folders("renderers", context.opts)):
+    for path in _own_files(name, plugin_folders(context)):
         own, refused = _own_renderer(path, name, context.dunders(saltenv, sls))
         if own is not None:
             return own
@@ -225,6 +228,11 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
         raise SourceError(problem, hint="" if refused else exc.hint) from None
     found: Renderer = renderer
     return found
+
+
+def plugin_folders(context: RenderContext) -> tuple[Path, ...]:
+    """Where users' own renderers may lie."""
+    return plugins.folders("renderers", context.noted("module_dirs", "extension_modules", "file_roots", "saltenv"))
 
 
 _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
@@ -342,6 +350,8 @@ class _Call:
     saltenv: str
     context: RenderContext
     variables: Mapping[str, Any]
+    #: the only renderers that may be used, whatever the text or the configuration says; None: no such limit
+    engines: frozenset[str] | None = None
 
     def run(self, text: str, stages: list[Stage]) -> RenderedSource:
         data: Any = StageText(text, lambda line, column: Origin(self.path, line, text))
@@ -363,6 +373,9 @@ class _Call:
 
         Raises SourceError with a place in a source file, where it is known.
         """
+        if self.engines is not None and stage.name not in self.engines:
+            problem = f"the renderer {stage.name!r} is only used on files of the file roots, and this is none"
+            raise SourceError(problem, hint=f"here are: {', '.join(sorted(self.engines))}")
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
         if stage.name not in REPEATABLE or getattr(renderer, "__name__", "") != f"{_OURS}.{stage.name}":
             spoil(f"the renderer {stage.name} may do anything")
@@ -423,7 +436,7 @@ class RenderFunctions(Mapping[str, Callable[..., Any]]):
         return len(self._names())
 
     def _names(self) -> list[str]:
-        return plugins.names("renderers", plugins.folders("renderers", self._call.context.opts))
+        return plugins.names("renderers", plugin_folders(self._call.context))
 
 
 def _behind(exc: YamlError, data: Any) -> SourceError:
@@ -440,9 +453,14 @@ def _behind(exc: YamlError, data: Any) -> SourceError:
     return refused(data, f"{exc.problem} ({words} {'' if words.endswith('to') else 'in '}{at})", line, column)
 
 
-def _allowed(stages: Iterable[Stage], opts: Mapping[str, Any]) -> list[Stage]:
+def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """What both of two limits leave."""
+    return one & other if one is not None and other is not None else other if one is None else one
+
+
+def _allowed(stages: Iterable[Stage], context: RenderContext) -> list[Stage]:
     """The stages that ``renderer_whitelist`` and ``renderer_blacklist`` leave."""
-    whitelist, blacklist = opts.get("renderer_whitelist") or (), opts.get("renderer_blacklist") or ()
+    whitelist, blacklist = context.setting("renderer_whitelist") or (), context.setting("renderer_blacklist") or ()
     allowed = []
     for stage in stages:
         if (whitelist and stage.name not in whitelist) or stage.name in blacklist:

@@ -23,6 +23,7 @@ from pushsalt.run import mine
 from pushsalt.run.known import FILE
 from pushsalt.run.minion import Minion
 from pushsalt.serializers import serializer_named
+from pushsalt.trust import Foreign, Template
 from thin.utils.dictupdate import copy_containers
 from thin.utils.files.diff import is_binary
 
@@ -43,9 +44,6 @@ _LARGEST = 4_000_000
 _DEEPEST = 50
 #: Files that are given for one question.
 _MANY = 1000
-#: The renderers that a text from a target can reach, whatever it calls.
-HARMLESS = ("jinja", "yaml", "json")
-
 #: Runs a function in a worker thread.
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 
@@ -53,7 +51,7 @@ InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 def render_file(
     minion: Minion,
     url: str | None,
-    text: str | None,
+    text: Template | None,
     saltenv: str,
     engine: str,
     context: Any,
@@ -82,7 +80,8 @@ def render_file(
     for more in (defaults, context):
         if isinstance(more, Mapping):
             variables.update(more)
-    rendered = render_text(text or "", engine, path=path, saltenv=saltenv, context=minion.context, variables=variables)
+    source = Foreign("", path) if text is None else text
+    rendered = render_text(source, engine, path=path, saltenv=saltenv, context=minion.context, variables=variables)
     return rendered.encode("utf-8", "surrogateescape")
 
 
@@ -190,15 +189,16 @@ class Answers:
     def _template(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         chunk = self.chunks.get(str(question.get("tag")), {})
         url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
-        ours = _is_named(chunk, url) if url is not None else _is_contents(chunk, text)
-        if engine != "jinja" and not (ours and chunk.get("template") == engine):
-            raise RenderError(f"{url or 'a text'} is not rendered as {engine!r}: no state of this run says so")
-        if url is None and not ours:
-            minion = minion.limited(HARMLESS)
+        if url is None and engine != "jinja":
+            raise RenderError(f"only files of the file roots are rendered as {engine!r}: `contents` is Jinja")
+        if engine != "jinja" and not (_is_named(chunk, url) and chunk.get("template") == engine):
+            raise RenderError(f"{url} is not rendered as {engine!r}: no state of this run says so")
+        if url is None:
+            minion = minion.limited()
         text = render_file(
             minion,
             None if url is None else str(url),
-            None if text is None else str(text),
+            None if text is None else Foreign(str(text), minion.id),
             str(question.get("saltenv") or "base"),
             engine,
             question.get("context"),
@@ -299,11 +299,6 @@ def _mentions(value: Any, text: str) -> bool:
     if isinstance(value, list | tuple):
         return any(_mentions(item, text) for item in value)
     return isinstance(value, str) and value == text
-
-
-def _is_contents(chunk: Chunk, text: object) -> bool:
-    """Whether this text is what the chunk has in ``contents``."""
-    return bool(chunk.get("contents")) and "\n".join(_texts(chunk["contents"])).rstrip("\n") == str(text).rstrip("\n")
 
 
 def _texts(value: Any) -> list[str]:

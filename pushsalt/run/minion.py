@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from pushsalt.compile import CompileResult, StateCompiler
@@ -30,6 +31,7 @@ from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates, TypeFunctions
 from pushsalt.run.trees import each_time
 from pushsalt.targeting import Subject, matches, tgt_types
+from pushsalt.trust import DATA_ENGINES, Foreign, Template, Trusted
 from thin import runtime
 from thin.loader import LazyDict, Loaders
 
@@ -64,12 +66,15 @@ class Minion:
         rendering: bool = False,
         pillar_override: Mapping[str, Any] | None = None,
         test: bool | None = None,
+        engines: frozenset[str] | None = None,
     ) -> None:
+        """``engines`` are the only renderers that are used for it, in whatever way; None: no such limit."""
         self.project = project
         self.target = target
         self.options = options
         self._remote = remote
         self._test = (options.test or None) if test is None else test
+        self._engines = engines
         self.settings = project.shared.settings(
             target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
         )
@@ -214,6 +219,7 @@ class Minion:
             rendering=self.rendering if rendering is None else rendering,
             pillar_override=self._override if pillar is None else pillar,
             test=self._test if test is None else bool(test),
+            engines=self._engines,
         )
         if pillar is None and pillarenv is None and saltenv in (None, self.saltenv):
             if self.own_pillar is not None:
@@ -308,7 +314,7 @@ class Minion:
         takes_time()
         context = RenderContext(
             self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts,
-            decrypted=self.project.redactor.add,
+            decrypted=self.project.redactor.add, frozen=self.frozen,
         )  # fmt: skip
         return decrypt_value(value, renderer, context)
 
@@ -387,8 +393,15 @@ class Minion:
             run=run_program,
             private=self.project.config.opts,
             decrypted=self.project.redactor.add,
-            keep_code=self.project.keeps_templates,
+            keep_code=self.project.keeps_templates and self._engines is None,
+            frozen=self.frozen,
+            engines=self._engines,
         )
+
+    @property
+    def frozen(self) -> Mapping[str, Any]:
+        """The options by which rendering works: those of the configuration, whatever templates make of theirs."""
+        return MappingProxyType(self.settings.values)
 
     @cached_property
     def without_target(self) -> Minion:
@@ -399,21 +412,20 @@ class Minion:
             twin.__dict__["known_pillar"] = self.known_pillar
         return twin
 
-    def limited(self, renderers: Sequence[str]) -> Minion:
-        """This target for a text that is not the operator's: no other renderer is reached, by whatever way."""
-        opts = {**self.target.minion_opts, "renderer_whitelist": list(renderers)}
+    def limited(self) -> Minion:
+        """This target for a text that is not the operator's: no renderer that runs Python is reached, by any way."""
         other = Minion(
             self.project,
-            replace(self.target, minion_opts=opts),
+            self.target,
             self.options,
             self._grains_now(),
             self._remote,
             rendering=True,
             pillar_override=self._override,
             test=self._test,
+            engines=DATA_ENGINES,
         )
         other.__dict__["pillar"] = Recorded("pillar", other.facts, self.pillar)
-        other.__dict__["context"] = replace(other.context, keep_code=False)
         return other
 
     def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
@@ -427,6 +439,7 @@ class Minion:
             rendering=True,
             pillar_override=self._override,
             test=self._test,
+            engines=self._engines,
         )
         if self.own_opts is not None:
             twin.__dict__["opts"] = twin._recorded_opts(plain(self.own_opts))
@@ -484,7 +497,11 @@ class Minion:
         said = self._option("resources")
         return dict(said) if isinstance(said, Mapping) else self.project.behind.declared(self.target.key)
 
-    def render_sls_text(self, text: str, sls: str = "<string>") -> Any:
+    def words(self, text: str, where: str) -> Template:
+        """A text that a function was called with: the operator's own on a command line, else what a template made."""
+        return Foreign(text, where) if self.rendering else Trusted(text, where)
+
+    def render_sls_text(self, text: Template, sls: str = "<string>") -> Any:
         return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from pushsalt.cache.templates import MAGIC, TemplateStore, folder
 from pushsalt.render import RenderContext, compile_source
 from pushsalt.render import jinja as jinja_module
 from pushsalt.render.code import Codes, codes, digest
+from pushsalt.trust import Trusted
 
 NAME = "ab" * 32
 
@@ -177,7 +178,7 @@ def counting(monkeypatch):
 
 def rendered(text: str, *, keep: bool = True, path: str = "/t.sls", **opts):
     context = RenderContext("it", opts, {}, {}, {}, keep_code=keep)
-    return compile_source(text, path=path, sls="t", saltenv="base", context=context).data
+    return compile_source(Trusted(text, "test"), path=path, sls="t", saltenv="base", context=context).data
 
 
 def test_the_next_run_compiles_nothing(counting, monkeypatch):

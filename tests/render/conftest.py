@@ -11,6 +11,7 @@ import pytest
 from pushsalt.fileserver import FileServer
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.context import RunProgram
+from pushsalt.trust import Trusted
 
 
 class Tree:
@@ -40,9 +41,8 @@ class Tree:
         found = FileServer(self.opts).sls_path(sls)
         assert found is not None, sls
         text = found.file.read().decode()
-        return compile_template(
-            text, path=found.file.path, sls=sls, saltenv="base", context=context or self.context, **variables
-        )
+        source, context = Trusted(text, found.file.path), context or self.context
+        return compile_template(source, path=found.file.path, sls=sls, saltenv="base", context=context, **variables)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pushsalt.fileserver import FileServer
 from pushsalt.render import RenderContext, compile_template, jinja, render_text
 from pushsalt.render.jinja import render_jinja
 from pushsalt.render.problems import SourceError
+from pushsalt.trust import Trusted
 
 
 def test_names_of_an_sls(tree):
@@ -136,7 +137,7 @@ def test_environment_options_for_sls_and_files(tree):
     text = "  {% if true %}\nx: 1\n  {% endif %}\n"
     sls = jinja.render_jinja(text, path="", sls="web", saltenv="base", context=tree.context)
     assert str(sls) == "  x: 1\n  \n"
-    assert render_text(text, "jinja", path="", saltenv="base", context=tree.context) == "\nx: 1\n\n"
+    assert render_text(Trusted(text, "test"), "jinja", path="", saltenv="base", context=tree.context) == "\nx: 1\n\n"
 
 
 @pytest.mark.parametrize("shebang", ["", "#!jinja|yaml\n"])
@@ -151,9 +152,8 @@ def test_header_line_sets_options_of_one_template(tree, shebang):
 
 @pytest.mark.parametrize("text", ["a", "a\n", "a\n\n", "{% if 1 %}\n{% endif -%}\n"])
 def test_last_newline_is_kept(tree, text):
-    assert render_text(text, "jinja", path="", saltenv="base", context=tree.context).endswith("\n") == text.endswith(
-        "\n"
-    )
+    done = render_text(Trusted(text, "test"), "jinja", path="", saltenv="base", context=tree.context)
+    assert done.endswith("\n") == text.endswith("\n")
 
 
 def test_templates_are_compiled_once_for_all_targets(tree, monkeypatch):
@@ -224,7 +224,8 @@ def test_many_targets_at_once(tree):
 
     def render(number):
         context = RenderContext(str(number), {}, {"os": number}, {}, {"x.y": lambda: number}, FileServer(tree.opts))
-        return compile_template(file.read_text(), path=str(file), sls="web", saltenv="base", context=context)
+        source = Trusted(file.read_text(), "test")
+        return compile_template(source, path=str(file), sls="web", saltenv="base", context=context)
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(render, range(10, 60))) == [{"x": number * 101} for number in range(10, 60)]

@@ -5,6 +5,7 @@ import pytest
 from pushsalt.errors import RenderError
 from pushsalt.render import compile_source, compile_template, render_any, render_text
 from pushsalt.render.pipeline import Stage, parse_pipe, pipe_of
+from pushsalt.trust import Trusted
 
 
 @pytest.mark.parametrize(
@@ -97,14 +98,15 @@ def test_lines_of_what_an_sls_declares(tree):
         "web.sls",
         "{% from 'm.jinja' import m %}\na: 1\n{% for i in [1, 2] %}\n\nb{{ i }}:\n  c: 1\n{% endfor %}\n{{ m() }}\n",
     )
-    source = compile_source(file.read_text(), path=str(file), sls="web", saltenv="base", context=tree.context)
+    text = Trusted(file.read_text(), "test")
+    source = compile_source(text, path=str(file), sls="web", saltenv="base", context=tree.context)
     assert source.data == {"a": 1, "b1": {"c": 1}, "b2": {"c": 1}, "z": 1}
     assert dict(source.lines) == {"a": 2, "b1": 5, "b2": 5, "z": 8}
 
 
 def test_lines_of_data_from_no_yaml(tree):
     source = compile_source(
-        "#!py\ndef run():\n  return {'a': 1}", path="x", sls="", saltenv="base", context=tree.context
+        Trusted("#!py\ndef run():\n  return {'a': 1}", "test"), path="x", sls="", saltenv="base", context=tree.context
     )
     assert (source.data, dict(source.lines)) == ({"a": 1}, {})
 
@@ -117,21 +119,22 @@ def test_lines_of_data_from_no_yaml(tree):
     ],
 )
 def test_render_text(tree, engine, text, want):
-    assert render_text(text, engine, path="f", saltenv="base", context=tree.context, variables={"port": 8080}) == want
+    source, port = Trusted(text, "test"), {"port": 8080}
+    assert render_text(source, engine, path="f", saltenv="base", context=tree.context, variables=port) == want
 
 
 @pytest.mark.parametrize("pipe, want", [("jinja", "a: 80\n"), ("jinja|yaml", {"a": 80})])
 def test_render_any_gives_text_or_data(tree, pipe, want):
     options = {"path": ":string:", "sls": "", "saltenv": "base", "context": tree.context, "default_renderer": pipe}
-    assert render_any("a: {{ pillar.port }}\n", **options).data == want
+    assert render_any(Trusted("a: {{ pillar.port }}\n", "test"), **options).data == want
 
 
 def test_render_text_errors_name_the_file(tree):
     words = r"Rendering /srv/f\.conf failed: Jinja variable 'x' is undefined; line 2\n  in /srv/f\.conf:2"
     with pytest.raises(RenderError, match=words):
-        render_text("\n{{ x }}", "jinja", path="/srv/f.conf", saltenv="base", context=tree.context)
+        render_text(Trusted("\n{{ x }}", "test"), "jinja", path="/srv/f.conf", saltenv="base", context=tree.context)
     with pytest.raises(RenderError, match="gives dict, not text"):
-        render_text("a: 1", "yaml", path="f", saltenv="base", context=tree.context)
+        render_text(Trusted("a: 1", "test"), "yaml", path="f", saltenv="base", context=tree.context)
 
 
 def test_a_roster_needs_no_target(tmp_path):
@@ -142,6 +145,6 @@ def test_a_roster_needs_no_target(tmp_path):
     text = "{% from 'hosts.jinja' import hosts %}{% for h in hosts %}\n{{ h }}: {host: {{ h }}.example}\n{% endfor %}"
     context = RenderContext("", {}, {}, {}, {})
     data = compile_template(
-        text, path=str(roster), sls="", saltenv="base", context=context, default_renderer="jinja|yaml"
+        Trusted(text, "test"), path=str(roster), sls="", saltenv="base", context=context, default_renderer="jinja|yaml"
     )
     assert data == {"a": {"host": "a.example"}, "b": {"host": "b.example"}}

@@ -14,6 +14,7 @@ from pushsalt.errors import RenderError
 from pushsalt.render import render_text
 from pushsalt.render.context import Completed
 from pushsalt.render.pipeline import decrypt_value
+from pushsalt.trust import Trusted
 from pushsalt.yamlio import load_yaml
 from thin.utils import data
 
@@ -114,7 +115,8 @@ def test_wempy(minion, template, text):
     minion.write("part.w", "part {{=pillar['port']}}")
     minion.write("layout.w", "T:{{block title}}theirs{{end}} B:{{include}} F:{{block foot}}foot{{end}}")
     names = {"var": "a & <b>", "sls": "web"}
-    assert render_text(template, "wempy", path="", saltenv="base", context=minion.context, variables=names) == text
+    source = Trusted(template, "test")
+    assert render_text(source, "wempy", path="", saltenv="base", context=minion.context, variables=names) == text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from jinja2.exceptions import TemplateRuntimeError
 
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.render.filters.text import to_bytes
+from pushsalt.render.sandbox import Sandbox
 from pushsalt.yamlio import load_yaml
 
 
@@ -217,12 +218,12 @@ def json_query(data: Any, expr: str) -> Any:
     return jmespath.search(expr, data)
 
 
-def method_call(obj: Any, f_name: str, *args: Any, **kwargs: Any) -> Any:
-    """``obj.f_name(…)``; None where there is no such method. Names with an underscore first are out of reach."""
-    if f_name.startswith("_"):
-        raise jinja2.exceptions.SecurityError(f"access to attribute {f_name!r} is unsafe.")
-    method = getattr(obj, f_name, None)
-    return None if method is None else method(*args, **kwargs)
+@jinja2.pass_context
+def method_call(context: jinja2.runtime.Context, obj: Any, f_name: str, *args: Any, **kwargs: Any) -> Any:
+    """``obj.f_name(…)`` as the sandbox has it; None where there is no such method."""
+    environment = context.environment
+    assert isinstance(environment, Sandbox)
+    return environment.method(context, obj, f_name, *args, **kwargs)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

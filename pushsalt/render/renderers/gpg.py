@@ -48,7 +48,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
 
 
 def key_folder(context: RenderContext) -> str:
-    return str(context.option("gpg_keydir") or posixpath.join(context.opts.get("config_dir") or "/etc/salt", "gpgkeys"))
+    return str(context.option("gpg_keydir") or posixpath.join(context.setting("config_dir") or "/etc/salt", "gpgkeys"))
 
 
 def _plain(message: bytes, context: RenderContext) -> bytes:
@@ -60,7 +60,7 @@ def _plain(message: bytes, context: RenderContext) -> bytes:
     try:
         plain = plain_texts.get(("gpg", folder, message), lambda: _decrypted(message, folder, run))
     except SourceError as exc:
-        if context.opts.get("gpg_decrypt_must_succeed", True):
+        if context.settings.get("gpg_decrypt_must_succeed", True):
             raise
         log.warning("%s: %s", context.id, exc.problem)
         return message

@@ -45,7 +45,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
 
 
 def _config(context: RenderContext, given: Mapping[str, Any]) -> dict[str, Any]:
-    folder = str(context.opts.get("pki_dir") or "/etc/salt/pki").removesuffix("/minion").removesuffix("/master")
+    folder = str(context.setting("pki_dir") or "/etc/salt/pki").removesuffix("/minion").removesuffix("/master")
     config = {"box_type": "sealedbox", "sk": None, "sk_file": f"{folder}/master/nacl"}
     configured = context.option("nacl.config")
     config.update(configured if isinstance(configured, Mapping) else {})

@@ -57,7 +57,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         return processed(found, options, memory)
 
     text = as_text(data)
-    first = config_part(text, str(context.opts.get("stateconf_end_marker") or END_MARKER))
+    first = config_part(text, str(context.setting("stateconf_end_marker") or END_MARKER))
     if first is not None:
         # a first look at the part above the marker: the values there are variables of the whole
         high(first, {}, Options(sls, saltenv, start=start, goal=False))

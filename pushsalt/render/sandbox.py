@@ -1,0 +1,120 @@
+"""What a template may do with the objects that it reaches.
+
+Jinja's own sandbox says what is forbidden; this one also says what is allowed: attributes of plain data and of the few
+objects that are made for templates. A function, a class, a module or any object of ours is closed, so nothing leads
+from a value to what made it. Names with an underscore first are closed everywhere.
+
+Lists, dicts and sets may be changed: formulas build their data that way. They are the template's own, or copies; what
+rendering itself works by is out of reach (``RenderContext.settings``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import jinja2.environment
+import jinja2.ext
+import jinja2.runtime
+import jinja2.sandbox
+import jinja2.utils
+from jinja2.exceptions import SecurityError
+
+#: Data whose attributes are open, whatever derives from it: methods of theirs work on the data alone.
+_DATA: Final[tuple[type, ...]] = (
+    str, bytes, bytearray, bool, int, float, complex, type(None), list, tuple, dict, set, frozenset, range, slice,
+    OrderedDict, defaultdict, deque, Counter, ChainMap, UserDict, UserList,
+    type({}.keys()), type({}.values()), type({}.items()),
+)  # fmt: skip
+#: Modules of Python's library whose objects are data.
+_DATA_MODULES: Final = frozenset(
+    {"datetime", "decimal", "fractions", "ipaddress", "uuid", "re", "time", "markupsafe", "zoneinfo"}
+)
+#: What Jinja makes for templates.
+_JINJA: Final = (
+    jinja2.runtime.LoopContext, jinja2.runtime.Macro, jinja2.runtime.BlockReference, jinja2.runtime.TemplateReference,
+    jinja2.runtime.Undefined, jinja2.environment.TemplateModule, jinja2.utils.Namespace, jinja2.utils.Cycler,
+    jinja2.utils.Joiner,
+)  # fmt: skip
+#: Classes that templates may call, and nothing more of them than ``fromkeys``.
+_CLASSES: Final = frozenset(
+    {dict, OrderedDict, range, jinja2.utils.Cycler, jinja2.utils.Joiner, jinja2.utils.Namespace}
+)
+_OURS: Final = ("pushsalt", "thin", "jinja2", "asyncssh", "yaml", "msgpack")
+#: Bits that a power may have.
+MAX_POWER: Final = 1_000_000
+
+_exposed: set[type] = set()
+_open: dict[type, bool] = {}
+
+
+def exposed(cls: type) -> type:
+    """Marks a class of ours as made for templates: its public attributes are open to them."""
+    _exposed.add(cls)
+    _open.clear()
+    return cls
+
+
+def _is_open(kind: type) -> bool:
+    known = _open.get(kind)
+    if known is None:
+        if len(_open) > 1000:  # somebody makes classes all the time
+            _open.clear()
+        known = _open[kind] = _looked_at(kind)
+    return known
+
+
+def _looked_at(kind: type) -> bool:
+    """Whether the public attributes of objects of this type are open to templates."""
+    if kind in _exposed or issubclass(kind, _DATA) or issubclass(kind, _JINJA):
+        return True
+    top = kind.__module__.split(".")[0]
+    if top in _DATA_MODULES:
+        return True
+    # objects of users' own modules are what these gave to their templates
+    return top not in _OURS and top not in sys.stdlib_module_names and top != "builtins"
+
+
+class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """See the module."""
+
+    intercepted_binops = frozenset({"**"})
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        if attr.startswith("_") or jinja2.sandbox.is_internal_attribute(obj, attr):
+            return False
+        if isinstance(obj, type):
+            return obj in _CLASSES and attr == "fromkeys"
+        return _is_open(type(obj))
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        if not super().is_safe_callable(obj):
+            return False
+        if isinstance(obj, type):
+            return obj in _CLASSES
+        if isinstance(obj, MethodType):  # a method of what is closed was never given to a template
+            owner = obj.__self__
+            return isinstance(owner, type | jinja2.ext.Extension) or _is_open(type(owner))
+        return isinstance(obj, FunctionType) or _is_open(type(obj)) or type(obj).__name__ in _BUILTIN
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, int) and isinstance(right, int) and left.bit_length() * max(0, right) > MAX_POWER:
+            raise SecurityError(f"a power of more than {MAX_POWER} bits")
+        return super().call_binop(context, operator, left, right)
+
+    def method(self, context: jinja2.runtime.Context, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """``obj.name(…)`` as a template that writes it would have it; None where there is no such attribute."""
+        if not isinstance(name, str) or name.startswith("_"):
+            raise SecurityError(f"access to attribute {name!r} is unsafe.")
+        try:
+            value = getattr(obj, name)
+        except AttributeError:
+            return None
+        if not self.is_safe_attribute(obj, name, value):
+            raise SecurityError(f"access to attribute {name!r} of {type(obj).__name__!r} object is unsafe.")
+        return self.call(context, self.wrap_str_format(value) or value, *args, **kwargs)
+
+
+_BUILTIN: Final = frozenset({"builtin_function_or_method", "method-wrapper", "method_descriptor"})

@@ -1,0 +1,64 @@
+"""Two levels of trust in text.
+
+``Trusted`` is text of the operator: a file of the file roots, the pillar roots or a configured git remote, a file that
+is named as a roster, or words of the command line. Only such text is ever a template with all renderers.
+
+``Foreign`` is text that something else than a file of the operator made: a target sent it, or a template put it
+together of values. Only Jinja, YAML and JSON are used on it (``DATA_ENGINES``); what a target sent is also rendered in
+a process that has nothing but that target's own data (docs/adr/0005-rendering-processes.md).
+
+A text is one or the other from where it enters. Nothing finds out by looking at it: a slice, a sum or a rendered
+result of a trusted text is a plain ``str``, which no renderer takes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+#: Renderers for text that is no file of the operator: none of them runs Python of the text.
+DATA_ENGINES: Final = frozenset({"jinja", "yaml", "json"})
+
+
+class Trusted(str):
+    """Text of the operator. ``origin`` names the file, or says where else it comes from."""
+
+    __slots__ = ("origin",)
+
+    origin: str
+
+    def __new__(cls, text: str, origin: str) -> Trusted:
+        self = super().__new__(cls, text)
+        self.origin = origin
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("trust does not travel: the other side decides again")
+
+
+class Foreign(str):
+    """Text of somebody else. ``origin`` says whose."""
+
+    __slots__ = ("origin",)
+
+    origin: str
+
+    def __new__(cls, text: str, origin: str) -> Foreign:
+        self = super().__new__(cls, text)
+        self.origin = origin
+        return self
+
+
+#: What may be rendered at all; which renderers are used on it follows from the type.
+Template = Trusted | Foreign
+
+
+def engines_for(text: Template) -> frozenset[str] | None:
+    """The renderers that may be used on a text; None: all that the configuration leaves.
+
+    Raises TypeError for a plain ``str``: who has one has to know where it comes from.
+    """
+    if isinstance(text, Trusted):
+        return None
+    if isinstance(text, Foreign):
+        return DATA_ENGINES
+    raise TypeError(f"neither trusted nor foreign text: {type(text).__name__}")
