@@ -167,6 +167,8 @@ class Client:
         from pushsalt.run.runner import Runner
 
         project = self.project
+        if renders(job):
+            project.pool.start()  # before anything of targets is known here; it is ready when that is
         project.redactor.add_pillar(job.options.pillar)
         if selection.refresh:
             say_not_refreshed(await self.refresh_async(selection, job.options))
@@ -209,6 +211,13 @@ class Client:
         if troubles:
             raise troubles[0]
         return answers[0]
+
+
+def renders(job: Job) -> bool:
+    """Whether a job is sure to render something."""
+    from pushsalt.functions import function_named
+
+    return job.kind == "apply" or (job.kind == "call" and function_named(job.fun) is not None)
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:

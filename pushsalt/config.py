@@ -389,6 +389,10 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         number = _number(value)
         if number is not None and (wanted == "number" or number == int(number)):
             return int(number) if wanted == "int" else number
+    elif wanted == "bytes" and not isinstance(value, bool | list | dict):
+        size = _bytes(value)
+        if size is not None:
+            return size
     elif wanted == "text" and isinstance(value, str | int | float):
         return value if isinstance(value, str) else str(value)
     elif wanted == "path" and isinstance(value, str):
@@ -409,6 +413,7 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         "bool": "true or false",
         "int": "a whole number",
         "number": "a number",
+        "bytes": "a number of bytes, such as 512MiB",
         "map": "a mapping",
         "roots": "a mapping of saltenvs to lists of folders",
         "path": "a path",
@@ -423,6 +428,18 @@ def _working_folder() -> Path:
         return Path.cwd()
     except OSError as exc:
         raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None
+
+
+_SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
+
+
+def _bytes(value: Any) -> int | None:
+    """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for anything else, and for nothing."""
+    found = _SIZE.fullmatch(str(value).strip())
+    if found is None or not int(found[1]):
+        return None
+    power = "bkmgt".index((found[2] or "b").lower())
+    return int(found[1]) * int((1024 if found[3] or not found[2] else 1000) ** power)
 
 
 def _number(value: Any) -> int | float | None:

@@ -95,6 +95,8 @@ class Blob:
     size: int
     path: str | None = None
     data: bytes | None = None
+    #: of a file of the file server: its path there, and the saltenv
+    place: tuple[str, str] | None = None
     open: Callable[[], BinaryIO] | None = field(default=None, compare=False, repr=False)
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-#: ``roots`` is {saltenv: [folder]}; ``number`` takes fractions; ``any`` is not checked
-Type = Literal["bool", "int", "number", "text", "list", "map", "roots", "path", "paths", "any"]
+#: ``bytes`` is a number or ``512MiB``, ``roots`` {saltenv: [folder]}; ``number`` takes fractions, ``any`` is unchecked
+Type = Literal["bool", "int", "bytes", "number", "text", "list", "map", "roots", "path", "paths", "any"]
 
 #: ``both``: templates and modules see it in their ``opts``; ``controller``: they do not; ``minion``: only they do
 Scope = Literal["both", "controller", "minion"]
@@ -228,6 +228,7 @@ _CONTROLLER: Final = _of(
     ("gitfs_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("git_pillar_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("secret_keys", "list", _SECRET_KEYS, "Globs of pillar keys whose values are redacted wherever they are shown."),
+    ("render_memory", "bytes", 1024**3, "Memory that rendering one target may take: bytes, or 512MiB, 2GiB."),
     ("render_cache", "bool", True, "Render once for targets that have the same in all that was read; in memory only."),
     ("salt_python", "path", "", "A Python that has real Salt, for modules that pushsalt does not ship."),
 )  # fmt: skip

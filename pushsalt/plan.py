@@ -62,7 +62,7 @@ def make_plan(
             if template:
                 _foresee_template(plan, chunk, url, saltenv, str(template), prerender, wants)
                 break
-            plan.blobs[digest] = Blob(digest, found.size, path=found.path, open=found.open)
+            plan.blobs[digest] = Blob(digest, found.size, path=found.path, place=where, open=found.open)
             wants.setdefault(digest, _destination(chunk))
             if chunk["fun"] == "managed":
                 break  # of a list, the first that exists is the one

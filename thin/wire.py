@@ -88,7 +88,8 @@ over a socket pair to it. Lock, deadline and clean-up are the supervisor's: it h
 import struct
 import sys
 
-if sys.flags.no_site:  # on a target: looking for what can't be there would cost every start
+if sys.flags.no_site and "msgpack" not in sys.modules:
+    # on a target: looking for what can't be there would cost every start
     from thin.vendor import msgpack
 else:
     try:

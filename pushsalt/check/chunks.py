@@ -177,7 +177,7 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return
-    from pushsalt.run.answers import render_file
+    from pushsalt.run.filetemplates import render_file
     from pushsalt.run.known import FILE
 
     sources = chunk.get("source")

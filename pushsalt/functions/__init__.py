@@ -52,6 +52,20 @@ class Lowstate:
     done: Callable[[dict[str, Any]], object] | None = None
 
 
+def for_command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function that needs what no render process has: the inventory, other targets' data, a credential.
+
+    The command answers it, for the target that it is asked for.
+    """
+    function.for_command = True  # type: ignore[attr-defined]
+    return function
+
+
+def is_for_command(function: Callable[..., Any]) -> bool:
+    """Whether only the command can answer this function."""
+    return bool(getattr(function, "for_command", False))
+
+
 def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
     """The argument ``pillar`` of a function in plain, as its ``pillar_enc`` says. Raises FunctionError.
 

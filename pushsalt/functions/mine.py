@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import PushsaltError, UsageError
-from pushsalt.functions import function_named
+from pushsalt.functions import for_command, function_named
 from pushsalt.run import mine
 from pushsalt.run.lookup import age_text
 from pushsalt.run.salt import exists
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _ALL: Final = "0.0.0.0"  # noqa: S104
 
 
+@for_command
 def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_minion: bool = False) -> dict[str, Any]:
     """``{id: value}`` of a mine function for what matches; of several functions, ``{function: {id: value}}``.
 
@@ -90,11 +91,13 @@ def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
     return mine.store(minion.project, minion.target, {each.alias: each.wrapped(value)})
 
 
+@for_command
 def delete(minion: Minion, fun: str) -> bool:
     """Forget one function of this target. Salt: mine.delete."""
     return mine.forget(minion.project, minion.target, str(fun))
 
 
+@for_command
 def flush(minion: Minion) -> bool:
     """Forget all of this target's. Salt: mine.flush."""
     minion.project.mine.delete(minion.target.key)
@@ -120,6 +123,7 @@ def valid(minion: Minion) -> dict[str, Any] | None:
     return found
 
 
+@for_command
 def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_container_id: bool = False) -> Any:
     """``{image: {"ipv4": {port inside: ["address:port outside", ...]}}}`` of what the mine has of ``docker.ps``.
 

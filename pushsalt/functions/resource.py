@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.functions import for_command
+
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
 
+@for_command
 def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
     """What is kept of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
     bank = minion.project.resource_grains
@@ -22,6 +25,7 @@ def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
     }
 
 
+@for_command
 def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
     """The kept grains of one resource, by ``type`` and ``id``; None for none, or when another target manages it."""
     key = f"{type}:{id}"

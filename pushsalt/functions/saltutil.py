@@ -154,7 +154,7 @@ def runner(
         return minion.remote("saltutil.runner", [name, arg, kwarg], kwargs)
     from pushsalt.functions import mine
 
-    return mine.get(minion, *(arg or ()), **{**(kwarg or {}), **kwargs})
+    return minion.own("mine.get", mine.get)(*(arg or ()), **{**(kwarg or {}), **kwargs})
 
 
 # jobs: a target runs one at a time, holds a lock meanwhile, and nothing of it stays behind ----------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
+from pushsalt.functions import for_command
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 SCHEME = "sdb://"
 
 
+@for_command
 def get(minion: Minion, uri: Any, strict: bool = False) -> Any:
     """The URI as it is. Raises FunctionError for a profile that has a driver, and with ``strict`` always."""
     if not isinstance(uri, str) or not uri.startswith(SCHEME):

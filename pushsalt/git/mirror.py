@@ -352,6 +352,12 @@ class Mirror:
             argv = git_argv(f"--git-dir={path}", "repack", "-a", "-d", "-k", "-q")
             run(argv, silence=_LOCAL, running=self._running)
 
+    def look_again(self) -> None:
+        """Take in what another process may have fetched."""
+        note = self._read_note()
+        if note is not None:
+            self._forget(note)
+
     def _forget(self, note: Note) -> None:
         """Take a new note, and what hung on the old one away with it."""
         if self._note is None or self._note.number != note.number:

@@ -75,6 +75,8 @@ class RenderContext:
     keep_code: bool = False
     frozen: Mapping[str, Any] | None = None
     engines: frozenset[str] | None = None
+    #: has another process decrypt, which has the keys: renderer, data, its argument line, translate_newlines -> data
+    decrypt: Callable[[str, Any, str, bool], Any] | None = None
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -22,11 +22,13 @@ import jinja2.defaults
 from jinja2.runtime import StrictUndefined, Undefined
 
 from pushsalt.errors import RenderError, TargetError
+from pushsalt.render import limits
 from pushsalt.render.code import codes
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
 from pushsalt.render.jinjalines import LineKeepingGenerator, Sources, joined, line_keeping, unclosed
+from pushsalt.render.limits import OutOfTime
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
 from pushsalt.render.sandbox import Sandbox, exposed
 from pushsalt.render.source import Origin, StageText
@@ -262,7 +264,7 @@ def render_jinja(
         code = _compile(base, key, body, name, path, keep)
         template = line_keeping(env.template_class.from_code(env, code, env.make_globals(None)))
         written = list(template.root_render_func(template.new_context(names)))
-    except Exception as exc:
+    except (Exception, OutOfTime) as exc:
         raise _translated(exc, sources, base) from None
     # Jinja drops the last newline of a template; Salt puts it back
     newline = "\n" if text.endswith("\n") else ""
@@ -315,7 +317,7 @@ def _chain(traceback: TracebackType | None, sources: Sources) -> list[Origin]:
     return chain[::-1]
 
 
-def _translated(exc: Exception, sources: Sources, env: jinja2.Environment) -> Exception:
+def _translated(exc: Exception | OutOfTime, sources: Sources, env: jinja2.Environment) -> BaseException:
     """``exc`` as SourceError in Salt's words, or as it is when it is about the target and not about the template."""
     chain = _chain(exc.__traceback__, sources)
     hint = ""
@@ -324,6 +326,13 @@ def _translated(exc: Exception, sources: Sources, env: jinja2.Environment) -> Ex
             return TargetError(exc.kind, at_place(exc, chain), exc.hint)
         case SourceError():
             return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
+        case OutOfTime(error=RenderError()):  # of a template that this one called for
+            return exc
+        case OutOfTime():
+            problem, hint = f"Jinja error: {limits.words()}", "look for a loop without end there, or raise --timeout"
+        case MemoryError():
+            problem = "Jinja error: it needs more memory than `render_memory` allows"
+            hint = "look for data that grows without end there, or raise render_memory in the configuration"
         case YamlError():  # from a load_yaml or import_yaml
             problem = f"Jinja syntax error: Encountered error loading yaml: {exc.message}"
             if exc.where is not None and exc.line is not None and sources.has(exc.where.path):

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
+from pushsalt.render import limits
 from pushsalt.render.context import FoundFile, RenderContext
+from pushsalt.render.limits import OutOfTime
 from pushsalt.render.problems import (
     SourceError,
     origin_of,
@@ -129,13 +131,23 @@ def render_any(
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines)
+    limits.check()
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
         return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
     except SourceError as exc:
         if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
             exc.chain.append(Origin(path, 1, text))
-        raise render_error(exc, path=path, sls=sls, saltenv=saltenv) from None
+        raise _in_time(render_error(exc, path=path, sls=sls, saltenv=saltenv)) from None
+
+
+def _in_time(error: RenderError) -> BaseException:
+    """The error of a rendering; behind the deadline it ends all that is rendered for the target."""
+    try:
+        limits.check()
+    except OutOfTime:
+        return OutOfTime(error)
+    return error
 
 
 def read_source(found: FoundFile, *, sls: str, saltenv: str) -> Trusted:
@@ -163,7 +175,7 @@ def render_text(
     try:
         result = _Call(path, "", saltenv, context, variables or {}, engines).stage(Stage(engine), StageText(text))
     except SourceError as exc:
-        raise render_error(exc, path=path, sls="", saltenv=saltenv) from None
+        raise _in_time(render_error(exc, path=path, sls="", saltenv=saltenv)) from None
     if not isinstance(result, str):
         raise RenderError(f"Rendering {path} failed: template {engine!r} gives {type(result).__name__}, not text")
     return str(result)
@@ -183,6 +195,22 @@ def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> A
         )
     try:
         plain = _Call("", "", "base", context, {}).stage(Stage(name), value, translate_newlines=True)
+    except SourceError as exc:
+        raise RenderError(exc.problem, exc.hint) from None
+    return str(plain) if isinstance(plain, str) else plain
+
+
+#: Renderers that need a key or a program: a process that only renders has these done for it.
+DECRYPTING: Final = frozenset({"age", "gpg", "nacl", "sops"})
+
+
+def decrypt_stage(name: str, data: Any, context: RenderContext, argline: str, translate_newlines: bool) -> Any:
+    """What one of ``DECRYPTING`` makes of data. Raises RenderError."""
+    if name not in DECRYPTING:
+        raise RenderError(f"{name!r} does not decrypt")
+    more: dict[str, Any] = {"translate_newlines": True} if translate_newlines else {}
+    try:
+        plain = _Call("", "", "base", context, {}).stage(Stage(name, argline), data, **more)
     except SourceError as exc:
         raise RenderError(exc.problem, exc.hint) from None
     return str(plain) if isinstance(plain, str) else plain
@@ -377,7 +405,8 @@ class _Call:
             problem = f"the renderer {stage.name!r} is only used on files of the file roots, and this is none"
             raise SourceError(problem, hint=f"here are: {', '.join(sorted(self.engines))}")
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
-        if stage.name not in REPEATABLE or getattr(renderer, "__name__", "") != f"{_OURS}.{stage.name}":
+        ours = getattr(renderer, "__name__", "") == f"{_OURS}.{stage.name}"
+        if stage.name not in REPEATABLE or not ours:
             spoil(f"the renderer {stage.name} may do anything")
         keywords: dict[str, Any] = {
             "tmplpath": self.path,
@@ -388,13 +417,23 @@ class _Call:
             **more,
         }
         try:
-            result = renderer.render(data, self.saltenv, self.sls, **keywords)
+            if ours and stage.name in DECRYPTING and self.context.decrypt is not None:
+                result = self._decrypted(stage, data, bool(more.get("translate_newlines")))
+            else:
+                result = renderer.render(data, self.saltenv, self.sls, **keywords)
             if not isinstance(result, str) and hasattr(result, "read"):
                 result = as_content(result)
         except YamlError as exc:
             raise _behind(exc, data) from None
         except (SourceError, PushsaltError):
             raise
+        except OutOfTime as exc:
+            if exc.error is not None:
+                raise
+            raise SourceError(limits.words(), python_chain(exc.__traceback__, self.path, str(data))) from None
+        except MemoryError as exc:
+            problem = f"the renderer {stage.name!r} needs more memory than `render_memory` allows"
+            raise SourceError(problem, python_chain(exc.__traceback__, self.path, "")) from None
         except WrongInput as exc:
             giver = f"the renderer {previous!r} before it" if previous else "the source"
             problem = f"the renderer {stage.name!r} needs {exc.needs}, and {giver} gives {exc.given}"
@@ -408,6 +447,14 @@ class _Call:
                 )
             raise SourceError(problem) from None
         return StageText(result) if isinstance(result, str) and not isinstance(result, StageText) else result
+
+    def _decrypted(self, stage: Stage, data: Any, translate_newlines: bool) -> Any:
+        """What the process that has the keys makes of it."""
+        assert self.context.decrypt is not None
+        try:
+            return self.context.decrypt(stage.name, data, stage.argline, translate_newlines)
+        except RenderError as exc:
+            raise SourceError(exc.message, hint=exc.hint) from None
 
 
 @dataclass(frozen=True, eq=False)

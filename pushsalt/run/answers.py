@@ -2,15 +2,16 @@
 
 A target may be in anybody's hands. What it sends is data: nothing of it is run here. It names files of the file roots
 and gets what it could have got anyway; a template of another engine than Jinja, which may be Python, is rendered only
-where a chunk of ours says so; and Jinja that comes from the target itself cannot reach any other renderer.
+where a chunk of ours names the file; and Jinja that comes from the target itself is rendered in a process of its own.
+Nothing is rendered in this process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateError
@@ -18,14 +19,12 @@ from pushsalt.fileserver.tree import tree
 from pushsalt.functions import function_named
 from pushsalt.model import Blob, Chunk
 from pushsalt.plan import Found, split_url
-from pushsalt.render import read_source, render_text
 from pushsalt.run import mine
-from pushsalt.run.known import FILE
-from pushsalt.run.minion import Minion
 from pushsalt.serializers import serializer_named
-from pushsalt.trust import Foreign, Template
-from thin.utils.dictupdate import copy_containers
-from thin.utils.files.diff import is_binary
+
+if TYPE_CHECKING:
+    from pushsalt.children.rendered import RenderedTarget
+    from pushsalt.run.minion import Minion
 
 log = logging.getLogger(__name__)
 
@@ -48,89 +47,19 @@ _MANY = 1000
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 
 
-def render_file(
-    minion: Minion,
-    url: str | None,
-    text: Template | None,
-    saltenv: str,
-    engine: str,
-    context: Any,
-    defaults: Any,
-    chunk: Chunk,
-) -> bytes:
-    """A file's template as this target renders it. Raises RenderError; TargetError when a call can't reach the target.
-
-    Names: those of the state (name, source, user, group, mode, attrs), then ``defaults``, then ``context``. A file
-    that is no text is left as it is.
-    Salt: file.get_managed.
-    """
-    path = url or str(chunk.get("name") or "<text>")
-    if url is not None:
-        where = split_url(url, saltenv)
-        found = minion.files.find(*where) if where else None
-        if found is None or where is None:
-            raise RenderError(f"Source file {url} not found in saltenv '{saltenv}'")
-        path, saltenv = str(found.path), where[1]
-        data = found.read()
-        if _is_binary(data):
-            return data
-        text = read_source(found, sls="", saltenv=saltenv)
-    variables = {name: chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")}
-    variables["source"] = url
-    for more in (defaults, context):
-        if isinstance(more, Mapping):
-            variables.update(more)
-    source = Foreign("", path) if text is None else text
-    rendered = render_text(source, engine, path=path, saltenv=saltenv, context=minion.context, variables=variables)
-    return rendered.encode("utf-8", "surrogateescape")
-
-
-def _is_binary(data: bytes) -> bool:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return bool(is_binary(data[:2048]))
-    return False
-
-
-def prerender(
-    minion: Minion, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk
-) -> bytes | None:
-    """The template's text when it asks nothing of the target and nothing can change it before its turn, else None.
-
-    A function asked of the target raises here; what fails for any reason is rendered again, and reported, in its turn.
-    """
-    if _has_slots(chunk):
-        return None
-    twin = minion.without_target
-    twin.check_pillar()
-
-    def render() -> bytes | None:
-        try:
-            own = copy_containers({"context": context, "defaults": defaults})
-            return render_file(twin, url, None, saltenv, engine, own["context"], own["defaults"], chunk)
-        except PushsaltError:
-            return None
-
-    names = [chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")]
-    text: bytes | None = twin.once(FILE, (url, saltenv, engine, context, defaults, names), render)
-    return text
-
-
-def _has_slots(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.startswith("__slot__:")
-    if isinstance(value, dict):
-        return any(_has_slots(item) for item in value.values())
-    return isinstance(value, (list, tuple)) and any(_has_slots(item) for item in value)
-
-
 class Answers:
     """Serves one target's questions; each method of ``k`` gives the fields of its answer."""
 
-    def __init__(self, minion: Callable[[], Awaitable[Minion]], in_thread: InThread[Any]) -> None:
+    def __init__(
+        self,
+        minion: Callable[[], Awaitable[Minion]],
+        in_thread: InThread[Any],
+        rendered: Callable[[], Awaitable[RenderedTarget]] | None = None,
+    ) -> None:
+        """``minion`` answers what is no rendering; ``rendered`` is the target as its process renders it."""
         self._minion = minion
         self._in_thread = in_thread
+        self._rendered = rendered
         self.chunks: dict[str, Chunk] = {}
         self.arguments: Any = None  # of the function that is called
 
@@ -140,8 +69,12 @@ class Answers:
         if handler is None:
             return {"error": f"unknown question {question.get('k')!r}", "exception": "SaltException"}
         try:
+            answer: dict[str, Any]
+            if question.get("k") in ("template", "pillar"):
+                answer = await handler(question)
+                return answer
             minion = await self._minion()
-            answer: dict[str, Any] = await self._in_thread(lambda: handler(minion, question))
+            answer = await self._in_thread(lambda: handler(minion, question))
             return answer
         except StateError as exc:
             return {"error": "\n".join(exc.errors), "exception": "SaltRenderError"}
@@ -186,34 +119,31 @@ class Answers:
         entries = tree(minion.files, *where) if where else None
         return {"missing": True} if entries is None else {"entries": entries}
 
-    def _template(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
+    async def _template(self, question: dict[str, Any]) -> dict[str, Any]:
         chunk = self.chunks.get(str(question.get("tag")), {})
         url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
-        if url is None and engine != "jinja":
-            raise RenderError(f"only files of the file roots are rendered as {engine!r}: `contents` is Jinja")
+        saltenv = str(question.get("saltenv") or "base")
+        more = (question.get("context"), question.get("defaults"), chunk)
+        if url is None:
+            if engine != "jinja":
+                raise RenderError(f"only files of the file roots are rendered as {engine!r}: `contents` is Jinja")
+            return {"text": await (await self._target()).foreign(str(text or ""), saltenv, *more)}
         if engine != "jinja" and not (_is_named(chunk, url) and chunk.get("template") == engine):
             raise RenderError(f"{url} is not rendered as {engine!r}: no state of this run says so")
-        if url is None:
-            minion = minion.limited()
-        text = render_file(
-            minion,
-            None if url is None else str(url),
-            None if text is None else Foreign(str(text), minion.id),
-            str(question.get("saltenv") or "base"),
-            engine,
-            question.get("context"),
-            question.get("defaults"),
-            chunk,
-        )
-        return {"text": text}
+        return {"text": await (await self._target()).template(str(url), saltenv, engine, *more)}
+
+    async def _pillar(self, question: dict[str, Any]) -> dict[str, Any]:
+        return {"pillar": await (await self._target()).pillar()}
+
+    async def _target(self) -> RenderedTarget:
+        if self._rendered is None:
+            raise RenderError("nothing is rendered for this target")
+        return await self._rendered()
 
     def _salt(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         if minion.project.salt_python is None:
             return {"error": "there is no salt_python", "exception": "SaltException"}
         return minion.project.salt_python.answer(question)
-
-    def _pillar(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
-        return {"pillar": minion.pillar}
 
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))

@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from pushsalt.children.settings import renders
 from pushsalt.compile import StateCompiler
 from pushsalt.config import without_secrets
-from pushsalt.ext_pillar import Outside, find_source
+from pushsalt.ext_pillar import ExtPillar, Outside, find_source
 from pushsalt.plugins import folders
 from pushsalt.render.reads import plain, spoil
 from pushsalt.run.programs import run_program
@@ -50,7 +51,7 @@ def compiled_pillar(
         saltenv=opts.get("saltenv"),
         pillarenv=opts.get("pillarenv"),
         target_pillar=twin.target.pillar,
-        ext_pillars=partial(find_source, folders=folders("ext_pillar", config), outside=outside),
+        ext_pillars=partial(_source, twin, outside),
         override=override,
         visible=twin.pillar,
         decrypt=twin.decrypt,
@@ -58,6 +59,15 @@ def compiled_pillar(
     if opts.get("pillar_opts"):
         result.pillar["master"] = without_secrets(config)
     return result
+
+
+def _source(twin: Minion, outside: Outside, name: str) -> ExtPillar | None:
+    """An external source: here where the whole project is, or where it only renders; else the command asks it."""
+    config = twin.project.config.opts
+    if twin.project.is_command or renders(name, config):
+        return find_source(name, folders("ext_pillar", config), outside)
+    found: ExtPillar | None = twin.project.ext_pillar(name, outside)
+    return found
 
 
 def state_compiler(minion: Minion) -> StateCompiler:
@@ -77,6 +87,8 @@ def _master_tops(minion: Minion) -> dict[str, list[str]]:
     from pushsalt.tops import top_data
 
     spoil("external top data")
+    if not minion.project.is_command:
+        return minion.project.tops(minion)
     config = minion.project.config.opts
     opts = {**config, **plain(minion.opts)}
     outside = Outside(opts, minion.context, run_program, minion.match, lambda: minion.project.remotes)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.errors import FunctionError, StateError, TargetError
 
 if TYPE_CHECKING:
+    from pushsalt.children.rendered import RenderedTarget
     from pushsalt.model import Target
     from pushsalt.run.job import JobOptions
-    from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
+    from pushsalt.run.runner import Runner
     from pushsalt.run.session import Session
 
 log = logging.getLogger(__name__)
@@ -43,15 +44,17 @@ class Discovery:
             return project.behind.declarations(target, {**kept, **target.pillar})
         return None if project.has_pillar else project.behind.declarations(target, target.pillar)
 
-    def declared_by(self, minion: Minion) -> Declared:
+    async def declared_by(self, rendered: RenderedTarget) -> Declared:
         """What is declared by the pillar as it is now; without a sound one, by configuration and inventory."""
         try:
-            pillar: Mapping[str, Any] | None = (
-                minion.pillar_to_keep if "known_pillar" in minion.__dict__ else minion.pillar
-            )
+            pillar: Mapping[str, Any] = await rendered.pillar()
         except StateError as exc:
             log.debug("%s: its pillar declares nothing, since it cannot be compiled: %s", self._target.id, exc)
             pillar = self._target.pillar
+        return self.declared_in(pillar)
+
+    def declared_in(self, pillar: Mapping[str, Any]) -> Declared:
+        """What a compiled pillar declares."""
         return self._project.behind.declarations(self._target, pillar)
 
     async def look(self, session: Session, declared: Declared) -> dict[str, list[str]]:
@@ -80,23 +83,30 @@ class Discovery:
         return registered
 
 
-def declared_of(project: Project, options: JobOptions, manager: str) -> Declared:
+async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Declared:
     """What a manager declares that is not connected to: by its pillar as its last known grains make it.
 
     Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
     """
-    from pushsalt.run.minion import Minion
+    from pushsalt.children.rendered import RenderedTarget
 
+    project = runner.project
     target = project.inventory.targets[manager]
     kept = project.grains.get(manager)
     grains = {**(kept if isinstance(kept, dict) else {}), **target.grains}
     plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
+    values: Any
+    runner.ready_to_render()
+    rendered = RenderedTarget(
+        project, target, plain, grains, calls=None, in_thread=runner.answer_in_thread, time_left=lambda: options.timeout
+    )
     try:
-        pillar = Minion(project, target, plain, grains, None).known_pillar
-        values: Any = None if pillar.errors else pillar.values
+        values = await rendered.pillar()
     except (TargetError, FunctionError, StateError) as exc:
         log.debug("%s: its pillar cannot be compiled without it: %s", manager, exc)
         values = None
+    finally:
+        rendered.close()
     if values is None:
         values = project.pillar_bank.get(manager) if project.keeps_pillar else None
     if values is None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.model import Target
     from pushsalt.pillar import PillarResult
+    from pushsalt.run.ground import Trees
     from pushsalt.run.minion import Minion
-    from pushsalt.run.project import Project
 
 #: Different settings of targets that are kept.
 MAX_SETTINGS: Final = 200
@@ -56,6 +56,7 @@ class KnownPillar:
         self.errors = tuple(result.errors)
         self.warnings = tuple(result.warnings)
         self.redacted = False
+        self.number = next(_numbers)
         self._keys: dict[Any, Key] = {}
 
     def key(self, name: Any) -> Key:
@@ -78,7 +79,7 @@ class KnownPillar:
 class Shared:
     """What the targets of a project share: results, settings, and what was seen of the files."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Trees) -> None:
         self.once = Once()
         self._project = project
         self._settings: dict[Any, Settings] = {}
@@ -108,6 +109,11 @@ class Shared:
             takes_time()
             found = self._snapshots[tree] = Snapshot(self.files(tree))
         return found
+
+    def renew(self) -> None:
+        """As ``look_again``, and the configuration may be another one."""
+        self._settings.clear()
+        self.look_again()
 
     def look_again(self) -> None:
         """Forget what was seen of the files: a new job begins."""

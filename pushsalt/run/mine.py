@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pushsalt.model import Target
-    from pushsalt.run.minion import Minion
     from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
@@ -109,12 +108,14 @@ def with_grains(project: Project, target: Target) -> list[MineFunction]:
     return configured(project, target, {**(kept if isinstance(kept, dict) else {}), **target.pillar})
 
 
-def with_states(minion: Minion) -> list[MineFunction]:
-    """What is collected behind a run of states: what is not in the mine, or older than ``mine_interval`` minutes."""
-    project, target = minion.project, minion.target
+def with_states(project: Project, target: Target, in_pillar: Any) -> list[MineFunction]:
+    """What is collected behind a run of states: what is not in the mine, or older than ``mine_interval`` minutes.
+
+    ``in_pillar`` is what the pillar has as ``mine_functions``.
+    """
     if not _setting(project, target, "mine_enabled", True) or not keeps(project):
         return []
-    functions = configured(project, target, {"mine_functions": minion.pillar_value("mine_functions")})
+    functions = configured(project, target, {"mine_functions": in_pillar})
     if not functions:
         return []
     _, seen = project.mine.look(target.key)

@@ -18,7 +18,7 @@ from pushsalt.compile import CompileResult, StateCompiler
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
-from pushsalt.functions import function_named
+from pushsalt.functions import function_named, is_for_command
 from pushsalt.model import Target
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value
@@ -314,7 +314,7 @@ class Minion:
         takes_time()
         context = RenderContext(
             self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts,
-            decrypted=self.project.redactor.add, frozen=self.frozen,
+            decrypted=self.project.redactor.add, frozen=self.frozen, decrypt=self.project.decrypt,
         )  # fmt: skip
         return decrypt_value(value, renderer, context)
 
@@ -363,7 +363,7 @@ class Minion:
         """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
         own = function_named(name)
         if own is not None:
-            function: Callable[..., Any] = lambda *a, **k: own(self, *a, **k)  # noqa: E731
+            function = self.own(name, own)
         elif self.on_controller(name):
             function = self.shared(name)
         elif exists(name) or self.has_custom(name) or self.has_salt(name):
@@ -378,6 +378,12 @@ class Minion:
             log.debug("%s: %s raised", self.id, name, exc_info=True)
             raise raised(name, exc) from exc
 
+    def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of ``pushsalt.functions`` for this target; what only the command can answer is asked of it."""
+        if is_for_command(function) and not self.project.is_command:
+            return partial(self.project.function, self, name)
+        return partial(function, self)
+
     # rendering and compiling -----------------------------------------------------------------------------------------
 
     @cached_property
@@ -390,12 +396,13 @@ class Minion:
             self.pillar,
             self.functions,
             self.files,
-            run=run_program,
+            run=run_program if self.project.is_command else None,
             private=self.project.config.opts,
             decrypted=self.project.redactor.add,
             keep_code=self.project.keeps_templates and self._engines is None,
             frozen=self.frozen,
             engines=self._engines,
+            decrypt=self.project.decrypt,
         )
 
     @property

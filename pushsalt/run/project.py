@@ -15,6 +15,7 @@ from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.redact import Redactor
+from pushsalt.run.ground import Trees
 from pushsalt.run.job import Settings
 
 if TYPE_CHECKING:
@@ -26,13 +27,10 @@ if TYPE_CHECKING:
     from pushsalt.cache.pillar import PillarBank
     from pushsalt.cache.resources import ResourceBank
     from pushsalt.cache.store import Bank
-    from pushsalt.fileserver import FileServer
+    from pushsalt.children.pool import Pool
     from pushsalt.git.remotes import Remotes
     from pushsalt.model import Blob, Target
-    from pushsalt.run.custom import CustomModules
-    from pushsalt.run.facts import Shared
     from pushsalt.run.resources import Resources
-    from pushsalt.run.saltpython import SaltPython
     from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -41,21 +39,19 @@ log = logging.getLogger(__name__)
 _TOLD_EARLY: Final = frozenset({"fileserver_backend", "file_ignore_regex", "file_ignore_glob"})
 
 
-class Project:
+class Project(Trees):
     """Shared, read-only once made, except for the caches. Everything costly is made when first used."""
 
+    is_command = True
+
     def __init__(self, config: Config, reporter: Reporter) -> None:
-        self.config = config
+        super().__init__(config, Redactor(secret_keys=config.opts["secret_keys"]))
         self.reporter = reporter
-        self._custom: dict[str, CustomModules] = {}
-        #: warnings that were logged, by whichever target was the first
-        self.said: set[str] = set()
         self._listed: dict[Path, str] = {}
         #: the files of the inventory that are templates
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
-        self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
         for text in config.warnings:
             reporter.warning(None, text)
 
@@ -158,45 +154,9 @@ class Project:
         return names(keys, self.inventory)
 
     @property
-    def nodegroups(self) -> dict[str, Any]:
-        """Target expressions by name."""
-        opts = self.config.opts
-        return {**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}
-
-    @property
     def cache_life(self) -> float:
         """Seconds from which on what is cached of targets is said to be old."""
         return float(self.config.opts["cache_life"])
-
-    @cached_property
-    def keeps_templates(self) -> bool:
-        """Whether compiled templates are kept between runs; lends rendering the place for them."""
-        from pushsalt.cache import templates
-        from pushsalt.render.code import codes
-
-        path = templates.folder() if self.config.opts["template_cache"] else None
-        if path is None:
-            return False
-        codes.store = templates.store_in(path)
-        return True
-
-    @cached_property
-    def files(self) -> FileServer:
-        from pushsalt.fileserver import FileServer
-        from pushsalt.fileserver.digests import known_digests
-
-        known_digests.keep_in(self.config.cache_dir)
-        return FileServer(self.config.opts, self.remotes if self._uses_gitfs else None)
-
-    @cached_property
-    def salt_python(self) -> SaltPython | None:
-        """Real Salt, if the configuration names one."""
-        if not self.config.opts["salt_python"]:
-            return None
-        from pushsalt.cache.store import Bank
-        from pushsalt.run.saltpython import SaltPython
-
-        return SaltPython(str(self.config.opts["salt_python"]), Bank(self.config.cache_dir, "salt"))
 
     @cached_property
     def sources(self) -> Sources:
@@ -212,11 +172,6 @@ class Project:
 
         return open_remotes(self.config, self.redactor, self._remote_progress)
 
-    @property
-    def _uses_gitfs(self) -> bool:
-        opts = self.config.opts
-        return bool(opts.get("gitfs_remotes")) and not {"git", "gitfs"}.isdisjoint(opts.get("fileserver_backend") or ())
-
     async def prepare(self, stop: asyncio.Event) -> None:
         """Fetch what is due of git remotes, before targets need it. Raises ConfigError for options that cannot hold."""
         import asyncio  # only who connects pays for it
@@ -229,12 +184,12 @@ class Project:
             self.__dict__.pop("files", None)
             self.__dict__.pop("remotes").close()
             self._custom.clear()
-        elif opts.get("gitfs_remotes") and not self._uses_gitfs:
+        elif opts.get("gitfs_remotes") and not self.uses_gitfs:
             log.warning("gitfs_remotes is set, but fileserver_backend does not have git: they are not used")
         self._prepared = True
         if self.config.locked or _has_git_pillar(opts):
             _ = self.remotes  # says what is wrong with them; one for all threads
-        if not self._uses_gitfs:
+        if not self.uses_gitfs:
             if not _TOLD_EARLY.isdisjoint(self.config.given):
                 _ = self.files  # says what is wrong with them, once and not for each target
             return
@@ -263,21 +218,6 @@ class Project:
         """From any thread to the reporter, which lives in the event loop's."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.reporter.remote_progress, name, words)
-
-    @cached_property
-    def pillar_files(self) -> FileServer:
-        from pushsalt.fileserver import FileServer
-
-        return FileServer(
-            {**self.config.opts, "file_roots": self.config.opts["pillar_roots"], "fileserver_backend": ["roots"]}
-        )
-
-    @cached_property
-    def shared(self) -> Shared:
-        """What targets share while they are rendered."""
-        from pushsalt.run.facts import Shared
-
-        return Shared(self)
 
     @cached_property
     def runtime(self) -> Runtime:
@@ -363,13 +303,12 @@ class Project:
 
         return Bank(self.config.cache_dir, "requests")
 
-    def custom(self, saltenv: str) -> CustomModules:
-        """Users' own modules, for a job in this saltenv."""
-        if saltenv not in self._custom:
-            from pushsalt.run.custom import CustomModules
+    @cached_property
+    def pool(self) -> Pool:
+        """The processes that render."""
+        from pushsalt.children.pool import Pool
 
-            self._custom[saltenv] = CustomModules(self.files, self.config.opts, saltenv)
-        return self._custom[saltenv]
+        return Pool(lambda values: self.redactor.add_secrets(*values))
 
     @cached_property
     def mine(self) -> MineBank:
@@ -399,9 +338,6 @@ class Project:
             for kind in ("modules", "states", "grains", "utils", "resources")
         )
 
-    @property
-    def cache_dir(self) -> Path:
-        return self.config.cache_dir
 
 
 def _has_git_pillar(opts: Mapping[str, Any]) -> bool:

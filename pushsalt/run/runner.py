@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +33,7 @@ class Runner:
         self.job = job
         self.jid = jid
         self._pools: dict[str, ThreadPoolExecutor] = {}
-        self._prepared: asyncio.Task[None] | None = None
+        self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
         self.connecting = _connect_options(project, job)
@@ -71,19 +71,26 @@ class Runner:
     async def declared(self, manager: str) -> dict[str, Any]:
         """type -> what is declared of it in the pillar of a manager that is not connected to. Raises TargetError."""
         if manager not in self._declared:
-            work = self.in_thread(partial(declared_of, self.project, self.job.options, manager))
+            work = declared_of(self, self.job.options, manager)
             self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
         return await asyncio.shield(self._declared[manager])
 
-    def prepare(self) -> asyncio.Task[None]:
-        """Loads what compiling takes, once; begun early, that happens while the first targets collect their grains."""
-        if self._prepared is None:
-            self._prepared = asyncio.create_task(self.in_thread(load_compiler), name="load the compiler")
-        return self._prepared
+    def ready_to_render(self) -> None:
+        """The processes that render know what this job renders."""
+        if not self._ready:
+            from pushsalt.children.settings import for_rendering
+
+            self._ready = True
+            pool = self.project.pool
+            pool.start()
+            pool.attach()
+            level = logging.getLogger().getEffectiveLevel()
+            memory = self.project.config.opts["render_memory"]
+            pool.setup({"config": for_rendering(self.project.config), "log_level": level, "memory": memory})
 
     async def close(self) -> None:
-        if self._prepared is not None:
-            self._prepared.cancel()
+        if "pool" in self.project.__dict__:
+            self.project.pool.detach()
         if "resource" in self.connecting.shared:
             from pushsalt.transport import resource
 
@@ -94,16 +101,6 @@ class Runner:
             from pushsalt.fileserver.digests import known_digests
 
             known_digests.keep()
-
-
-def load_compiler() -> None:
-    import pushsalt.pillar
-    import pushsalt.render.jinja
-    import pushsalt.run.answers
-    import pushsalt.run.minion  # noqa: F401
-    from thin import compat
-
-    compat.install()  # `salt.*` for what users have written for the controller
 
 
 def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:

@@ -44,6 +44,8 @@ class Answering(Protocol):
 
     def shared(self, name: str) -> Callable[..., Any]: ...
 
+    def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
     def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
 
 
@@ -155,7 +157,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
     def function(self, name: str) -> Callable[..., Any]:
         """A function that is answered here; who calls it sees to it that the call is noted (pushsalt.render.reads)."""
         own = function_named(name)
-        return self._minion.shared(name) if own is None else partial(own, self._minion)
+        return self._minion.shared(name) if own is None else self._minion.own(name, own)
 
     def _note(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if current() is None or _is_silent(name):

@@ -14,7 +14,6 @@ import os
 import socket
 import time
 from collections import ChainMap
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
-from pushsalt.functions import Lowstate, function_named
-from pushsalt.model import Blob, Explained, Target, TargetReturn
+from pushsalt.functions import function_named
+from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.run import mine
 from pushsalt.run.discovery import Discovery
 from pushsalt.run.job import Job, JobOptions
@@ -32,6 +31,7 @@ from pushsalt.run.salt import callable_from_outside
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pushsalt.children.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.answers import Answers
     from pushsalt.run.line import Lines
     from pushsalt.run.minion import Minion
@@ -42,15 +42,6 @@ log = logging.getLogger(__name__)
 
 #: Functions that return a pillar that could not be compiled all the same, with ``_errors``.
 _COMPILES_PILLAR: Final = ("pillar.items", "pillar.data", "pillar.ext")
-
-#: Functions that compile states and do nothing else that takes long.
-_COMPILES: Final = frozenset(
-    f"state.{name}"
-    for name in (
-        *("apply", "sls", "highstate", "test"),
-        *("show_low_sls", "show_lowstate", "show_sls", "show_highstate", "show_states", "show_top"),
-    )
-)
 
 #: Functions that run states: no two of them at once on a target.
 RUNS_STATES = frozenset(
@@ -95,8 +86,9 @@ class Work:
         self.sent = False
         self.warnings: list[str] = []
         self._behind = Discovery(self.project, target, runner.in_thread)
-        self._minion: Minion | None = None
+        self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
+        self._ends: float | None = None
         #: what is called for the mine besides the job, and what will be answered
         self._mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
 
@@ -118,6 +110,8 @@ class Work:
         except asyncio.CancelledError:
             raise self._interrupted() from None
         finally:
+            if self._rendered is not None:
+                self._rendered.close()
             if self.session is not None:
                 await self.session.close()
             if self._connection is not None:
@@ -150,6 +144,8 @@ class Work:
                 "whitelist_modules or disable_modules of this target forbids it",
                 "CommandExecutionError",
             )
+        if self.options.timeout is not None:
+            self._ends = time.monotonic() + self.options.timeout
         if self.target.transport == "offline":
             return await self._offline(), 0
         if self.job.kind == "clean" and self.target.place != self.target.key:
@@ -190,36 +186,23 @@ class Work:
             return dict(self.target.grains)
         if self.job.kind == "clean":
             return []
-        minion = await self._make_minion(dict(self.target.grains), None)
-        with self.phase("render"):
-            value = await self._called(minion)
-        await self._remember(minion)
-        if isinstance(value, Lowstate):
+        called = await self._called(self._render(dict(self.target.grains)))
+        if called.is_plan:
             raise TargetError(
                 "offline",
                 f"{self.target.id}: {self.job.fun} would run states, and {self.target.id} is offline",
                 "state.show_sls and state.show_low_sls show what would run",
             )
-        return value
+        return called.value
 
-    async def _called(self, minion: Minion) -> Any:
-        """What the job's function gives; here and now, when it is known from another target, else by a thread."""
-        from pushsalt.render.reads import NotKnown, only_known
-
-        call = partial(minion.call, self.job.fun, self._args(), self.job.kwargs)
-        if self.job.fun in _COMPILES:
-            try:
-                with only_known():
-                    return call()
-            except NotKnown:
-                pass
-        return await self.runner.in_thread(call)
-
-    async def _remember(self, minion: Minion) -> None:
-        """Keep the pillar, if it was compiled: for targeting."""
-        pillar = minion.pillar_to_keep
-        if pillar is not None and self.project.keeps_pillar:
-            await self.runner.in_thread(partial(self.project.remember_pillar, self.target, pillar))
+    async def _called(self, rendered: RenderedTarget) -> Called:
+        """What the job's function gives. The pillar, if it was compiled, is kept for targeting."""
+        with self.phase("render"):
+            plan = self.target.transport != "offline"
+            called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
+        if called.pillar is not None and self.project.keeps_pillar:
+            await self.runner.in_thread(partial(self.project.remember_pillar, self.target, called.pillar))
+        return called
 
     # over a connection -----------------------------------------------------------------------------------------------
 
@@ -245,7 +228,6 @@ class Work:
         )
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
-        prepared = self.runner.prepare() if own else None
         first = [] if own or job.kind != "call" else [self._call()]
         self.sent = bool(first)
         mined = await self.runner.in_thread(partial(mine.with_grains, self.project, self.target)) if grains_only else []
@@ -282,29 +264,24 @@ class Work:
                 await self._behind.take_in(declared, await self.session.first[0])
             elif not self.target.resource:
                 if declared is None:
-                    minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
-                    declared = await self.runner.in_thread(partial(self._behind.declared_by, minion))
+                    declared = await self._behind.declared_by(self._render(grains))
                 await self._behind.look(self.session, declared)
             return grains, 0
-        if prepared is not None:
-            await asyncio.shield(prepared)
-        minion = await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
-        with self.phase("render"):
-            value = await self._called(minion)
-        await self._remember(minion)
-        if minion.pillar_to_keep is not None and not self.target.resource:
-            declared = self._behind.declared_by(minion)
+        rendered = self._render(grains)
+        called = await self._called(rendered)
+        if called.pillar is not None and not self.target.resource:
+            declared = self._behind.declared_in(called.pillar)
             if self.project.behind.is_due(self.target.id, declared):
                 await self._behind.look(self.session, declared)
-        if isinstance(value, Lowstate):
-            returns = await self._run_states(minion, value)
-            if value.done is not None:
-                await self.runner.in_thread(partial(value.done, returns))
-            if value.bare:
-                (only,) = returns.values()
-                return only, int(only.get("result") is False)
-            return returns, 0
-        return value, 0
+        if called.plan is None:
+            return called.value, 0
+        returns = await self._run_states(called.plan, called.mine_functions)
+        if called.plan.after:
+            await rendered.after(returns)
+        if called.plan.bare:
+            (only,) = returns.values()
+            return only, int(only.get("result") is False)
+        return returns, 0
 
     def _call(self) -> dict[str, Any]:
         return {"k": "call", "fun": self.job.fun, "args": self.job.args, "kwargs": self.job.kwargs, "cli": True}
@@ -327,13 +304,26 @@ class Work:
             pillarenv=options.pillarenv,
         )
 
-    async def _make_minion(self, grains: dict[str, Any], remote: Any) -> Minion:
-        from pushsalt.run.minion import Minion
+    def _render(self, grains: dict[str, Any]) -> RenderedTarget:
+        """The target with these grains, to be rendered."""
+        from pushsalt.children.rendered import RenderedTarget
 
-        self._minion = Minion(self.project, self.target, self.options, grains, remote)
-        if self.session is not None and not self.target.resource:
-            self._minion.look_behind = self._looking(asyncio.get_running_loop())
-        return self._minion
+        self.runner.ready_to_render()
+        session = self.session
+        self._rendered = RenderedTarget(
+            self.project,
+            self.target,
+            self.options,
+            grains,
+            calls=None if session is None else session.call,
+            in_thread=self.runner.answer_in_thread,
+            time_left=self._time_left,
+            look=None if session is None or self.target.resource else self._look_behind,
+        )
+        return self._rendered
+
+    def _time_left(self) -> float | None:
+        return None if self._ends is None else max(0.0, self._ends - time.monotonic())
 
     # what lies behind it ---------------------------------------------------------------------------------------------
 
@@ -353,57 +343,26 @@ class Work:
             declared = (await self.runner.declared(target.manager)).get(target.resource, {})
         return {"type": target.resource, "id": target.id, "inside": bool(target.enter), "declared": declared}
 
-    def _looking(self, loop: asyncio.AbstractEventLoop) -> Callable[[], dict[str, list[str]]]:
-        """Have the target say what it manages by its pillar as it is now; for a worker thread."""
-
-        def look() -> dict[str, list[str]]:
-            assert self._minion is not None and self.session is not None
-            work = self._behind.look(self.session, self._behind.declared_by(self._minion))
-            return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-        return look
-
-    def _remote(self, loop: asyncio.AbstractEventLoop) -> Callable[[str, list[Any], dict[str, Any]], Any]:
-        """Calls to the target from a worker thread."""
-
-        def call(fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
-            assert self.session is not None
-            return asyncio.run_coroutine_threadsafe(self.session.call(fun, args, kwargs), loop).result()
-
-        return call
-
-    async def _run_states(self, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
-        from pushsalt.plan import make_plan
-        from pushsalt.run.answers import prerender
-
+    async def _look_behind(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
+        """Have the target say what it manages by its pillar as it is now."""
         assert self.session is not None
-        answers = self._the_answers()
-        with self.phase("render"):
-            plan, wants = await self.runner.in_thread(
-                partial(make_plan, lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
-            )
+        return await self._behind.look(self.session, self._behind.declared_in(pillar))
+
+    async def _run_states(self, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         from pushsalt.plan import tag
 
-        answers.chunks = {tag(chunk): chunk for chunk in plan.chunks}
-        self.total = len(plan.chunks)
+        assert self.session is not None
+        chunks = plan.fields["chunks"]
+        self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
+        self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
-        blobs: dict[str, Blob] = plan.blobs
-        message = {
-            "k": "run",
-            "chunks": plan.chunks,
-            "test": plan.test,
-            "files": plan.files,
-            "templates": plan.templates,
-            "trees": plan.trees,
-            "wants": wants,
-            "mock": lowstate.mock,
-            **_numbered(lowstate),
-        }
         with self.phase("run"):
-            mined = [] if plan.test or lowstate.mock else mine.with_states(minion)
-            await self.session.run(message, blobs.__getitem__, [each.message() for each in mined])
+            dry = plan.fields["test"] or plan.fields["mock"]
+            mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
+            message = {"k": "run", **plan.fields}
+            await self.session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
         self._mined = mined, self.session.after
-        return {**lowstate.disabled, **self.states}
+        return {**plan.disabled, **self.states}
 
     async def _keep_mine(self) -> None:
         """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
@@ -449,7 +408,7 @@ class Work:
         from pushsalt.run.answers import Answers
 
         if self._answers is None:
-            self._answers = Answers(self._asked_minion, self.runner.answer_in_thread)
+            self._answers = Answers(self._asked_minion, self.runner.answer_in_thread, self._asked_target)
             self._answers.arguments = [self.job.args, self.job.kwargs]
         return self._answers
 
@@ -457,14 +416,17 @@ class Work:
         answer: dict[str, Any] = await self._the_answers()(question)
         return answer
 
-    async def _asked_minion(self) -> Minion:
-        """The minion for a question; a plain call on the target has none yet, and its grains are not known here."""
-        if self._minion is None:
+    async def _asked_target(self) -> RenderedTarget:
+        """The target for a question; a plain call on it has rendered nothing yet, and its grains are not known here."""
+        if self._rendered is None:
             assert self.session is not None
-            grains = await self.session.grains()
-            await self._make_minion(grains, self._remote(asyncio.get_running_loop()))
-        assert self._minion is not None
-        return self._minion
+            self._render(await self.session.grains())
+        assert self._rendered is not None
+        return self._rendered
+
+    async def _asked_minion(self) -> Minion:
+        """The target for a question about files, networks and the like."""
+        return (await self._asked_target()).minion()
 
 
 def _options(job: Job) -> JobOptions:
@@ -480,18 +442,6 @@ def _options(job: Job) -> JobOptions:
         if job.kwargs.get("test") is True:
             said["test"] = True
     return replace(job.options, **said) if said else job.options
-
-
-def _numbered(lowstate: Lowstate) -> dict[str, Any]:
-    """What the lowstate says of its chunks, each by its place in it instead of its tag: tags are long."""
-    from pushsalt.plan import tag
-
-    places = {tag(chunk): at for at, chunk in enumerate(lowstate.chunks)}
-    return {
-        "declared": None if lowstate.declared is None else [places[name] for name in lowstate.declared],
-        "groups": [[places[name] for name in group] for group in lowstate.groups],
-        "only": None if lowstate.only is None else [places[name] for name in lowstate.only],
-    }
 
 
 def _holder(jid: str) -> str:

@@ -14,7 +14,7 @@ from pushsalt.errors import PushsaltError, StateError
 from pushsalt.events import Reporter
 from pushsalt.functions import Lowstate
 from pushsalt.model import Target
-from pushsalt.run.answers import prerender
+from pushsalt.run.filetemplates import prerender
 from pushsalt.run.job import JobOptions, Settings
 from pushsalt.run.minion import Minion
 from pushsalt.run.project import Project
@@ -428,7 +428,11 @@ def test_a_fleet_is_rendered_once(world: World) -> None:
     returns = client.run(Selection("*"), "state.show_lowstate")
     [low] = {json.dumps(result.ret) for result in returns.values()}
     assert len(returns) == 40 and '"name": "x"' in low
-    counts = client.project.shared.once.counts
+    project = client.project
+    for id, target in project.inventory.targets.items():  # as each render process does it for its share
+        minion = Minion(project, target, JobOptions(), dict(target.grains), None)
+        assert json.dumps(minion.call("state.show_lowstate", [], {})) == low, id
+    counts = project.shared.once.counts
     assert (counts["pillar"].rendered, counts["states"].rendered, counts["SLS"].rendered) == (1, 1, 5)
     world.write("salt/data.yaml", "x: 7")  # between two jobs of one process
     assert '"name": "x"' in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)

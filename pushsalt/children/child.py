@@ -1,0 +1,438 @@
+"""One render process: takes work from the command, renders it, asks the command for what it does not have.
+
+Of the works that it has, one renders at a time (it has ``_Turn``); another goes on while that one waits for an answer.
+So what is slow, or takes memory, is always known. Works run in threads of their own; the main thread reads what the
+command sends and ends what takes too long.
+
+========= ======================================================= ===================================================
+down      fields                                                  what answers
+========= ======================================================= ===================================================
+setup     config: opts, given, paths; log_level; memory; keeps    (nothing); again: of a further job of the command
+call      n, h, target, options, grains, remote, behind: bool,    ret: value | plan, pillar, mine_functions
+          fun, args, kwargs, plan: bool, time
+template  as call, with url, saltenv, engine, context, defaults,  ret: text
+          chunk
+foreign   as template, with text in place of url, and pillar: the ret: text
+          only work of a process that is made for it
+pillar    n, h, as call                                           ret: pillar | error
+done      n, h, returns: of the run that ``call`` planned         ret
+forget    h                                                       (nothing)
+cancel    n: nobody waits for that request any more               (nothing)
+ret, exc  re: an answer
+========= ======================================================= ===================================================
+
+``n`` numbers a request, ``h`` the target that it is about. Up go ``ret`` and ``exc``, ``ask`` (n, req: the request that
+it belongs to, q: what is asked, and its fields), ``log`` and ``secrets``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import resource
+import select
+import socket
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.children import codec
+from pushsalt.children.ground import Ground
+from pushsalt.config import Config
+from pushsalt.errors import FunctionError, PushsaltError, StateError
+from pushsalt.functions import Lowstate
+from pushsalt.model import Target
+from pushsalt.plan import make_plan, tag
+from pushsalt.render import limits
+from pushsalt.render.limits import Deadline, OutOfTime
+from pushsalt.render.reads import NotKnown, only_known, plain, takes_time
+from pushsalt.run.filetemplates import prerender, render_file
+from pushsalt.run.job import JobOptions
+from pushsalt.run.minion import Minion
+from pushsalt.trust import DATA_ENGINES, Foreign
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+log = logging.getLogger(__name__)
+
+#: Works at a time; the command sends no more.
+WIDTH: Final = 64
+#: Pillars of which the command still has the values.
+PILLARS: Final = 32
+_PAGE: Final = resource.getpagesize()
+
+
+class _Turn:
+    """Which work renders. A work that waits for an answer gives its turn away."""
+
+    def __init__(self, memory: int | None) -> None:
+        self.lock = threading.Lock()
+        self.holder: _Work | None = None
+        self._memory = memory
+        self._most = 0
+
+    def take(self, work: _Work) -> None:
+        """Raises OutOfTime when its time is over before its turn comes."""
+        deadline = work.deadline
+        if not self.lock.acquire(timeout=-1 if deadline is None else deadline.left):
+            raise OutOfTime
+        work.has_turn, self.holder = True, work
+        self._bound_memory()
+
+    def give(self, work: _Work) -> None:
+        if work.has_turn:
+            work.has_turn, self.holder = False, None
+            self.lock.release()
+
+    def _bound_memory(self) -> None:
+        """From what is used now, so much more; Python raises MemoryError beyond it."""
+        if self._memory is None:
+            return
+        with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123 - each turn pays for it
+            used = int(stream.read().split()[5]) * _PAGE
+        self._most = self._most or used + 3 * self._memory
+        resource.setrlimit(resource.RLIMIT_DATA, (min(used + self._memory, self._most), resource.RLIM_INFINITY))
+
+
+class _Work:
+    """One request that is worked on."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self.number = int(message["n"])
+        self.target = int(message["h"])
+        seconds = message.get("time")
+        self.deadline = None if seconds is None else Deadline(float(seconds))
+        #: the thread that renders it, while OutOfTime may be raised there
+        self.thread: int | None = None
+        self.has_turn = False
+
+
+class _Current(threading.local):
+    work: _Work | None = None
+
+
+class _Question:
+    def __init__(self, work: _Work) -> None:
+        self.work = work
+        self.answered = threading.Event()
+        self.answer: dict[str, Any] | None = None
+
+
+class Child:
+    """See the module."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._writing = threading.Lock()
+        self._buffer = bytearray()
+        self._turn = _Turn(None)
+        self._current = _Current()
+        self._questions: dict[int, _Question] = {}
+        self._asked = 0
+        self._guard = threading.Lock()
+        self._works: dict[int, _Work] = {}
+        self._pool = ThreadPoolExecutor(WIDTH, "render")
+        self._ground: Ground | None = None
+        self._minions: dict[int, Minion] = {}
+        self._after: dict[int, Callable[[dict[str, Any]], object]] = {}
+        self._pillars: OrderedDict[int, None] = OrderedDict()
+
+    # the channel -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Until the command is gone."""
+        while True:
+            ready, _, _ = select.select([self._channel], [], [], self._patience())
+            if not ready:
+                self._end_overdue()
+                continue
+            data = self._channel.recv(1024 * 1024)
+            if not data:
+                os._exit(0)
+            self._buffer += data
+            while (message := self._next()) is not None:
+                self._take(message)
+            self._end_overdue()
+
+    def _next(self) -> dict[str, Any] | None:
+        if len(self._buffer) < codec.HEAD:
+            return None
+        end = codec.HEAD + int.from_bytes(self._buffer[: codec.HEAD], "big")
+        if len(self._buffer) < end:
+            return None
+        message = codec.unpack(bytes(self._buffer[codec.HEAD : end]))
+        del self._buffer[:end]
+        return message
+
+    def tell(self, kind: str, **fields: Any) -> None:
+        """Send a message that has no answer."""
+        data = codec.pack({"k": kind, **fields})
+        with self._writing:
+            self._channel.sendall(data)
+
+    def ask(self, what: str, **fields: Any) -> Any:
+        """Ask the command for the target whose work this thread does. Raises what it answers as an error."""
+        takes_time()
+        work = self._current.work
+        if work is None:
+            raise RuntimeError(f"nobody's question: {what}")
+        question = _Question(work)
+        with self._guard:
+            self._asked += 1
+            number = self._asked
+            self._questions[number] = question
+        data = codec.pack({"k": "ask", "n": number, "req": work.number, "q": what, **fields})
+        self._leave(work)
+        try:
+            with self._writing:
+                self._channel.sendall(data)
+            waited = question.answered.wait(None if work.deadline is None else work.deadline.left)
+        finally:
+            self._questions.pop(number, None)
+            self._enter(work)
+        if not waited or question.answer is None:
+            raise OutOfTime
+        answer = question.answer
+        if answer["k"] == "exc":
+            raise codec.error_of(answer)
+        return answer.get("value")
+
+    # time ------------------------------------------------------------------------------------------------------------
+
+    def _patience(self) -> float | None:
+        holder = self._turn.holder
+        return None if holder is None or holder.deadline is None else max(0.05, min(holder.deadline.left, 1.0))
+
+    def _end_overdue(self) -> None:
+        """Raise OutOfTime in the thread that renders, when its time is over; again and again until it is gone."""
+        with self._guard:
+            holder = self._turn.holder
+            if holder is None or holder.deadline is None or holder.deadline.left or holder.thread is None:
+                return
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(holder.thread), ctypes.py_object(OutOfTime))
+
+    # work ------------------------------------------------------------------------------------------------------------
+
+    def _take(self, message: dict[str, Any]) -> None:
+        kind = message.get("k")
+        if kind in ("ret", "exc"):
+            question = self._questions.get(int(message["re"]))
+            if question is not None:
+                question.answer = message
+                question.answered.set()
+        elif kind == "setup":
+            self._setup(message)
+        elif kind == "forget":
+            target = int(message["h"])
+            self._minions.pop(target, None)
+            self._after.pop(target, None)
+        elif kind == "cancel":
+            self._cancel(int(message["n"]))
+        elif kind in ("call", "template", "foreign", "pillar", "done"):
+            work = self._works[int(message["n"])] = _Work(message)
+            if kind != "call" or not self._known_already(work, message):
+                self._pool.submit(self._worked, work, message)
+
+    def _cancel(self, number: int) -> None:
+        """Nobody waits for a work any more."""
+        work = self._works.get(number)
+        if work is not None:
+            work.deadline = Deadline(0.0)
+            for question in list(self._questions.values()):
+                if question.work is work:
+                    question.answered.set()
+
+    def _setup(self, message: dict[str, Any]) -> None:
+        said = message["config"]
+        config = Config(
+            opts=said["opts"], path=_path(said["path"]), project=_path(said["project"]),
+            cache_dir=Path(said["cache_dir"]), inventories=[], given=frozenset(said["given"]), locked=said["locked"],
+        )  # fmt: skip
+        logging.getLogger().setLevel(int(message["log_level"]))
+        if self._ground is not None:
+            self._ground.renew(config)
+            return
+        self._turn = _Turn(message.get("memory") if Path("/proc/self/statm").exists() else None)
+        self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts))
+
+    def _known_already(self, work: _Work, message: dict[str, Any]) -> bool:
+        """Answer at once what is known from another target: no thread, no waiting."""
+        if not self._turn.lock.acquire(blocking=False):
+            return False
+        work.has_turn, self._turn.holder, self._current.work = True, work, work
+        try:
+            with only_known():
+                fields = self._call(work, message)
+        except NotKnown:
+            return False
+        except Exception as exc:
+            self._works.pop(work.number, None)
+            self.tell("exc", re=work.number, **codec.error_fields(exc))
+            return True
+        finally:
+            self._current.work = None
+            self._turn.give(work)
+        self._works.pop(work.number, None)
+        self.tell("ret", re=work.number, **fields)
+        return True
+
+    def _worked(self, work: _Work, message: dict[str, Any]) -> None:
+        handle = getattr(self, f"_{message['k']}")
+        try:
+            try:
+                with self._doing(work):
+                    fields = handle(work, message)
+            finally:
+                self._works.pop(work.number, None)
+        except OutOfTime as exc:
+            error = exc.error or StateError(f"{message.get('fun') or message.get('url') or 'a file'}: {work.deadline}")
+            self.tell("exc", re=work.number, **codec.error_fields(error))
+        except PushsaltError as exc:
+            self.tell("exc", re=work.number, **codec.error_fields(exc))
+        except BaseException as exc:  # SystemExit of somebody's Python is an error as any other
+            log.debug("a rendering failed", exc_info=True)
+            self.tell("exc", re=work.number, **codec.error_fields(exc))
+        else:
+            try:
+                self.tell("ret", re=work.number, **fields)
+            except ValueError as exc:
+                text = f"the result cannot be sent: {exc}"
+                large = FunctionError("exception", text, "look for data that grow without end", "ValueError")
+                self.tell("exc", re=work.number, **codec.error_fields(large))
+
+    @contextmanager
+    def _doing(self, work: _Work) -> Iterator[None]:
+        self._current.work = work
+        try:
+            self._enter(work)
+            with limits.within(work.deadline):
+                limits.check()
+                yield
+        finally:
+            self._leave(work)
+            self._current.work = None
+
+    def _enter(self, work: _Work) -> None:
+        self._turn.take(work)
+        work.thread = threading.get_ident()
+
+    def _leave(self, work: _Work) -> None:
+        """From here on nothing is raised in this thread from outside."""
+        while True:
+            try:
+                work.thread = None
+                with self._guard:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
+                break
+            except OutOfTime:  # raised before the line above
+                continue
+        self._turn.give(work)
+
+    def _minion(self, work: _Work, message: dict[str, Any], **more: Any) -> Minion:
+        known = self._minions.get(work.target)
+        if known is not None:
+            return known
+        assert self._ground is not None
+        said = dict(message["target"])
+        target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
+        remote = partial(self._remote) if message["remote"] else None
+        ground: Any = self._ground
+        minion = Minion(ground, target, JobOptions(**message["options"]), message["grains"], remote, **more)
+        if message.get("behind"):
+            minion.look_behind = lambda: self.ask("look_behind", pillar=plain(minion.pillar))
+        self._minions[work.target] = minion
+        return minion
+
+    def log(self, record: logging.LogRecord) -> None:
+        """Hand a log record to the command."""
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[0]:
+            text += "\n" + logging.Formatter().formatException(record.exc_info)
+        self.tell("log", name=record.name, level=record.levelno, text=text)
+
+    def _remote(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        return self.ask("remote", fun=fun, args=args, kwargs=kwargs)
+
+    def _call(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        minion = self._minion(work, message)
+        value = minion.call(str(message["fun"]), message["args"], message["kwargs"])
+        fields: dict[str, Any] = {}
+        if isinstance(value, Lowstate):
+            fields["plan"] = self._plan(work, minion, value) if message["plan"] else None
+        else:
+            fields["value"] = value
+        known = minion.__dict__.get("known_pillar")
+        if known is not None:
+            fields["mine_functions"] = minion.pillar_value("mine_functions") if not known.errors else None
+            if minion.pillar_to_keep is not None:
+                fields["pillar"] = self._shared_pillar(known.number, minion.pillar_to_keep)
+        return fields
+
+    def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:
+        """[number], and the values unless the command still has them."""
+        if number in self._pillars:
+            self._pillars.move_to_end(number)
+            return [number]
+        self._pillars[number] = None
+        if len(self._pillars) > PILLARS:
+            self._pillars.popitem(last=False)
+        return [number, values]
+
+    def _plan(self, work: _Work, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
+        plan, wants = make_plan(lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
+        if lowstate.done is not None:
+            self._after[work.target] = lowstate.done
+        places = {tag(chunk): at for at, chunk in enumerate(lowstate.chunks)}
+        blobs = {
+            digest: {"size": blob.size, "path": blob.path, "place": blob.place, "data": blob.data}
+            for digest, blob in plan.blobs.items()
+        }
+        return {
+            "chunks": plan.chunks,
+            "test": plan.test,
+            "files": plan.files,
+            "templates": plan.templates,
+            "wants": wants,
+            "blobs": blobs,
+            "mock": lowstate.mock,
+            "bare": lowstate.bare,
+            "disabled": lowstate.disabled,
+            "done": lowstate.done is not None,
+            "declared": None if lowstate.declared is None else [places[name] for name in lowstate.declared],
+            "groups": [[places[name] for name in group] for group in lowstate.groups],
+            "only": None if lowstate.only is None else [places[name] for name in lowstate.only],
+        }
+
+    def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        minion = self._minion(work, message)
+        asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, message["url"], None, *asked)}
+
+    def _foreign(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        """A text of the target's own, in a process that is made for it and has nothing else."""
+        minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES)
+        minion.__dict__["pillar"] = message["pillar"]
+        text = Foreign(message["text"], minion.id)
+        asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, None, text, *asked)}
+
+    def _pillar(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        minion = self._minion(work, message)
+        return {"value": plain(minion.pillar)}
+
+    def _done(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        after = self._after.pop(work.target, None)
+        if after is not None:
+            after(message["returns"])
+        return {}
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

@@ -1,0 +1,130 @@
+"""What targets stand on in a render process, in place of a project: its trees, and questions to the command.
+
+Nothing here leads to the inventory, to a connection, to a credential or to another target. What needs one of these is
+asked of the command (``children.service``), which knows whose work the question belongs to and answers for that target
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.config import Config
+from pushsalt.redact import Redactor
+from pushsalt.render.reads import plain
+from pushsalt.run.ground import Trees
+
+if TYPE_CHECKING:
+    from pushsalt.ext_pillar import ExtPillar, Outside
+    from pushsalt.git.remotes import Remotes
+    from pushsalt.run.minion import Minion
+
+#: Asks the command: the question's kind and fields -> its answer. Raises what the command answers as an error.
+Ask = Callable[..., Any]
+
+
+class SecretsTold(Redactor):
+    """Collects the secrets that renderings meet; the command, which shows things, is told of each once."""
+
+    def __init__(self, secret_keys: Sequence[str], tell: Callable[[list[str]], None]) -> None:
+        super().__init__(secret_keys)
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def _add(self, value: str) -> None:
+        if value not in self._told:
+            self._told.add(value)
+            self._tell([value])
+
+
+class Ground(Trees):
+    """See the module. ``ask`` asks for the target whose work is under way in this thread."""
+
+    def __init__(self, config: Config, ask: Ask, tell: Callable[[list[str]], None]) -> None:
+        super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
+        self.ask = ask
+        self.behind = _Behind(ask)
+        self.mine = _Mine(ask)
+        self.requests = _Requests(ask)
+
+    def renew(self, config: Config) -> None:
+        """A further job begins: what was rendered is kept, the files are looked at again."""
+        self.config = config
+        for name in ("files", "pillar_files", "remotes"):
+            self.__dict__.pop(name, None)
+        self._custom.clear()
+        self.shared.renew()
+
+    @cached_property
+    def remotes(self) -> Remotes:
+        """The copies of git remotes in the cache; the command fetches."""
+        from pushsalt.children.copies import Copies
+
+        return Copies(self.config, self.ask)
+
+    def function(self, minion: Minion, name: str, *args: Any, **kwargs: Any) -> Any:
+        """A function that the command answers, for this target."""
+        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
+        return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)
+
+    def decrypt(self, name: str, data: Any, argline: str, translate_newlines: bool) -> Any:
+        """What one of the renderers that decrypt makes of data."""
+        return self.ask("decrypt", renderer=name, data=data, argline=argline, translate_newlines=translate_newlines)
+
+    def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
+        """A source of pillar that only the command can ask; its arguments say which one of the configuration."""
+        seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
+        if not self.ask("has_ext_pillar", name=name):
+            return None
+
+        def source(minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            return self.ask("ext_pillar", name=name, args=list(args), kwargs=kwargs, pillar=plain(pillar), **seen)
+
+        return source
+
+    def tops(self, minion: Minion) -> dict[str, list[str]]:
+        """What external sources say of the SLS for a target."""
+        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.known_pillar.values
+        found: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
+        return found
+
+
+class _Behind:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def declared(self, key: str) -> dict[str, Any]:
+        """type -> ids of what the target manages."""
+        found: dict[str, Any] = self._ask("managed")
+        return found
+
+
+class _Mine:
+    """The target's own part of the mine, to be written."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def put(self, key: str, values: Mapping[str, Any]) -> bool:
+        return bool(self._ask("mine_store", values=dict(values), clear=True))
+
+    def update(self, key: str, values: Mapping[str, Any]) -> bool:
+        return bool(self._ask("mine_store", values=dict(values), clear=False))
+
+
+class _Requests:
+    """What was requested of the target."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def get(self, key: str) -> Any:
+        return self._ask("requests", do="get")
+
+    def put(self, key: str, value: Any) -> None:
+        self._ask("requests", do="put", value=value)
+
+    def delete(self, key: str) -> None:
+        self._ask("requests", do="delete")

@@ -1,0 +1,444 @@
+"""The render processes of a project, as the command has them: work goes out, results and questions come back.
+
+One fresh Python, the starter, is begun before anything else; it loads what rendering takes while the command reads its
+inventory and connects. Children are forked from it as work comes, as many as there are cores. A child that dies, or
+does not end a work that is overdue, takes nothing with it: its other works are done again, each in a child of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.children import codec
+from pushsalt.children.starter import BOOT
+from pushsalt.errors import StateError
+
+log = logging.getLogger(__name__)
+
+#: Answers a question of a child: its fields -> the value. Raises what the child is to raise.
+Answer = Callable[[dict[str, Any]], Awaitable[Any]]
+
+#: Seconds behind its time that a work gets to end by itself, before its child is killed.
+GRACE: Final = 2.0
+#: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
+_PILLARS: Final = 32
+_numbers: Final = itertools.count(1)
+
+
+class _Request:
+    """One work, and who waits for it."""
+
+    def __init__(self, message: dict[str, Any], answer: Answer) -> None:
+        self.number = next(_numbers)
+        self.message = {**message, "n": self.number}
+        self.answer = answer
+        self.result: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.tries = 0
+        self.questions: set[asyncio.Task[None]] = set()
+        self.timer: asyncio.TimerHandle | None = None
+
+    def end(self, result: dict[str, Any] | BaseException) -> None:
+        self.stop()
+        if self.result.done():
+            return
+        if isinstance(result, BaseException):
+            self.result.set_exception(result)
+        else:
+            self.result.set_result(result)
+
+    def stop(self) -> None:
+        """Nobody waits for it any more, or it begins anew."""
+        if self.timer is not None:
+            self.timer.cancel()
+        for task in self.questions:
+            task.cancel()
+
+
+class _Child:
+    """One process. ``alone``: it is for one work."""
+
+    def __init__(self, pool: Pool, channel: socket.socket, alone: bool) -> None:
+        self.alone = alone
+        self.pid: int | None = None
+        self.pending: dict[int, _Request] = {}
+        self.gone = False
+        self._pool = weakref.proxy(pool)  # which ends its processes when nobody has it any more
+        self.channel = channel
+        self._in = bytearray()
+        self._out: deque[memoryview] = deque()
+        self._pillars: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        channel.setblocking(False)
+
+    # reading and writing ---------------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop and not self.gone:
+            self._loop = loop
+            loop.add_reader(self.channel, self._readable)
+
+    def detach(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self.channel)
+            self._loop.remove_writer(self.channel)
+        self._loop = None
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Raises ValueError for a message that cannot be sent."""
+        data = memoryview(codec.pack(message))
+        if self.gone:
+            return
+        if not self._out:
+            with contextlib.suppress(BlockingIOError, OSError):  # a broken pipe is noticed by who reads
+                data = data[self.channel.send(data) :]
+        if data:
+            self._out.append(data)
+            if len(self._out) == 1 and self._loop is not None:
+                self._loop.add_writer(self.channel, self._writable)
+
+    def _writable(self) -> None:
+        try:
+            while self._out:
+                sent = self.channel.send(self._out[0])
+                self._out[0] = self._out[0][sent:]
+                if not self._out[0]:
+                    self._out.popleft()
+        except BlockingIOError:
+            return
+        except OSError:
+            self._out.clear()
+        if self._loop is not None:
+            self._loop.remove_writer(self.channel)
+
+    def _readable(self) -> None:
+        try:
+            data = self.channel.recv(4 * 1024 * 1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._pool.lost(self)
+            return
+        self._in += data
+        try:
+            while len(self._in) >= codec.HEAD:
+                end = codec.HEAD + int.from_bytes(self._in[: codec.HEAD], "big")
+                if len(self._in) < end:
+                    break
+                message = codec.unpack(bytes(self._in[codec.HEAD : end]))
+                del self._in[:end]
+                self._take(message)
+        except (ValueError, KeyError, TypeError) as exc:
+            log.debug("a render process sent nonsense", exc_info=exc)
+            self.kill()
+            self._pool.lost(self)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        kind = message["k"]
+        if kind in ("ret", "exc"):
+            request = self.pending.pop(int(message["re"]), None)
+            pillar = message.get("pillar")
+            if pillar is not None:
+                message["pillar"] = self._pillar(*pillar)
+            if request is not None:
+                request.stop()
+                request.end(message if kind == "ret" else codec.error_of(message))
+            if self.alone and not self.pending:
+                self._pool.retire(self)
+        elif kind == "ask":
+            request = self.pending.get(int(message["req"]))
+            if request is not None:
+                task = asyncio.get_running_loop().create_task(self._answer(request, message))
+                request.questions.add(task)
+                task.add_done_callback(request.questions.discard)
+        elif kind == "secrets":
+            self._pool.on_secrets([str(value) for value in message["values"]])
+        elif kind == "log":
+            logger = logging.getLogger(str(message["name"]))
+            if logger.isEnabledFor(int(message["level"])):
+                logger.log(int(message["level"]), "%s", message["text"])
+
+    def _pillar(self, number: int, values: dict[str, Any] | None = None) -> dict[str, Any]:
+        if values is not None:
+            self._pillars[number] = values
+            if len(self._pillars) > _PILLARS:
+                self._pillars.popitem(last=False)
+        else:
+            self._pillars.move_to_end(number)
+        return self._pillars[number]
+
+    async def _answer(self, request: _Request, question: dict[str, Any]) -> None:
+        number = question["n"]
+        try:
+            answer: dict[str, Any] = {"k": "ret", "re": number, "value": await request.answer(question)}
+        except Exception as exc:
+            answer = {"k": "exc", "re": number, **codec.error_fields(exc)}
+        try:
+            self.send(answer)
+        except ValueError as exc:
+            self.send({"k": "exc", "re": number, **codec.error_fields(exc)})
+
+    def kill(self) -> None:
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        self.detach()
+        self.gone = True
+        self.channel.close()
+
+
+class Pool:
+    """See the module. One per project; used by one event loop at a time (``attach`` and ``detach``)."""
+
+    def __init__(self, on_secrets: Callable[[list[str]], None], width: int | None = None) -> None:
+        """``on_secrets`` is told of secrets before anything that has them in it comes."""
+        self.on_secrets = on_secrets
+        self._width = width or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+        self._children: list[_Child] = []
+        self._sockets: set[socket.socket] = set()
+        self._control: socket.socket | None = None
+        self._unnamed: deque[_Child] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._setup: dict[str, Any] = {}
+        self._end: Callable[[], object] = lambda: None
+        self.seen = 0  # children that were forked
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that work comes from."""
+        assert self._loop is not None
+        return self._loop
+
+    def start(self) -> None:
+        """Begin the starter, if it does not run. Raises OSError."""
+        if self._control is not None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *_path()],
+                pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment(),
+                start_new_session=True,
+            )  # fmt: skip
+        ours.setblocking(False)
+        self._control = ours
+        self._sockets.add(ours)
+        self._end = weakref.finalize(self, _ended, process, self._sockets)
+
+    def setup(self, fields: dict[str, Any]) -> None:
+        """What every child is told before its first work; those that are there are told now."""
+        self._setup = {"k": "setup", **fields}
+        for child in self._children:
+            child.send(self._setup)
+
+    def attach(self) -> None:
+        """Work comes from this event loop from now on."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        if self._control is not None:
+            loop.add_reader(self._control, self._named)
+        for child in self._children:
+            child.attach()
+
+    def detach(self) -> None:
+        """The event loop is about to end."""
+        if self._loop is None:
+            return
+        if self._control is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._control)
+        for child in list(self._children):
+            for request in list(child.pending.values()):
+                request.stop()
+            if child.pending:  # stopped in the middle: what it does is of no use to anybody
+                child.kill()
+                self._drop(child)
+            else:
+                child.detach()
+        self._loop = None
+
+    def close(self) -> None:
+        """End all of them."""
+        self.detach()
+        for child in list(self._children):
+            self._drop(child)
+        self._control = None
+        self._end()
+
+    async def work(
+        self, message: dict[str, Any], answer: Answer, *, time: float | None = None, confined: bool = False
+    ) -> dict[str, Any]:
+        """The fields that a child answers with. ``time`` are the seconds that it may take.
+
+        Raises what the child raises, and StateError for a work that cannot be done in any process.
+        """
+        request = _Request({**message, "time": time}, answer)
+        self._dispatch(request, confined)
+        try:
+            return await request.result
+        finally:
+            if not request.result.done() or request.result.cancelled():
+                self._give_up(request)
+
+    def forget(self, target: int) -> None:
+        """Nothing more is asked about a target."""
+        for child in self._children:
+            child.send({"k": "forget", "h": target})
+
+    # children --------------------------------------------------------------------------------------------------------
+
+    def _dispatch(self, request: _Request, confined: bool = False) -> None:
+        request.tries += 1
+        try:
+            child = self._fork(confined) if confined or request.tries > 1 else self._best(request)
+            child.pending[request.number] = request
+            child.send(request.message)
+        except (OSError, ValueError) as exc:
+            request.end(_impossible(f"no process for rendering can be started: {exc}"))
+            return
+        time = request.message["time"]
+        if time is not None and self._loop is not None:
+            request.timer = self._loop.call_later(time + GRACE, self._overdue, child, request, confined)
+
+    def _best(self, request: _Request) -> _Child:
+        """The child that knows the target; one that has nothing to do; a new one; the one with least to do."""
+        shared = [child for child in self._children if not child.alone]
+        target = request.message["h"]
+        for child in shared:
+            if any(other.message["h"] == target for other in child.pending.values()):
+                return child
+        idle = [child for child in shared if not child.pending]
+        if idle:
+            return idle[0]
+        if len(shared) < self._width:
+            return self._fork(alone=False)
+        return min(shared, key=lambda child: len(child.pending))
+
+    def _fork(self, confined: bool = False, alone: bool = True) -> _Child:
+        self.start()
+        assert self._control is not None
+        self._loop = self._loop or asyncio.get_running_loop()
+        self._loop.add_reader(self._control, self._named)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with theirs:
+            socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno()])
+        self._sockets.add(ours)
+        child = _Child(self, ours, alone)
+        self._children.append(child)
+        self._unnamed.append(child)
+        self.seen += 1
+        child.attach()
+        child.send(self._setup)
+        return child
+
+    def _named(self) -> None:
+        """The starter says the pid of a child that it has forked."""
+        assert self._control is not None
+        try:
+            data = self._control.recv(8)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if len(data) == 8:
+            child = self._unnamed.popleft()
+            child.pid = int.from_bytes(data, "big")
+            if child.gone:
+                child.kill()
+            return
+        if self._loop is not None:
+            self._loop.remove_reader(self._control)
+        self._unnamed.clear()
+        self._control = None
+        self._end()
+
+    def retire(self, child: _Child) -> None:
+        """A child has done what it was made for."""
+        child.kill()
+        self._drop(child)
+
+    def lost(self, child: _Child) -> None:
+        """A child is gone: what it had to do begins anew, each in a child of its own."""
+        if child.gone:
+            return
+        waiting, child.pending = list(child.pending.values()), {}
+        self._drop(child)
+        for request in waiting:
+            request.stop()
+            if request.tries > 1 or child.alone:
+                text = "the process that rendered it died: it may have needed more memory than there is"
+                request.end(_impossible(text))
+            else:
+                self._dispatch(request)
+
+    def _overdue(self, child: _Child, request: _Request, confined: bool) -> None:
+        """A work did not end in its time, not even when it was told to: something in it cannot be interrupted."""
+        child.pending.pop(request.number, None)
+        seconds = request.message["time"] or 0.0
+        request.end(_impossible(f"rendering was not done after {seconds:.3g} s, and its process was ended"))
+        child.kill()
+        self.lost(child)
+
+    def _give_up(self, request: _Request) -> None:
+        """Nobody waits for a work any more: its child is told, and ended when it does not stop."""
+        request.stop()
+        for child in self._children:
+            if request.number in child.pending:
+                child.send({"k": "cancel", "n": request.number})
+                if self._loop is not None:
+                    request.timer = self._loop.call_later(GRACE, self._not_stopped, child, request)
+
+    def _not_stopped(self, child: _Child, request: _Request) -> None:
+        if child.pending.pop(request.number, None) is not None:
+            child.kill()
+            self.lost(child)
+
+    def _drop(self, child: _Child) -> None:
+        self._sockets.discard(child.channel)
+        child.close()
+        if child in self._children:
+            self._children.remove(child)
+
+
+def _impossible(text: str) -> StateError:
+    return StateError(text, "look at what is rendered for this target with -l debug; see `render_memory` and --timeout")
+
+
+def _path() -> list[str]:
+    """Where the starter finds pushsalt and what that needs: as here."""
+    own = str(Path(__file__).resolve().parents[2])
+    return list(dict.fromkeys([*(place for place in sys.path if place), own]))
+
+
+#: Variables of the environment that render processes have. The rest may be credentials: tokens of CI, agents' sockets.
+_VARIABLES: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME")
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith("LC_")}
+
+
+def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket]) -> None:
+    for each in sockets:
+        each.close()
+    sockets.clear()
+    process.kill()
+    process.wait()

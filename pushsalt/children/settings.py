@@ -1,0 +1,110 @@
+"""What a render process is told of the configuration: the options that rendering may see, and no credential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pushsalt import plugins
+from pushsalt.config import Config, without_secrets
+from pushsalt.options import OPTIONS
+
+#: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
+_OF_CONTROLLER: Final = frozenset(
+    {
+        "ext_pillar_first", "pillar_safe_render_error", "nodegroups", "ssh_list_nodegroups", "template_cache",
+        "salt_python", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout", "gitfs_filter",
+        "git_pillar_filter", "git_pillar_verify_config", "fileserver_verify_config", "decrypt_pillar",
+        "decrypt_pillar_default", "decrypt_pillar_delimiter", "decrypt_pillar_renderers", "cachedir",
+    }
+)  # fmt: skip
+#: Sources of pillar that render files of the operator: they work where rendering does, and need no credential.
+RENDERING_SOURCES: Final = frozenset({"file_tree", "git", "stack"})
+#: Of a git remote, what only fetching needs.
+_CREDENTIALS: Final = frozenset(
+    {"user", "password", "privkey", "pubkey", "passphrase", "insecure_auth", "proxy", "ssl_verify"}
+)
+
+
+def for_rendering(config: Config) -> dict[str, Any]:
+    """The configuration as a render process gets it (``child``: the message ``setup``)."""
+    opts = {name: option.default for name, option in OPTIONS.items()}
+    for name, value in config.opts.items():
+        option = OPTIONS.get(name)
+        if option is None or option.scope != "controller" or name in _OF_CONTROLLER:
+            opts[name] = value
+    names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
+    # Which there are decides whether they are asked for at all; the command calls them.
+    tops = dict.fromkeys(config.opts.get("master_tops") or {})
+    shown = {name: value if name in _OF_CONTROLLER else _clean(name, value, config) for name, value in opts.items()}
+    return {
+        "opts": {**shown, **names, "master_tops": tops},
+        "given": sorted(config.given & shown.keys()),
+        "path": None if config.path is None else str(config.path),
+        "project": None if config.project is None else str(config.project),
+        "cache_dir": str(config.cache_dir),
+        "locked": config.locked,
+    }
+
+
+def _clean(name: str, value: Any, config: Config) -> Any:
+    """A value without secrets: of an option that is in no table, whatever key they stand below."""
+    if name in OPTIONS:
+        return value
+    return without_secrets({**config.opts, "": {name: value}})[""].get(name)
+
+
+def _remotes(remotes: Any) -> list[Any]:
+    """Git remotes without what only fetching needs; ``git.address`` leaves nothing in a URL."""
+    found: list[Any] = []
+    for entry in remotes if isinstance(remotes, list) else ():
+        if isinstance(entry, Mapping):
+            kept = {_url(url): _without_credentials(options) for url, options in entry.items()}
+            found += [{url: options} if options else url for url, options in kept.items()]
+        else:
+            found.append(_url(entry))
+    return found
+
+
+def _without_credentials(options: Any) -> Any:
+    if isinstance(options, Mapping):
+        return {name: value for name, value in options.items() if name not in _CREDENTIALS}
+    if not isinstance(options, list):
+        return options
+    kept = [
+        {name: value for name, value in each.items() if name not in _CREDENTIALS} if isinstance(each, Mapping) else each
+        for each in options
+    ]
+    return [each for each in kept if each]
+
+
+def _url(url: Any) -> Any:
+    from pushsalt.git.address import without_credentials
+
+    return without_credentials(url) if isinstance(url, str) else url
+
+
+def external(opts: Mapping[str, Any]) -> Any:
+    """``ext_pillar`` as a render process has it: of what the command asks, the number in place of the arguments."""
+    sources = opts.get("ext_pillar")
+    if not isinstance(sources, list):
+        return sources
+    found: list[Any] = []
+    for number, source in enumerate(sources):
+        if not isinstance(source, Mapping):
+            found.append(source)
+            continue
+        found.append(
+            {
+                name: (_remotes(args) if name == "git" else args) if renders(str(name), opts) else [number]
+                for name, args in source.items()
+            }
+        )
+    return found
+
+
+def renders(name: str, opts: Mapping[str, Any]) -> bool:
+    """Whether a source of pillar works in a render process: one of ours that renders files."""
+    if name not in RENDERING_SOURCES:
+        return False
+    return not any((folder / f"{name}.py").is_file() for folder in plugins.folders("ext_pillar", opts))

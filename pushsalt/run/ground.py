@@ -1,0 +1,126 @@
+"""The trees of a project, and what renderings of all targets have in common: what a render process has of a project."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.config import Config
+from pushsalt.redact import Redactor
+
+if TYPE_CHECKING:
+    from pushsalt.ext_pillar import ExtPillar, Outside
+    from pushsalt.fileserver import FileServer
+    from pushsalt.git.remotes import Remotes
+    from pushsalt.run.custom import CustomModules
+    from pushsalt.run.facts import Shared
+    from pushsalt.run.minion import Minion
+    from pushsalt.run.saltpython import SaltPython
+
+
+class Trees:
+    """File servers, users' modules and memory of renderings; everything costly is made when first used.
+
+    ``Project`` adds inventory, caches and connections for the command, ``children.ground.Ground`` questions to the
+    command for a render process.
+    """
+
+    def __init__(self, config: Config, redactor: Redactor) -> None:
+        self.config = config
+        self.redactor = redactor
+        self._custom: dict[str, CustomModules] = {}
+        #: warnings that were logged, by whichever target was the first
+        self.said: set[str] = set()
+
+    #: whether this is the process of the command, with the whole project
+    is_command = False
+    #: has another process decrypt (see ``render.RenderContext``); None where it is done here
+    decrypt: Any = None
+
+    def function(self, minion: Minion, name: str, *args: Any, **kwargs: Any) -> Any:
+        """A function that only the command can answer."""
+        raise NotImplementedError
+
+    def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
+        """A source of pillar that only the command can ask; None when there is none of that name."""
+        raise NotImplementedError
+
+    def tops(self, minion: Minion) -> dict[str, list[str]]:
+        """What external sources say of the SLS for a target."""
+        raise NotImplementedError
+
+    @property
+    def nodegroups(self) -> dict[str, Any]:
+        """Target expressions by name."""
+        opts = self.config.opts
+        return {**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}
+
+    @cached_property
+    def keeps_templates(self) -> bool:
+        """Whether compiled templates are kept between runs; lends rendering the place for them."""
+        from pushsalt.cache import templates
+        from pushsalt.render.code import codes
+
+        path = templates.folder() if self.config.opts["template_cache"] else None
+        if path is None:
+            return False
+        codes.store = templates.store_in(path)
+        return True
+
+    @cached_property
+    def files(self) -> FileServer:
+        from pushsalt.fileserver import FileServer
+        from pushsalt.fileserver.digests import known_digests
+
+        known_digests.keep_in(self.config.cache_dir)
+        return FileServer(self.config.opts, self.remotes if self.uses_gitfs else None)
+
+    @property
+    def remotes(self) -> Remotes:
+        """The git remotes of states and pillar."""
+        raise NotImplementedError
+
+    @property
+    def uses_gitfs(self) -> bool:
+        """Whether states come from git remotes."""
+        opts = self.config.opts
+        return bool(opts.get("gitfs_remotes")) and not {"git", "gitfs"}.isdisjoint(opts.get("fileserver_backend") or ())
+
+    @cached_property
+    def salt_python(self) -> SaltPython | None:
+        """Real Salt, if the configuration names one."""
+        if not self.config.opts["salt_python"]:
+            return None
+        from pushsalt.cache.store import Bank
+        from pushsalt.run.saltpython import SaltPython
+
+        return SaltPython(str(self.config.opts["salt_python"]), Bank(self.config.cache_dir, "salt"))
+
+    @cached_property
+    def pillar_files(self) -> FileServer:
+        from pushsalt.fileserver import FileServer
+
+        return FileServer(
+            {**self.config.opts, "file_roots": self.config.opts["pillar_roots"], "fileserver_backend": ["roots"]}
+        )
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What targets share while they are rendered."""
+        from pushsalt.run.facts import Shared
+
+        return Shared(self)
+
+    def custom(self, saltenv: str) -> CustomModules:
+        """Users' own modules, for a job in this saltenv."""
+        if saltenv not in self._custom:
+            from pushsalt.run.custom import CustomModules
+
+            self._custom[saltenv] = CustomModules(self.files, self.config.opts, saltenv)
+        return self._custom[saltenv]
+
+    @property
+    def cache_dir(self) -> Path:
+        """Where the caches of the project are."""
+        return self.config.cache_dir
