@@ -124,13 +124,14 @@ class Answers:
         url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
         saltenv = str(question.get("saltenv") or "base")
         more = (question.get("context"), question.get("defaults"), chunk)
+        target = await self._target()
         if url is None:
             if engine != "jinja":
                 raise RenderError(f"only files of the file roots are rendered as {engine!r}: `contents` is Jinja")
-            return {"text": await (await self._target()).foreign(str(text or ""), saltenv, *more)}
+            return {"text": await target.foreign(str(text or ""), saltenv, *more)}
         if engine != "jinja" and not (_is_named(chunk, url) and chunk.get("template") == engine):
             raise RenderError(f"{url} is not rendered as {engine!r}: no state of this run says so")
-        return {"text": await (await self._target()).template(str(url), saltenv, engine, *more)}
+        return {"text": await target.template(str(url), saltenv, engine, *more)}
 
     async def _pillar(self, question: dict[str, Any]) -> dict[str, Any]:
         return {"pillar": await (await self._target()).pillar()}

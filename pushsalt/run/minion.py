@@ -31,7 +31,7 @@ from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates, TypeFunctions
 from pushsalt.run.trees import each_time
 from pushsalt.targeting import Subject, matches, tgt_types
-from pushsalt.trust import DATA_ENGINES, Foreign, Template, Trusted
+from pushsalt.trust import Foreign, Template, Trusted
 from thin import runtime
 from thin.loader import LazyDict, Loaders
 
@@ -418,22 +418,6 @@ class Minion:
             del twin.__dict__["pillar"]
             twin.__dict__["known_pillar"] = self.known_pillar
         return twin
-
-    def limited(self) -> Minion:
-        """This target for a text that is not the operator's: no renderer that runs Python is reached, by any way."""
-        other = Minion(
-            self.project,
-            self.target,
-            self.options,
-            self._grains_now(),
-            self._remote,
-            rendering=True,
-            pillar_override=self._override,
-            test=self._test,
-            engines=DATA_ENGINES,
-        )
-        other.__dict__["pillar"] = Recorded("pillar", other.facts, self.pillar)
-        return other
 
     def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
         """This target for templates, with another way to it and another pillar."""
