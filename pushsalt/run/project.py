@@ -14,6 +14,7 @@ from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
 from pushsalt.inventory.rendering import Rosters
+from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
 from pushsalt.run.job import Settings
 
@@ -56,6 +57,7 @@ class Project:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
         self.redactor = Redactor(secret_keys=config.opts["secret_keys"])
+        self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in config.warnings:
             reporter.warning(None, text)
 
