@@ -67,7 +67,8 @@ def load_inventory(
     warnings: list[str] = []
     base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}), (), "configuration", warnings)
     if not paths:
-        return Inventory({"localhost": Target(id="localhost", transport="local")})
+        own = dict((defaults or {}).get("minion_opts") or {})
+        return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
