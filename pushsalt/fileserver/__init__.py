@@ -293,7 +293,10 @@ class DiskFile:
 
     def read(self) -> bytes:
         with self.open() as stream:
-            data = stream.read(MAX_READ + 1)
+            expected = min(os.fstat(stream.fileno()).st_size, MAX_READ) + 1
+            data = stream.read(expected)  # Python takes as much memory as it is asked for
+            if len(data) == expected:
+                data += stream.read(MAX_READ + 1 - expected)
         if len(data) > MAX_READ:
             raise FileServerError(f"{self.path} is larger than {MAX_READ} bytes")
         return data
