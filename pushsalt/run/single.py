@@ -293,10 +293,10 @@ class Work:
         return self.job.args
 
     def _opts(self) -> dict[str, Any]:
-        from pushsalt.config import minion_opts
+        from pushsalt.config import target_opts
 
         options = self.options
-        return minion_opts(
+        return target_opts(
             self.project.config,
             self.target,
             test=options.test or None,
