@@ -58,7 +58,7 @@ def load_inventory(
     execute: Execute = _not_executed,
     detailed: bool = False,
 ) -> Inventory:
-    """The targets of these files; with no file at all the one local target ``localhost``.
+    """The targets of these files; with no file at all the one local target ``localhost``, with the minion options of all.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
@@ -67,7 +67,8 @@ def load_inventory(
     warnings: list[str] = []
     base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}), (), "configuration", warnings)
     if not paths:
-        return Inventory({"localhost": Target(id="localhost", transport="local")})
+        own = dict((defaults or {}).get("minion_opts") or {})
+        return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
