@@ -58,7 +58,7 @@ def load_inventory(
     execute: Execute = _not_executed,
     detailed: bool = False,
 ) -> Inventory:
-    """The targets of these files; with no file at all the one local target ``localhost``, with the minion options of all.
+    """The targets of these files; with no file at all the one local target ``localhost``.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
