@@ -207,6 +207,8 @@ _CONTROLLER: Final = _of(
     ("gitfs_privkey", "text", "", "Private key for ssh remotes."),
     ("gitfs_pubkey", "text", "", "Public key for ssh remotes."),
     ("gitfs_passphrase", "text", "", "Passphrase of the private key."),
+    ("gitfs_renderers", "any", None, "The only renderers that files of remotes may use; unset: all."),
+    ("git_pillar_renderers", "any", None, "The only renderers that files of remotes may use; unset: all."),
     ("git_pillar_proxy", "text", "", "HTTP proxy."),
     ("git_pillar_user", "text", "", "User for http remotes."),
     ("git_pillar_password", "text", "", "Password for http remotes."),

@@ -24,6 +24,7 @@ from pushsalt.fileserver.digests import key_of, known_digests
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
+    from pushsalt.trust import Limit
 
 #: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
 MAX_READ: Final = 256 * 1024 * 1024
@@ -39,7 +40,10 @@ class FileServerError(StateError):
 
 
 class FoundFile(Protocol):
-    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people."""
+    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people.
+
+    It may have a ``limit``: the only renderers that it may use (``pushsalt.trust.Limit``).
+    """
 
     @property
     def rel(self) -> str: ...
@@ -261,11 +265,12 @@ def merged(listings: Sequence[Listing]) -> Listing:
 
 @dataclass(frozen=True)
 class DiskFile:
-    """A regular file on this machine's disk."""
+    """A regular file on this machine's disk. ``limit``: see ``pushsalt.trust``; of a copy of a git remote."""
 
     rel: str
     path: str
     status: os.stat_result = field(compare=False, repr=False)
+    limit: Limit | None = None
 
     @property
     def size(self) -> int:
