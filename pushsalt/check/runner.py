@@ -119,7 +119,8 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
 
     found = []
     if (limit := limits.get(subject.root)) is not None:
-        found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(FolderSource(Path(subject.root), limit))]
+        copy = FolderSource(Path(subject.root), limit)
+        found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
     for remote in configured(project.config) if subject.project else ():
         if remote.limit is not None:
             with suppress(StateError):  # it cannot be had, which is said where its files are needed
