@@ -372,3 +372,8 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def belongs_to_daemons(name: str) -> bool:
     """Whether Salt knows the option but it means nothing here."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _DAEMON)
+
+
+def has_secrets(name: str) -> bool:
+    """Whether secrets are looked for below the option. Those of daemons say `token` and `secret` of other things."""
+    return name != "secret_keys" and (name in OPTIONS or not belongs_to_daemons(name))

@@ -117,3 +117,11 @@ def test_what_is_a_target_s_own_goes_to_it_alone(client: Callable[..., Client], 
     assert CANARY.encode() not in wire
     made.run(Selection("it"), "test.ping")
     assert f"{CANARY}-own".encode() in wire
+
+
+def test_they_are_hidden_where_text_is_shown(client: Callable[..., Client]) -> None:
+    hide = client(gitfs_remotes=[f"https://me:{CANARY}-url@example.org/x.git"]).redactor()
+    for number in (1, 2, 3, 5, 6, 8, 14, 15, 17, 19):
+        assert CANARY not in hide.text(f"token is {CANARY}-{number}, said somebody"), number
+    assert CANARY not in hide.text(f"fatal: https://me:{CANARY}-x@example.org, {CANARY}-url")
+    assert hide.text("*passw* and *token* are globs") == "*passw* and *token* are globs"

@@ -50,9 +50,10 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
 
 
 def test_an_sls_that_asks_for_more_is_an_error(bed: Bed) -> None:
-    repo = bed.repo(**{"py.sls": bed.sls, "plain.sls": "b:\n  test.nop: []\n", "pipe.sls": f"#!jinja|py\n{bed.code}"})
-    made = bed.client(gitfs_remotes=[{repo.url: [{"renderers": DATA}]}])
-    for sls in ("py", "pipe"):
+    repo = bed.repo(**{"py.sls": bed.sls, "plain.sls": "b:\n  test.nop: []\n", "pipe.sls": f"#!jinja|py\n{bed.code}",
+                       "within.sls": f"#!stateconf py . jinja\n{bed.code}"})  # fmt: skip
+    made = bed.client(gitfs_remotes=[{repo.url: [{"renderers": [*DATA, "stateconf"]}]}])
+    for sls in ("py", "pipe", "within"):
         (error,) = bed.low(made, sls)
         assert "the renderer 'py' is not allowed for files of the git remote file://" in error
         assert f":{sls}.sls:1" in error and "add py to `renderers` of the git remote" in error
