@@ -78,8 +78,8 @@ _PATH = re.compile(r"(?:salt://|~/|/(?:etc|var|usr|opt|srv|home|root|run|tmp|mnt
 _PUBLIC = re.compile(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S+|sk-\S+) AAAA|-----BEGIN [A-Z0-9 ]*(?:PUBLIC KEY|CERTIFICATE)"
 )
-#: A URL up to its password, and that.
-_LOGIN = re.compile(r"""([A-Za-z][A-Za-z0-9+.-]*://[^\s/:@'"<>\\]*:)([^\s/@'"<>\\]+)(?=@)""")
+#: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
+_LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 import shlex
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote, quote_plus, urlencode
@@ -163,9 +164,17 @@ def test_passwords_of_urls_are_hidden_by_their_place():
         shown = hide.text(text)
         assert shown.count(MASK) == text.count("@") and shown.replace(MASK, "") != text
         assert not any(word in shown for word in ("hunter2", ":guest", ":x", ":y"))
-    for text in ("http://localhost:8080/a@b", "git@github.com:a/b", "https://me@example.org", "http://x:80\nmail a@b"):
+    for text in ("http://localhost:8080/a@b", "git@github.com:a/b", "https://me@example.org", "http://x:80\nmail a@b",
+                 r"^https?://([^:]*):(.*)@(.*)$", "https://{user}:{password}@host"):  # fmt: skip
         assert hide.text(text) is text
     assert hide.data({"url": ["ssh://u:hunter2@h"]}) == {"url": [f"ssh://u:{MASK}@h"]}
+
+
+def test_long_texts_take_no_time():
+    hide, began = Redactor(), time.perf_counter()
+    for text in ("a" * 2_000_000, "://" * 500_000, "://a:" * 300_000, "://" + "a:" * 500_000):
+        hide.text(f"{text} ://@")
+    assert time.perf_counter() - began < 5
 
 
 def test_a_url_in_pillar_has_a_secret():

@@ -127,6 +127,8 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
                 place = RemoteSource(project.remotes, remote)
                 before = f"{place.place}@{place.revision[:12]}:"
                 found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
+    if "remotes" in project.__dict__:
+        project.remotes.close()  # before there are other processes
     return [
         finding("renderer-not-allowed", f"{each.words} asks for {each.renderer}, which {limit.source} may not use",
                 path, each.line, hint=limit.hint(each.renderer))

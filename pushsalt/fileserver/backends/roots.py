@@ -53,9 +53,11 @@ class Roots:
             full = os.path.join(root, path)
             found = disk_file(full, path)
             if found is not None and not self._ignored(full) and self._is_ours(root, full):
-                limit = next((one for folder, one in self._limits.items() if _inside(full, folder)), None)
-                return replace(found, limit=limit) if limit is not None else found
+                return self._limited(found) if self._limits else found
         return None
+
+    def _limited(self, found: DiskFile) -> DiskFile:
+        return replace(found, limit=next((one for top, one in self._limits.items() if _inside(found.path, top)), None))
 
     def listing(self, saltenv: str) -> Listing:
         files: set[str] = set()
