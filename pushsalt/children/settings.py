@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pushsalt import plugins
 from pushsalt.config import Config, without_secrets
-from pushsalt.options import OPTIONS
+from pushsalt.options import OPTIONS, UNSET
 
 #: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
 _OF_CONTROLLER: Final = frozenset(
@@ -16,6 +16,7 @@ _OF_CONTROLLER: Final = frozenset(
         "salt_python", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout", "gitfs_filter",
         "git_pillar_filter", "git_pillar_verify_config", "fileserver_verify_config", "decrypt_pillar",
         "decrypt_pillar_default", "decrypt_pillar_delimiter", "decrypt_pillar_renderers", "cachedir",
+        "gitfs_renderers", "git_pillar_renderers",
     }
 )  # fmt: skip
 #: Sources of pillar that render files of the operator: they work where rendering does, and need no credential.
@@ -28,7 +29,7 @@ _CREDENTIALS: Final = frozenset(
 
 def for_rendering(config: Config) -> dict[str, Any]:
     """The configuration as a render process gets it (``child``: the message ``setup``)."""
-    opts = {name: option.default for name, option in OPTIONS.items()}
+    opts = {name: option.default for name, option in OPTIONS.items() if option.default is not UNSET}
     for name, value in config.opts.items():
         option = OPTIONS.get(name)
         if option is None or option.scope != "controller" or name in _OF_CONTROLLER:
