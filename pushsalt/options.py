@@ -122,6 +122,7 @@ _BOTH: Final = _of(
     ("jinja_sls_env", "map", {}, "Options of the Jinja environment for SLS."),
     ("jinja_trim_blocks", "bool", False, "Jinja's trim_blocks."),
     ("jinja_lstrip_blocks", "bool", False, "Jinja's lstrip_blocks."),
+    ("stateconf_end_marker", "text", UNSET, "Ends the part of a stateconf SLS that sets values."),
     ("allow_undefined", "bool", False, "Undefined variables render as nothing instead of being an error."),
     # states
     ("state_top", "text", "top.sls", "Name of the top file."),
