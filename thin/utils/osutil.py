@@ -39,15 +39,16 @@ def mkdtemp(directory=None, prefix="pushsalt-"):
             continue
 
 
-def rmtree(path, ignore_errors=False):
+def rmtree(path, ignore_errors=False, dir_fd=None):
     """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
     elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
 
-    ``ignore_errors`` goes on with the rest.
+    ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others
+    may have made is for ``safepath.remove``.
     """
     name = os.path.normpath(path)
     try:
-        todo = [_Opened(name)]
+        todo = [_Opened(name, dir_fd)]
     except OSError:
         if ignore_errors:
             return
@@ -63,7 +64,7 @@ def rmtree(path, ignore_errors=False):
                     if todo:
                         os.rmdir(here.name, dir_fd=todo[-1].descriptor)
                     else:
-                        os.rmdir(name)
+                        os.rmdir(name, dir_fd=dir_fd)
             except OSError:
                 if not ignore_errors:
                     raise
