@@ -111,8 +111,11 @@ class Place(object):
 
     def open_to_read(self):
         descriptor = self.open(os.O_RDONLY | os.O_NONBLOCK)
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISFIFO(kind) or stat.S_ISDIR(kind):
             os.close(descriptor)
+            if stat.S_ISDIR(kind):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self.path)
             raise OSError(errno.EINVAL, "A named pipe, not a file", self.path)
         os.set_blocking(descriptor, True)
         return descriptor
@@ -133,9 +136,7 @@ class Place(object):
     def temporary(self, suffix=""):
         """(descriptor, name) of a new empty file in this folder, 0600, whose name nobody can foresee."""
         while True:
-            name = ".pushsalt-%s%s" % (os.urandom(12).hex(), suffix)
-            beside = self.name if self.fd is None else ""
-            name = os.path.join(os.path.dirname(beside), name)
+            name = self.beside(".pushsalt-%s%s" % (os.urandom(12).hex(), suffix)).name
             try:
                 return self._do(os.open, name, _NEW, 0o600, dir_fd=self.fd), name
             except FileExistsError:
@@ -213,8 +214,19 @@ class Place(object):
             return True
         from thin.utils import osutil
 
-        self._do(osutil.rmtree, self.name, dir_fd=self.fd)
+        try:
+            osutil.rmtree(self.name, dir_fd=self.fd)
+        except OSError as exc:
+            if exc.filename == self.name:
+                exc.filename = self.path
+            raise
         return True
+
+    def beside(self, name):
+        """The place of another name in this folder, for as long as this one is open."""
+        head, _ = os.path.split(self.path)
+        inner = name if self.fd is not None else os.path.join(os.path.dirname(self.name), name)
+        return Lent(self.fd, inner, os.path.join(head, name))
 
     def attribute(self, name):
         """An extended attribute of what is here (of a link itself), None when there is none. Linux."""
@@ -223,9 +235,21 @@ class Place(object):
         except (AttributeError, OSError):
             return None
 
+    def set_attribute(self, name, value):
+        self._do(os.setxattr, self._seen(), name, value, follow_symlinks=False)
+
     def _seen(self):
         """A path of this name that nobody can lead elsewhere."""
         return self.name if self.fd is None else "/proc/self/fd/%d/%s" % (self.fd, self.name)
+
+
+class Lent(Place):
+    """A place in a folder that another one closes."""
+
+    __slots__ = ()
+
+    def close(self):
+        pass
 
 
 class Pinned(object):

@@ -51,6 +51,16 @@ def at(path, follow=False, below=None):
     return _Way(os.path.join(os.getcwd(), path) if not path.startswith("/") else path).walk(path, follow)
 
 
+def real(path):
+    """``os.path.realpath`` for what is to be changed: the path without links. Raises Refused for those that root does
+    not follow; whatever is put in the way of the answer later is met by ``at``."""
+    path = os.path.abspath(path)
+    if os.geteuid() != 0 or not BY_DESCRIPTOR:
+        check(path)
+        return os.path.realpath(path)
+    return _Way(path).real()
+
+
 def _below(folder, path):
     steps = [step for step in path.split("/") if step not in ("", ".")]
     if path.startswith("/") or ".." in steps:
@@ -139,6 +149,7 @@ class _Way(object):
         self._names = []
         self._opened = [os.open("/", _STEP)]
         self._links = 0
+        self._missing = ""
 
     def walk(self, path, follow):
         try:
@@ -147,8 +158,22 @@ class _Way(object):
         except OSError as exc:
             raise exc if isinstance(exc, Refused) else named(exc, path)
         finally:
-            for descriptor in self._opened:
-                os.close(descriptor)
+            self._close()
+
+    def real(self):
+        try:
+            step = self._walk(follow=True)
+            return "/" + "/".join(self._names + ([step] if step != "." else []))
+        except Refused:
+            raise
+        except OSError:  # it leads on to what is not there
+            return os.path.normpath("/" + "/".join(self._names + [self._missing] + self._todo[::-1]))
+        finally:
+            self._close()
+
+    def _close(self):
+        for descriptor in self._opened:
+            os.close(descriptor)
 
     def _walk(self, follow):
         todo, opened = self._todo, self._opened
@@ -172,6 +197,7 @@ class _Way(object):
             self._opened.append(os.open(step, _STEP, dir_fd=self._opened[-1]))
             self._names.append(step)
         except OSError as exc:
+            self._missing = step
             if exc.errno not in A_LINK and exc.errno != errno.ENOTDIR:
                 raise
             target = _target(step, self._opened[-1])
@@ -216,7 +242,19 @@ def _refusal(link, found, folder):
 def opener(path, flags):
     """For ``open(path, mode, opener=safepath.opener)``: through a link only where root may follow it."""
     with at(path, follow=True) as place:
-        return place.open(flags)
+        return place.open(flags) if flags & (os.O_WRONLY | os.O_RDWR) else place.open_to_read()
+
+
+def temporary(folder=None, suffix=""):
+    """(descriptor, path) of a new empty file, 0600, whose name nobody can foresee."""
+    from thin.utils import osutil
+
+    folder = folder or osutil.tempdir()
+    with at(os.path.join(folder, ".")) as place:
+        inner = Place(place.enter(), ".", folder)
+    with inner:
+        descriptor, name = inner.temporary(suffix)
+    return descriptor, os.path.join(folder, os.path.basename(name))
 
 
 def read(path, follow=True):
@@ -225,7 +263,7 @@ def read(path, follow=True):
         return place.read()
 
 
-def chown(path, uid, gid, follow=False):
+def chown(path, uid, gid, follow=True):
     with at(path, follow) as place, place.pin() as pinned:
         pinned.chown(uid, gid)
 
@@ -235,9 +273,9 @@ def chmod(path, mode, follow=True):
         pinned.chmod(mode)
 
 
-def utime(path, times=None, follow=True):
+def utime(path, times=None, ns=None, follow=True):
     with at(path, follow) as place:
-        place.utime(times)
+        place.utime(times, ns)
 
 
 def unlink(path):

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from thin.utils.places import A_LINK, LISTED, Place, named
+from thin.utils.places import A_LINK, LISTED, Lent, named
 from thin.utils.safepath import at
 
 
@@ -28,14 +28,7 @@ class Folder(object):
 
     def place(self, name):
         """The Place of a name; closing it is not needed and does no harm."""
-        return _Lent(self.fd, name, os.path.join(self.path, name))
-
-
-class _Lent(Place):
-    __slots__ = ()
-
-    def close(self):
-        pass
+        return Lent(self.fd, name, os.path.join(self.path, name))
 
 
 def descend(path, follow=True):

@@ -3,6 +3,7 @@
 import os
 import stat
 
+from thin.utils import safepath
 from thin.utils.files import atomic, owner
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
@@ -93,6 +94,7 @@ def foretell(name, content, wish, ret):
     changes, matters = predict(name, content, wish)
     ret["changes"] = changes
     if changes:
+        safepath.check(name, wish.follow_symlinks)
         ret["result"] = None
         ret["comment"] = (
             "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
@@ -146,7 +148,7 @@ def _update(name, st, content, wish, ret):
     if stat.S_ISLNK(st.st_mode):
         replace_link = content is not None and not wish.follow_symlinks
         if wish.follow_symlinks:
-            path = os.path.realpath(name)
+            path = safepath.real(name)
             st = os.stat(path)
         elif replace_link:
             st = owner.look(name)  # the file in the link's place gets owner and mode of what the link led to
@@ -211,6 +213,8 @@ def _write(path, content, wish, mode=None):
     mode = wish.mode if mode is None else mode
     try:
         atomic.write(path, content.pieces(), uid, gid, None if mode is None else owner.mode_bits(mode))
+    except safepath.Refused:
+        raise
     except OSError as exc:
         raise Failed("Failed to commit change: %s%s" % (exc, "" if exc.filename else ": %r" % path))
 
@@ -246,9 +250,7 @@ def _say(ret, words):
 def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
     """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial
     return."""
-    from thin.utils import osutil
-
-    descriptor, temp = osutil.mkstemp(directory, suffix=suffix or "")
+    descriptor, temp = safepath.temporary(directory, suffix or "")
     try:
         with os.fdopen(descriptor, "wb") as target:
             for piece in content.pieces():
@@ -257,7 +259,7 @@ def check_command(command, content, wish, run_all, shell=None, directory=None, s
         options = {"shell": shell} if shell else {}
         return failed_check(run_all("%s %s" % (command, temp), **options))
     finally:
-        os.unlink(temp)
+        safepath.unlink(temp)
 
 
 def failed_check(result):
