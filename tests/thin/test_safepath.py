@@ -131,7 +131,7 @@ def test_a_link_is_not_followed_unless_asked(place: Path) -> None:
     os.symlink("canary", place / "link")
     with safepath.at(place / "link") as here, pytest.raises(safepath.Refused, match="may not be followed here"):
         here.open(os.O_RDONLY)
-    safepath.chown(place / "link", os.geteuid(), os.getegid(), follow=False)
+    safepath.chown(place / "link", os.geteuid(), os.getegid())
     with safepath.at(place / "link") as here, here.pin() as pinned, pytest.raises(safepath.Refused):
         pinned.chmod(0o777)
     safepath.unlink(place / "link")

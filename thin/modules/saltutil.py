@@ -3,6 +3,7 @@
 Each ``sync_*`` answers with what is in force; the controller knows. saltutil_jobs.py has the functions for jobs and for
 a master. Salt: ``salt/modules/saltutil.py``.
 """
+from thin.utils import safepath
 
 
 def _ask(kind):
@@ -433,7 +434,7 @@ def clear_cache():
     for folder, _, names in os.walk(cachedir(__opts__)):
         for name in names:
             try:
-                os.remove(os.path.join(folder, name))
+                safepath.unlink(os.path.join(folder, name))
             except OSError as exc:
                 getLogger(__name__).error("Attempt to clear cache with saltutil.clear_cache FAILED with: %s", exc)
                 return False

@@ -7,6 +7,8 @@ names that begin with ``#``. The file as a whole is one, with the options that s
 import os
 import re
 
+from thin.utils import safepath
+
 _HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*[#;]\s*(.*)")
 _INDENTED = re.compile(r"(\s+)(.*)")
@@ -140,4 +142,4 @@ class File(Section):
         from thin.utils.files import atomic, owner
 
         mode = None if os.path.exists(self.path) else owner.mode_bits(owner.default_mode())
-        atomic.write(os.path.realpath(self.path), self.text().encode(self.encoding), mode=mode)
+        atomic.write(safepath.real(self.path), self.text().encode(self.encoding), mode=mode)

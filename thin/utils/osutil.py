@@ -18,7 +18,11 @@ def tempdir():
 
 def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
     """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. Raises OSError."""
-    directory = directory or tempdir()
+    if directory:
+        from thin.utils import safepath
+
+        return safepath.temporary(directory, suffix, prefix)
+    directory = tempdir()
     while True:
         path = os.path.join(directory, "%s%s%s" % (prefix, os.urandom(12).hex(), suffix))
         try:
@@ -27,13 +31,17 @@ def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
             continue
 
 
-def mkdtemp(directory=None, prefix="pushsalt-"):
-    """The path of a new directory of our own, 0700, with a name that nobody can foresee. Raises OSError."""
+def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
+    """The path of a new directory of our own, with a name that nobody can foresee. Raises OSError.
+
+    ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
     directory = directory or tempdir()
     while True:
         path = os.path.join(directory, prefix + os.urandom(12).hex())
         try:
             os.mkdir(path, 0o700)
+            if mode != 0o700:
+                os.chmod(path, mode)  # whatever the umask is
             return path
         except FileExistsError:
             continue

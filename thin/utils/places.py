@@ -133,10 +133,10 @@ class Place(object):
             "it there. Set fs.protected_hardlinks to 1, or replace it by a copy" % self.path
         )
 
-    def temporary(self, suffix=""):
+    def temporary(self, suffix="", prefix=".pushsalt-"):
         """(descriptor, name) of a new empty file in this folder, 0600, whose name nobody can foresee."""
         while True:
-            name = self.beside(".pushsalt-%s%s" % (os.urandom(12).hex(), suffix)).name
+            name = self.beside("%s%s%s" % (prefix, os.urandom(12).hex(), suffix)).name
             try:
                 return self._do(os.open, name, _NEW, 0o600, dir_fd=self.fd), name
             except FileExistsError:

@@ -11,7 +11,8 @@ makes of them. The last step is a link to be followed only where ``follow`` says
         place.take(temporary)                 # renamed within that folder
 
 ``Place`` is a name in an open folder, ``Pinned`` one file whatever its name is meanwhile. The functions at the end are
-for one change: they have the names, the arguments and the errors of those in ``os``, and ``Refused`` besides.
+for one change: they have the names, the arguments and the errors of those in ``os``, and ``Refused`` besides
+(``makedirs`` takes what is there for good, ``chown`` a link for itself).
 ``thin.utils.safetree`` is for trees. For ``open``: ``open(path, "w", opener=safepath.opener)``.
 
 Where a system has no functions for open folders, each step is looked at by its path before the last is used.
@@ -245,15 +246,10 @@ def opener(path, flags):
         return place.open(flags) if flags & (os.O_WRONLY | os.O_RDWR) else place.open_to_read()
 
 
-def temporary(folder=None, suffix=""):
+def temporary(folder, suffix="", prefix=".pushsalt-"):
     """(descriptor, path) of a new empty file, 0600, whose name nobody can foresee."""
-    from thin.utils import osutil
-
-    folder = folder or osutil.tempdir()
-    with at(os.path.join(folder, ".")) as place:
-        inner = Place(place.enter(), ".", folder)
-    with inner:
-        descriptor, name = inner.temporary(suffix)
+    with at(os.path.join(folder, "any")) as place:
+        descriptor, name = place.temporary(suffix, prefix)
     return descriptor, os.path.join(folder, os.path.basename(name))
 
 
@@ -263,7 +259,7 @@ def read(path, follow=True):
         return place.read()
 
 
-def chown(path, uid, gid, follow=True):
+def chown(path, uid, gid, follow=False):
     with at(path, follow) as place, place.pin() as pinned:
         pinned.chown(uid, gid)
 
@@ -302,17 +298,15 @@ def mkdir(path, mode=0o777):
         place.mkdir(mode)
 
 
-def makedirs(path, mode=0o777):
-    """Make the folder and those above it that are missing. No error when it is there."""
-    if os.path.isdir(path):
-        return
+def makedirs(path, mode=0o777, exist_ok=True):
+    """Make the folder and those above it that are missing."""
     parent = os.path.dirname(os.path.normpath(path))
-    if parent not in ("", "/", path):
-        makedirs(parent)
+    if parent and not os.path.lexists(parent):
+        makedirs(parent, exist_ok=True)
     try:
         mkdir(path, mode)
     except FileExistsError:
-        if not os.path.isdir(path):
+        if not (exist_ok and os.path.isdir(path)):
             raise
 
 

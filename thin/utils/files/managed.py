@@ -250,7 +250,9 @@ def _say(ret, words):
 def check_command(command, content, wish, run_all, shell=None, directory=None, suffix=""):
     """Run ``check_cmd`` on a private copy of the new content. None when it is content, else the state's partial
     return."""
-    descriptor, temp = safepath.temporary(directory, suffix or "")
+    from thin.utils import osutil
+
+    descriptor, temp = osutil.mkstemp(directory, suffix=suffix or "")
     try:
         with os.fdopen(descriptor, "wb") as target:
             for piece in content.pieces():

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 
 FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
@@ -87,4 +88,4 @@ def _rejects(name, patch, words, reject_file):
     try:
         return run(name, patch, words + ["--forward", "--reject-file=" + reject_file, "--output=" + unwanted])
     finally:
-        os.unlink(unwanted)
+        safepath.unlink(unwanted)

@@ -5,6 +5,8 @@ import re
 
 from salt.utils import data, versions
 
+from thin.utils import safepath
+
 
 def rtag(opts):
     """The path of the mark."""
@@ -13,7 +15,7 @@ def rtag(opts):
 
 def clear_rtag(opts):
     try:
-        os.remove(rtag(opts))
+        safepath.unlink(rtag(opts))
     except OSError:
         pass
 
