@@ -238,7 +238,7 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
     limit = time.time() - int(older_than) * 86400 if older_than else None
     folders = [path]
     if recurse:
-        below = os.walk(path, topdown=False)
+        below = os.walk(path, topdown=False)  # path: names only, rmdir goes by open folders
         folders = [os.path.join(root, name) for root, dirs, _ in below for name in dirs] + folders
     deleted, errors = [], []
     for folder in folders:

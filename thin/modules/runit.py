@@ -433,7 +433,7 @@ def disable(name, stop=False, **kwargs):
     if stop:
         _sv("stop", name)
     try:
-        open(os.path.join(_path(name), "down"), "a").close()
+        open(os.path.join(_path(name), "down"), "a", opener=safepath.opener).close()
     except OSError as exc:
         return _complain(str(exc))
     return True

@@ -3,7 +3,6 @@
 Each ``sync_*`` answers with what is in force; the controller knows. saltutil_jobs.py has the functions for jobs and for
 a master. Salt: ``salt/modules/saltutil.py``.
 """
-from thin.utils import safepath
 
 
 def _ask(kind):
@@ -429,12 +428,14 @@ def clear_cache():
     import os
 
     from thin.log import getLogger
+    from thin.utils import safetree
     from thin.utils.files.arguments import cachedir
 
-    for folder, _, names in os.walk(cachedir(__opts__)):
-        for name in names:
+    top = cachedir(__opts__)
+    for folder in safetree.descend(top) if os.path.isdir(top) else ():
+        for name in folder.others:
             try:
-                safepath.unlink(os.path.join(folder, name))
+                folder.place(name).unlink()
             except OSError as exc:
                 getLogger(__name__).error("Attempt to clear cache with saltutil.clear_cache FAILED with: %s", exc)
                 return False

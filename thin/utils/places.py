@@ -240,7 +240,12 @@ class Place(object):
 
     def _seen(self):
         """A path of this name that nobody can lead elsewhere."""
-        return self.name if self.fd is None else "/proc/self/fd/%d/%s" % (self.fd, self.name)
+        return self.name if self.fd is None else os.path.join(self.folder, self.name)
+
+    @property
+    def folder(self):
+        """A path of the open folder, for a program that is to work in it; None where there is none."""
+        return None if self.fd is None else "/proc/self/fd/%d" % self.fd
 
 
 class Lent(Place):

@@ -6,7 +6,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, FileLockError, MinionError
-from thin.utils import safepath
+from thin.utils import safepath, safetree
 
 TEMPFILE_PREFIX = "__salt.tmp."
 REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
@@ -39,11 +39,13 @@ def mkstemp(*args, **kwargs):
 
 def recursive_copy(source, dest):
     """Copy all files below ``source`` to ``dest``; what is there besides stays."""
-    for folder, _, names in os.walk(source):
-        target = os.path.normpath(os.path.join(dest, os.path.relpath(folder, source)))
+    for folder in safetree.descend(source):
+        target = os.path.normpath(os.path.join(dest, os.path.relpath(folder.path, source)))
         safepath.makedirs(target)
-        for name in names:
-            _copy(os.path.join(folder, name), os.path.join(target, name))
+        for name in folder.others:
+            path = os.path.join(folder.path, name)
+            if not os.path.isdir(path):
+                _copy(path, os.path.join(target, name))
 
 
 def _copy(source, dest):
@@ -135,8 +137,8 @@ def fopen(*args, **kwargs):
     elif "b" in mode:
         kwargs.pop("encoding", None)
         kwargs.pop("newline", None)
-    kwargs.setdefault("opener", safepath.opener)
-    return open(*args, **kwargs)  # the caller closes it
+    opener = kwargs.pop("opener", safepath.opener)
+    return open(*args, opener=opener, **kwargs)  # the caller closes it
 
 
 @contextlib.contextmanager

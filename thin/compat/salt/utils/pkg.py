@@ -22,7 +22,7 @@ def clear_rtag(opts):
 
 def write_rtag(opts):
     try:
-        with open(rtag(opts), "w"):
+        with open(rtag(opts), "w", opener=safepath.opener):
             pass
     except OSError:
         pass
