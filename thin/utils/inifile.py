@@ -117,7 +117,7 @@ class File(Section):
         self.encoding = encoding or "utf-8"
         if not os.path.exists(path):
             return
-        with open(path, encoding=self.encoding) as stream:
+        with open(path, encoding=self.encoding, opener=safepath.opener) as stream:
             parts = _HEADER.split("\n".join(stream.read().splitlines()))
         self.read(parts[0])
         for name, text in zip(parts[1::2], parts[2::2]):
@@ -134,7 +134,7 @@ class File(Section):
         """Whether the file is there, and is what ``write`` would make of it."""
         if not os.path.exists(self.path):
             return False
-        with open(self.path, encoding=self.encoding, newline="") as stream:
+        with open(self.path, encoding=self.encoding, newline="", opener=safepath.opener) as stream:
             return stream.read() == self.text()
 
     def write(self):
