@@ -269,3 +269,44 @@ def test_control_a_racing_user_beats_what_goes_by_paths(arena: Arena, naive: Cal
             if racer.harm():
                 return
     pytest.fail("nothing was led astray")
+
+
+# -- what a user puts in the place of a file does not get its rights --
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("fun", ["managed", "copy"])
+def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, there: bool) -> None:
+    wanted, program = "#!/bin/true\n", arena.top.parent / "program"
+    program.write_text(wanted)
+    os.chmod(program, 0o4755)
+    name = arena.top / "d/program"
+    given = {
+        "managed": {"contents": wanted, "user": "root", "mode": "4755"},
+        "copy": {"source": str(program), "preserve": True, "force": True},
+    }[fun]
+
+    def exchange(now: int) -> None:
+        if now == number:
+            evil = arena.top / "d/evil"
+            evil.write_text("#!/bin/sh\n")
+            os.chown(evil, racebed.NOBODY, racebed.NOBODY)
+            os.rename(evil, name)
+
+    number, steps = 0, 1
+    while number <= steps:
+        arena.reset()
+        if there:
+            name.write_text(wanted)
+            os.chown(name, racebed.NOBODY, racebed.NOBODY)
+        with Steps.watched(arena.top, exchange):
+            try:
+                ret = arena.bed.state(fun, name=str(name), **given)
+            except OSError:
+                ret = None
+        steps = max(steps, Steps.count)
+        found = os.lstat(name)
+        assert not (found.st_mode & 0o4000 and name.read_text() != wanted), f"exchanged before step {number}: {ret}"
+        if not number:
+            assert ret and ret["result"] is True and found.st_mode & 0o7777 == 0o4755, ret
+        number += 1

@@ -99,9 +99,12 @@ def copy_(
             walk.remove(name)
         copying.copy(source, name, recurse=True)
         made = owner.born(parent, st.st_mode)  # as a copy of our own is, also where its mode is to be preserved
-        safepath.chown(name, made.st_uid, made.st_gid, follow=True)
-        if not os.path.islink(name):
-            safepath.chmod(name, stat.S_IMODE(st.st_mode))
+        with safepath.at(name, follow=True) as place, place.pin() as pinned:
+            if pinned.stat().st_uid != st.st_uid and not os.geteuid():
+                raise safepath.Refused("'%s' was exchanged by another user while it was copied" % name)
+            pinned.chown(made.st_uid, made.st_gid)
+            if not os.path.islink(name):
+                pinned.chmod(stat.S_IMODE(st.st_mode))
         if os.path.isdir(source):
             owner.chown_tree(name, user, group)
         ret["changes"] = {name: source}

@@ -279,6 +279,12 @@ class Pinned(object):
     def stat(self):
         return os.fstat(self.fd) if self.fd is not None else self.place.lstat()
 
+    def expect(self, written):
+        """Raise Refused where this is not the file of a stat result: what somebody else put in its place shall not get
+        its owner and mode."""
+        if not os.path.samestat(self.stat(), written):
+            raise Refused("'%s' was exchanged by another user while it was written" % self.place.path)
+
     def chown(self, uid, gid):
         """Set the owners (-1: leave it), of a link those of the link itself."""
         place = self.place

@@ -20,10 +20,10 @@ def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
 
     What is not given stays as the file at ``path`` has it; a new one gets our own owner and mode 0600. ``mode`` is
     in bits. A link at ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old
-    file is untouched then and the temporary one is gone.
+    file is untouched then and the temporary one is gone. Returns the stat result of what was written.
     """
     with safepath.at(path) as place:
-        write_at(place, pieces, uid, gid, mode, keep_inode)
+        return write_at(place, pieces, uid, gid, mode, keep_inode)
 
 
 def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
@@ -40,10 +40,10 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
                 _copy_context(place, descriptor)
             os.fsync(descriptor)
             if keep_inode and old is not None and old.st_nlink > 1:
-                _over(descriptor, place)
+                written = _over(descriptor, place)
                 place.discard(temp)
             else:
-                _take(place, temp, descriptor, old)
+                written = _take(place, temp, descriptor, old)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -51,17 +51,20 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
         raise
     if old is None:
         _default_context(place.path)
+    return written
 
 
 def _take(place, temp, descriptor, old):
     try:
         place.take(temp)
+        return os.fstat(descriptor)
     except OSError as exc:
         # a mount point, as container engines make of /etc/hosts, cannot be renamed over
         if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
             raise
-        _over(descriptor, place)
+        written = _over(descriptor, place)
         place.discard(temp)
+        return written
 
 
 def _fill(descriptor, pieces):
@@ -93,6 +96,7 @@ def _over(descriptor, place):
     try:
         _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
         os.fsync(target)
+        return os.fstat(target)
     finally:
         os.close(target)
 
