@@ -145,6 +145,7 @@ def sed(
     path = expand(path)
     if not os.path.exists(path):
         return False
+    safepath.check(path, follow=False)
     before, after, limit = (_sed_escaped(text, escape_all) for text in (before, after, limit))
     command = ["sed", "-i%s" % (backup or "")] + words.split(options)
     place = "/%s/ " % limit if limit else ""
@@ -172,6 +173,7 @@ def patch(originalfile, patchfile, options="", dry_run=False):
     from thin.utils import words
 
     path, given = expand(originalfile), words.split(options or "")
+    safepath.check(os.path.join(path, "any") if os.path.isdir(path) else path)
     command = ["patch"] + given
     if dry_run:
         command.append("-C" if __grains__.get("kernel") in ("FreeBSD", "OpenBSD") else "--dry-run")

@@ -240,12 +240,13 @@ class Place(object):
 
     def _seen(self):
         """A path of this name that nobody can lead elsewhere."""
-        return self.name if self.fd is None else os.path.join(self.folder, self.name)
+        return os.path.join(self.folder or os.path.dirname(self.path), os.path.basename(self.name))
 
     @property
     def folder(self):
         """A path of the open folder, for a program that is to work in it; None where there is none."""
-        return None if self.fd is None else "/proc/self/fd/%d" % self.fd
+        path = "/proc/self/fd/%d" % (-1 if self.fd is None else self.fd)
+        return path if os.path.isdir(path) else None
 
 
 class Lent(Place):

@@ -99,5 +99,5 @@ def read_file(path):
 
 
 def _read(path):
-    with open(path, "rb") as source:
+    with open(path, "rb", opener=hashes.at_once) as source:
         return source.read()
