@@ -272,10 +272,10 @@ def _rewrite(words, path, user):
     owner, folder = _owner(user), osutil.mkdtemp()
     copy = os.path.join(folder, "known_hosts")  # ssh-keygen would read and replace whatever gets the name meanwhile
     try:
-        before = textfile.read(path)
+        before = textfile.read(path, "")
         textfile.write(copy, before, mode=0o600)
         said = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", copy], python_shell=False)
-        after = textfile.read(copy)
+        after = textfile.read(copy, before)
         if os.path.exists(copy + ".old"):
             textfile.write(path + ".old", before, mode=0o600, **owner)
         if after != before:
