@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from thin import returns
 from thin.utils import safepath, safetree
 
 NOBODY = 65534
@@ -162,6 +163,35 @@ def test_errors_name_the_path(place: Path) -> None:
         safepath.mkdir(place / "canary/below")
 
 
+def test_a_path_without_links(place: Path) -> None:
+    (place / "outside/a").mkdir()
+    os.symlink("outside/a", place / "link")
+    os.symlink("nowhere/x", place / "outside/a/dangling")
+    top = os.path.realpath(place)
+    for path, wanted in {
+        "canary": "canary", "link": "outside/a", "link/../b/c": "outside/b/c", "link/new/er": "outside/a/new/er",
+        "link/dangling": "outside/a/nowhere/x", "canary/below": "canary/below", "link/.": "outside/a",
+    }.items():  # fmt: skip
+        assert safepath.real(f"{place}/{path}") == f"{top}/{wanted}" == os.path.realpath(f"{place}/{path}"), path
+    assert safepath.real("/") == "/"
+
+
+@root_only
+def test_a_path_without_links_is_refused_where_root_does_not_go(place: Path) -> None:
+    link(place / "canary", place / "theirs/file")
+    os.symlink("b", place / "a")
+    os.symlink("a", place / "b")
+    with pytest.raises(safepath.Refused, match="a link of the user nobody"):
+        safepath.real(place / "theirs/file/x")
+    with pytest.raises(safepath.Refused, match="too many links"):
+        safepath.real(place / "a/canary")
+
+
+def test_a_state_that_is_refused_says_so_in_one_sentence() -> None:
+    ret = returns.failed({"name": "/x"}, safepath.Refused("'/x' is a link"))
+    assert ret == {"name": "/x", "changes": {}, "result": False, "comment": "'/x' is a link"}
+
+
 # -- below a folder --
 
 
@@ -242,6 +272,15 @@ def test_removing(place: Path) -> None:
     assert safepath.remove(place / "outside") is True
     assert safepath.remove(place / "outside") is False
     assert (place / "canary").read_text() == "secret"
+
+
+def test_what_is_no_name_in_a_folder_is_not_removed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place / "outside")
+    (place / "outside/kept").mkdir()
+    assert safepath.remove("") is False
+    with pytest.raises(OSError, match="Not a name in a folder"):
+        safepath.remove(f"{place}/outside/kept/..")
+    assert os.listdir(place / "outside") == ["kept"]
 
 
 # -- trees --

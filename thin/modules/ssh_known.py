@@ -268,6 +268,8 @@ def _write(path, user, drop, more):
 
 def _rewrite(words, path, user):
     """Have ssh-keygen make the file anew, with the mode it had; returns what it said."""
+    from thin.utils.files import edit
+
     _check_links(path)
     owner, folder = _owner(user), osutil.mkdtemp()
     copy = os.path.join(folder, "known_hosts")  # ssh-keygen would read and replace whatever gets the name meanwhile
@@ -277,7 +279,7 @@ def _rewrite(words, path, user):
         said = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", copy], python_shell=False)
         after = textfile.read(copy, before)
         if os.path.exists(copy + ".old"):
-            textfile.write(path + ".old", before, mode=0o600, **owner)
+            edit.save(path, ".old")
         if after != before:
             textfile.write(path, after, **owner)
     finally:

@@ -209,6 +209,8 @@ class Place(object):
         found = self.look()
         if found is None:
             return False
+        if self.name == ".":
+            raise OSError(errno.EINVAL, "Not a name in a folder", self.path)
         if not stat.S_ISDIR(found.st_mode):
             self.unlink()
             return True

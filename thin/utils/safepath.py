@@ -45,21 +45,24 @@ def at(path, follow=False, below=None):
     path = os.fspath(path)
     if isinstance(path, bytes):
         path = os.fsdecode(path)
+    if not path:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     if below is not None:
         return _below(os.fspath(below), path)
     if os.geteuid() != 0 or not BY_DESCRIPTOR:
         return _plainly(path, follow)
-    return _Way(os.path.join(os.getcwd(), path) if not path.startswith("/") else path).walk(path, follow)
+    return _Way(path if path.startswith("/") else os.path.join(os.getcwd(), path)).walk(path, follow)
 
 
 def real(path):
     """``os.path.realpath`` for what is to be changed: the path without links. Raises Refused for those that root does
     not follow; whatever is put in the way of the answer later is met by ``at``."""
-    path = os.path.abspath(path)
+    path = os.fspath(path)
+    path = path if path.startswith("/") else os.path.join(os.getcwd(), path)
     if os.geteuid() != 0 or not BY_DESCRIPTOR:
         check(path)
         return os.path.realpath(path)
-    return _Way(path).real()
+    return _Way(path).real(path)
 
 
 def _below(folder, path):
@@ -106,7 +109,7 @@ def _plainly(path, follow):
 
 def _look_along(path, follow):
     """Raise Refused for a link that root may not follow, as far as paths can tell."""
-    todo, here, trusted, links = _steps(os.path.abspath(path)), "/", closed(os.lstat("/")), 0
+    todo, here, trusted, links = _steps(os.path.join(os.getcwd(), path)), "/", closed(os.lstat("/")), 0
     while todo:
         step = todo.pop()
         here = os.path.join(here, step) if step != ".." else os.path.dirname(here)
@@ -161,13 +164,18 @@ class _Way(object):
         finally:
             self._close()
 
-    def real(self):
+    def real(self, path):
         try:
             step = self._walk(follow=True)
             return "/" + "/".join(self._names + ([step] if step != "." else []))
         except Refused:
             raise
-        except OSError:  # it leads on to what is not there
+        except OSError as exc:
+            if exc.errno == errno.ELOOP:
+                raise Refused("'%s' has too many links in it" % path)
+            if exc.errno not in (errno.ENOENT, errno.ENOTDIR):
+                raise named(exc, path)
+            # it leads on to what is not there
             return os.path.normpath("/" + "/".join(self._names + [self._missing] + self._todo[::-1]))
         finally:
             self._close()
@@ -179,7 +187,7 @@ class _Way(object):
     def _walk(self, follow):
         todo, opened = self._todo, self._opened
         while todo:
-            step = todo.pop()
+            step = self._missing = todo.pop()
             if step == "..":
                 if self._names:
                     os.close(opened.pop())
@@ -198,7 +206,6 @@ class _Way(object):
             self._opened.append(os.open(step, _STEP, dir_fd=self._opened[-1]))
             self._names.append(step)
         except OSError as exc:
-            self._missing = step
             if exc.errno not in A_LINK and exc.errno != errno.ENOTDIR:
                 raise
             target = _target(step, self._opened[-1])
