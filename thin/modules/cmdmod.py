@@ -26,6 +26,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
+from thin.utils import safepath
 from thin.utils.commands import DEFAULT_SHELL, arguments, argv_of, nobody, success, umask_of, word
 
 __virtualname__ = "cmd"
@@ -248,7 +249,7 @@ def tty(device, echo=""):
     else:
         return {"Error": "The specified device is not a valid TTY"}
     try:
-        with open(path, "wb") as handle:
+        with open(path, "wb", opener=safepath.opener) as handle:
             handle.write(str(echo).encode("utf-8"))
     except OSError:
         return {"Error": "Echoing to %s returned error" % path}

@@ -8,6 +8,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.commands import DEFAULT_SHELL, arguments, split
 
 __virtualname__ = "cmd"
@@ -146,6 +147,6 @@ def _private_file(content, suffix, folder, owner):
 
 def _remove(path):
     try:
-        os.remove(path)
+        safepath.unlink(path)
     except OSError as exc:
         log.error("Unable to clean tempfile '%s': %s", path, exc)

@@ -6,7 +6,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import dockerwords, safepath, serial
 
 __virtualname__ = "docker"
 
@@ -421,7 +421,7 @@ def load(path, repository=None, tag=None):
         out = _cli("load", "--input=%s" % plain)
     finally:
         if plain != archive:
-            os.unlink(plain)
+            safepath.unlink(plain)
     new = sorted(set(images(all=True)) - before)
     ret = {"Path": path, "Layers": new, "Time_Elapsed": time.time() - began}
     if repository and tag:
@@ -558,7 +558,7 @@ def _archived(words, name, path, overwrite, makedirs, compression):
     if folder and not os.path.isdir(folder):
         if not makedirs:
             raise CommandExecutionError("Parent directory '%s' does not exist" % folder)
-        os.makedirs(folder)
+        safepath.makedirs(folder)
     plain = path + ".part"
     try:
         _cli(*(words + [plain, name]))
@@ -567,10 +567,10 @@ def _archived(words, name, path, overwrite, makedirs, compression):
             if done["retcode"]:
                 raise CommandExecutionError("%s failed: %s" % (packer, done["stderr"]))
             plain += {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz"}[packer]
-        os.rename(plain, path)
+        safepath.rename(plain, path)
     finally:
         for left in (path + ".part", plain):
             if os.path.exists(left):
-                os.unlink(left)
+                safepath.unlink(left)
     size = os.path.getsize(path)
     return {"Path": path, "Size": size, "Size_Human": dockerwords.human(size), "Time_Elapsed": time.time() - began}

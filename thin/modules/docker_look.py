@@ -5,7 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import dockerwords, safepath, serial
 
 __virtualname__ = "docker"
 
@@ -214,7 +214,7 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
     if not os.path.isdir(folder):
         if not makedirs:
             raise SaltInvocationError("%s does not exist. Use makedirs=True to create it" % folder)
-        os.makedirs(folder)
+        safepath.makedirs(folder)
     _cli("cp", "%s:%s" % (name, source), dest)
     return True
 

@@ -10,7 +10,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun
+from thin.utils import gitrun, safepath
 
 __func_alias__ = {"rm_": "rm"}
 
@@ -102,7 +102,7 @@ def clone(
     words = _words(git_opts, "clone", opts) + ["--", gitrun.checked_url(url, https_user, https_pass)]
     words.append(cwd if name is None else name)
     if name is not None:
-        os.makedirs(cwd, exist_ok=True)
+        safepath.makedirs(cwd)
     _git(
         words, "/tmp" if name is None else cwd, user, ignore_retcode, output_encoding, identity, saltenv=saltenv,
         https_user=https_user, https_pass=https_pass

@@ -18,7 +18,11 @@ def tempdir():
 
 def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
     """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. Raises OSError."""
-    directory = directory or tempdir()
+    if directory:
+        from thin.utils import safepath
+
+        return safepath.temporary(directory, suffix, prefix)
+    directory = tempdir()
     while True:
         path = os.path.join(directory, "%s%s%s" % (prefix, os.urandom(12).hex(), suffix))
         try:
@@ -27,27 +31,32 @@ def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
             continue
 
 
-def mkdtemp(directory=None, prefix="pushsalt-"):
-    """The path of a new directory of our own, 0700, with a name that nobody can foresee. Raises OSError."""
+def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
+    """The path of a new directory of our own, with a name that nobody can foresee. Raises OSError.
+
+    ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
     directory = directory or tempdir()
     while True:
         path = os.path.join(directory, prefix + os.urandom(12).hex())
         try:
             os.mkdir(path, 0o700)
+            if mode != 0o700:
+                os.chmod(path, mode)  # whatever the umask is
             return path
         except FileExistsError:
             continue
 
 
-def rmtree(path, ignore_errors=False):
+def rmtree(path, ignore_errors=False, dir_fd=None):
     """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
     elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
 
-    ``ignore_errors`` goes on with the rest.
+    ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others
+    may have made is for ``safepath.remove``.
     """
     name = os.path.normpath(path)
     try:
-        todo = [_Opened(name)]
+        todo = [_Opened(name, dir_fd)]
     except OSError:
         if ignore_errors:
             return
@@ -63,7 +72,7 @@ def rmtree(path, ignore_errors=False):
                     if todo:
                         os.rmdir(here.name, dir_fd=todo[-1].descriptor)
                     else:
-                        os.rmdir(name)
+                        os.rmdir(name, dir_fd=dir_fd)
             except OSError:
                 if not ignore_errors:
                     raise
