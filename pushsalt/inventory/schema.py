@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, in_words
-from pushsalt.inventory import sshwords
+from pushsalt.inventory import foreign, sshwords
 from pushsalt.inventory.sshwords import CONTROL
 from pushsalt.model import Secret
 from pushsalt.nearest import nearest
@@ -38,6 +38,8 @@ class Source:
     text: str = ""
     #: whether it is wanted where each key of a mapping stands: that takes long in large inventories
     detailed: bool = False
+    #: whether a program or a cloud made it, and not the operator: it may say less
+    foreign: bool = False
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
         """The place of each key of a mapping, if that is wanted."""
@@ -133,6 +135,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             name, parse = FIELDS[key]
             try:
                 parsed = None if value is None else parse(value, source.path.parent)
+                if source.foreign and parsed is not None:
+                    parsed = _of_others(name, parsed, f"{where}: `{key}` of {words}", warnings)
             except _Wrong as exc:
                 raise InventoryError(
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
@@ -150,6 +154,19 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
     return Layer(words, settings)
+
+
+def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
+    """The value, as far as a program or a cloud may say it. Raises _Wrong."""
+    wrong = foreign.problem(name, value)
+    if wrong is not None:
+        raise _Wrong(wrong)
+    if name == "grains":
+        value, left_out = foreign.on_one_line(value)
+        if left_out:
+            shown = ", ".join(ascii(each)[1:-1][:80] for each in left_out[:5])
+            warnings.append(f"{place}: left out, with a control character or a line break in it: {shown}")
+    return value
 
 
 # --- checks of one value -------------------------------------------------------------------------------------------

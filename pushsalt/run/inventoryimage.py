@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt import __version__
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
+from pushsalt.inventory.kinds import template
 from pushsalt.model import Secret, Target
 from thin import wire
 
@@ -75,10 +76,10 @@ def holds(project: Project, image: dict[str, Any], digest: bytes) -> bool:
     for path, rendered in image["rendered"].items():
         file = Path(path)
         try:
-            text = project.listed(file) if is_program(file) else file.read_bytes().decode("utf-8-sig")
+            text = None if is_program(file) else template(file, file.read_bytes().decode("utf-8-sig"))
         except (OSError, ValueError, InventoryError):  # who reads it says so
             return False
-        if not project.rosters.same(text, path, rendered):
+        if text is None or not project.rosters.same(text, path, rendered):
             return False
     return True
 

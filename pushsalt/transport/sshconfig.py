@@ -321,7 +321,7 @@ def _given(target: Target, accept_new: bool) -> list[str]:
             if not accept_new:
                 raise TargetError(
                     "host_key_unchecked",
-                    f"{target.id}: the inventory turns the check of host keys off: ssh_options has {option!r}"
+                    f"{target.id}: the inventory turns the check of host keys off by {option!r}"
                     + (f" ({target.origin['ssh_options']})" if "ssh_options" in target.origin else ""),
                     "take it out; to accept and remember new host keys, give --accept-new-host-keys once",
                 )
