@@ -9,10 +9,8 @@ in every shell, as a part of any word, quoted or not. The one exception is the b
 
 from __future__ import annotations
 
-import ipaddress
 import posixpath
 import re
-import unicodedata
 from collections.abc import Callable
 from typing import Final
 
@@ -52,6 +50,8 @@ def _ascii(text: str) -> str | None:
     """
     if text.isascii():
         return text
+    import unicodedata  # few names need it, and each command pays for what is imported above
+
     seen = ""
     for character in text:
         if character.isascii():
@@ -70,6 +70,8 @@ def host_problem(text: str) -> str | None:
     if problem is not None:
         return problem
     if ":" in text:
+        import ipaddress
+
         address, percent, zone = text.partition("%")
         try:
             ipaddress.IPv6Address(address)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 #: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -229,3 +230,61 @@ def test_a_configuration_that_others_can_write_runs_nothing(tmp_path, monkeypatc
 def test_includes_are_bounded(tmp_path):
     files = config(tmp_path, "Port 7\nInclude {here}/config\n")
     assert resolve(Target("t"), files).port == 7
+
+
+# --- as ssh reads it
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Host t\n HostName %h.example\n Port 2222\n User jo\n",
+        "Host=t\n  HostName = a.example\n  Port=23\n",
+        'Host "t"\n\tHostName "b.example"\n\tUser\t"jo.x"\n',
+        "Host other t !u\n Port 24\nHost *\n Port 25\n User last\n",
+        "Host !t *\n Port 24\nHost *\n Port 26\n",
+        "# c\n\n   # d\nhost T\n port 1\nHOST t\n PORT 2\n",
+        "Match host t\n Port 27\nMatch all\n User x\n",
+        "Match originalhost t user jo\n Port 28\n",
+        "Match !originalhost u\n Port 29\n",
+        'Match originalhost t exec "test %h = t -a %p = 22"\n Port 30\n',
+        'Match exec "test %n%%%h = t%%t"\n Port 31\n',
+        'Match exec "echo %h | grep -q t"\n Port 32\n',
+        "Match exec \"test '%h' = 't'\"\n Port 33\n",
+        'Match exec "exit 1"\n Port 34\nHost *\n Port 35\n',
+        "Match exec true\n Port 36\n User a\nMatch user a\n HostName c.example\n",
+        "Match final all\n Port 37\n",
+        "Include {here}/more\nPort 38\n",
+        "Host t\n Include {here}/more\n Port 39\n",
+        "Host u\n Include {here}/more\nHost t\n Port 40\n",
+        "ProxyJump jo@gate:2222,[::1]:23\n",
+        "HostName fe80::1%%eth0\n",
+        "IdentityFile ~/.ssh/%r@%h\nIdentityFile /k/%%x/%n\nUserKnownHostsFile /a /b\n",
+    ],
+)
+def test_what_ssh_itself_makes_of_a_file(tmp_path, text):
+    (tmp_path / "more").write_text("User included\nHost nobody\n Port 41\n")
+    files = config(tmp_path, text)
+    words = ["ssh", "-G", "-F", str(files[0]), "t"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    wanted: dict[str, list[str]] = {}
+    for line in said.splitlines():
+        name, _, value = line.partition(" ")
+        wanted.setdefault(name, []).append(value)
+    found = resolve(Target("t"), files)
+    assert (found.host, str(found.port), found.user) == (*wanted["hostname"], *wanted["port"], *wanted["user"])
+    assert found.get("ProxyJump") == wanted.get("proxyjump", [None])[0]
+    if found.get("UserKnownHostsFile"):
+        assert found.get("UserKnownHostsFile") == wanted["userknownhostsfile"][0].split()
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh")
+def test_what_ssh_refuses_is_refused_here(tmp_path):
+    """As far as this machine's ssh has the checks: those of 9.6 in host names, of 10.1 in user names."""
+    for host in ("-x", "a;b", "a|b", "$(x)", "`x`", "a\\b", "a'b", "a b", "a>b", "{a}"):
+        words = ["ssh", "-G", "-F", "none", "--", host]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        with pytest.raises(TargetError):
+            resolve(Target("t", host=host), ())
+        assert done.returncode == 0 or "hostname contains invalid characters" in done.stderr
