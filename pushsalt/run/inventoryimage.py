@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
 _FORMAT: Final = 3
+#: As `inventory.load` has it.
+MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 #: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")
@@ -42,7 +44,12 @@ def digest_of(project: Project) -> bytes | None:
     for path in project.config.inventories:
         for file in _files(path):
             try:
-                data = project.listed(file).encode() if is_program(file) else file.read_bytes()
+                if is_program(file):
+                    data = project.listed(file).encode()
+                elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
+                    data = file.read_bytes()
+                else:
+                    return None
             except (OSError, InventoryError):  # who reads it says so
                 return None
             total += len(data)

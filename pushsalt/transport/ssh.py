@@ -358,11 +358,15 @@ class _Login:
                 if word == "User" and self.options.known_hosts_file and not self.settings.own_known_hosts:
                     files.append(self.options.known_hosts_file)
                 else:
-                    files += self.settings.files(f"{word}KnownHostsFile", default)
+                    files += self.settings.files(f"{word}KnownHostsFile", default) or self._remembered(word, default)
         key = tuple(files)
         if key not in self.shared.known:
             self.shared.known[key] = KnownHosts(files)
         return self.shared.known[key]
+
+    def _remembered(self, word: str, default: list[Path]) -> list[Path]:
+        """Where new keys are kept though ssh_config says nowhere: one that changes later must not be new again."""
+        return default if word == "User" and self.options.accept_new_host_keys else []
 
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
         known = self.known

@@ -332,10 +332,14 @@ def _given(target: Target, accept_new: bool) -> list[str]:
 
 def _unchecked(config: _Config) -> str:
     """What ssh_config says against the check of host keys."""
-    strict = str(config.get("StrictHostKeyChecking") or "")
-    if not sshwords.unchecked(f"StrictHostKeyChecking={strict}"):
-        return ""
-    return f"StrictHostKeyChecking {strict} ({config.places.get('StrictHostKeyChecking', 'ssh_config')})"
+    for word in ("StrictHostKeyChecking", "UserKnownHostsFile"):
+        value: Any = config.get(word)
+        if value is None:
+            continue
+        text = value if isinstance(value, str) else " ".join(value) or "none"
+        if sshwords.unchecked(f"{word}={text}"):
+            return f"{word} {text} ({config.places.get(word, 'ssh_config')})"
+    return ""
 
 
 def _expanded(config: _Config, target: Target) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Trouble:
         """Nothing is known of this host. ``unchecked``: what in ssh_config would have it accepted."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
         if unchecked:
-            message += f"; {unchecked} is not followed here"
+            message += f"; {unchecked} does not change that"
         hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
         return self._error("host_key_unknown", message, hint)
 

@@ -486,6 +486,21 @@ async def test_ssh_config_cannot_either_and_the_error_says_so(bed, tmp_path):
     assert await run(target(bed), known) == b"here\n"
 
 
+async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = tmp_path / "config"
+    config.write_text("Host *\n  UserKnownHostsFile /dev/null\n  GlobalKnownHostsFile none\n")
+    error = await refused(target(bed), ConnectOptions(ssh_config=(config,)))
+    assert error.kind == "host_key_unknown" and f"UserKnownHostsFile /dev/null ({config}:2)" in error.message
+    assert await run(target(bed), ConnectOptions(ssh_config=(config,), accept_new_host_keys=True)) == b"here\n"
+    assert len((tmp_path / ".ssh" / "known_hosts").read_text().splitlines()) == 1
+    keygen(tmp_path / "other")
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    (tmp_path / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{bed.targets['t1'].port} {key}\n")
+    error = await refused(target(bed), ConnectOptions(ssh_config=(config,), accept_new_host_keys=True))
+    assert error.kind == "host_key_changed"
+
+
 @pytest.mark.parametrize(
     "line",
     [
