@@ -31,6 +31,8 @@ _BEFORE: Final = re.compile(r"(?:---(?:\s+|\Z))?(?:[!&]\S*(?:\s+|\Z))*")
 _SHAPE: Final = re.compile(r"""["']?(?:hosts|_meta|terraform_version)["']?\s*:(?:\s|\Z)""")
 _GROUP: Final = re.compile(r"""["']?(?:hosts|children|vars)["']?\s*:(?:\s|\Z)""")
 _INLINE: Final = re.compile(r""":\s+(?:[!&]\S*\s+)*\{\s*["']?(?:hosts|children|vars)["']?\s*:""")
+#: a key with its value on the lines below
+_OPEN: Final = re.compile(r":\s*(?:[!&]\S*\s*)*\{?\s*(?:#.*)?\Z")
 
 
 def has_jinja(text: str) -> bool:
@@ -57,23 +59,25 @@ def template(path: Path, text: str) -> Trusted | None:
 
 def _is_data(text: str) -> bool:
     """Whether the lines begin like JSON, our native shape or Ansible's."""
-    first = True
-    below = False  # a key of the left edge, with nothing behind it
+    edge = -1  # the column of the first value
+    below = False  # a key at that edge, with nothing behind it
     for line in text.splitlines():
         words = line.strip()
         if not words or words.startswith("#"):
             continue
-        if first:
-            line = words = words[_BEFORE.match(words).end() :]  # type: ignore[union-attr]
+        column = len(line) - len(line.lstrip())
+        if edge < 0:
+            before = _BEFORE.match(words)
+            words = words[before.end() :] if before else words
             if not words:
                 continue
-            first = False
+            edge = column
             if words[0] == "[" or (words[0] == "{" and not _JINJA.match(words)):
                 return True
-        if line[0] not in " \t":
+        if column <= edge:
             if _SHAPE.match(words) or _INLINE.search(words):
                 return True
-            below = re.search(r":\s*(?:[!&]\S*\s*)*(?:#.*)?\Z", words) is not None
+            below = _OPEN.search(words) is not None
         elif below:
             if _GROUP.match(words):
                 return True

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import kinds
+from pushsalt.inventory.ansible import is_listing, is_yaml
 from pushsalt.inventory.load import load_inventory
+from pushsalt.inventory.native import is_native
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.run.programs import list_inventory
 from pushsalt.trust import Trusted
@@ -280,6 +282,38 @@ def test_rosters_are_templates(name, text):
 )
 def test_all_else_is_not(name, text):
     assert kinds.template(Path(name), text) is None
+
+
+names = st.sampled_from(["a", "web", "all", "hosts", "children", "vars", "defaults", "groups", "_meta", "x y", "1"])
+trees = st.recursive(
+    st.sampled_from(["{{ x }}", "{% x %}", "a", "hosts: {{ x }}", "x\n\nhosts:\n  {{ y }}"]),
+    lambda inner: st.dictionaries(names, inner, min_size=1, max_size=3) | st.lists(inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(
+    data=st.dictionaries(names, st.dictionaries(names, trees, min_size=1, max_size=3), min_size=1, max_size=3),
+    flow=st.sampled_from([True, False, None]),
+    width=st.sampled_from([5, 20, 1000]),
+    start=st.sampled_from(["", "---\n", "# c\n\n", "--- \n# hosts: x\n", "--- !!map\n"]),
+    indent=st.sampled_from(["", "  "]),
+    style=st.sampled_from([None, '"', "'"]),
+)
+@settings(max_examples=400, deadline=None)
+def test_what_reads_as_another_kind_is_no_template_in_whatever_style(data, flow, width, start, indent, style):
+    """The lines alone say what a parser would; where they do not, a file that has Jinja is a roster."""
+    text = yaml.safe_dump(data, default_flow_style=flow, width=width, default_style=style)
+    text = start + "".join(f"{indent}{line}\n" for line in text.splitlines())
+    read_as = yaml.safe_load(text)
+    assert read_as.keys() == data.keys()
+    if "{{" not in text and "{%" not in text:
+        return
+    found = kinds.template(Path("x"), text)
+    if (is_native(read_as) and "hosts" in read_as) or is_yaml(read_as) or is_listing(read_as):
+        assert found is None, text
+    elif flow is not True and not any(set(inner) & {"hosts", "children", "vars"} for inner in data.values()):
+        assert found is not None, text
 
 
 def test_what_cannot_be_parsed_is_an_error_and_not_a_template(tmp_path):
