@@ -7,7 +7,7 @@ never matters. What looks like data is data:
 - JSON and states of Terraform: the name ends in ``.json`` or ``.tfstate``, or the first thing in it is ``{`` or ``[``;
 - Ansible's INI, and ssh_config;
 - YAML with a key ``hosts``, ``_meta`` or ``terraform_version`` at its left edge, or ``hosts``, ``children`` or ``vars``
-  as the first below one: our native shape, and Ansible's.
+  right below one: our native shape, and Ansible's.
 
 Any other file is a roster; one with Jinja in it is a template, as with Salt. A first line ``#!jinja|yaml`` says so
 itself, whatever follows but JSON by name.
@@ -60,7 +60,8 @@ def template(path: Path, text: str) -> Trusted | None:
 def _is_data(text: str) -> bool:
     """Whether the lines begin like JSON, our native shape or Ansible's."""
     edge = -1  # the column of the first value
-    below = False  # a key at that edge, with nothing behind it
+    below = False  # whether a key at that edge has its value on the lines below
+    keys = 0  # the column of the first of those
     for line in text.splitlines():
         words = line.strip()
         if not words or words.startswith("#"):
@@ -78,8 +79,9 @@ def _is_data(text: str) -> bool:
             if _SHAPE.match(words) or _INLINE.search(words):
                 return True
             below = _OPEN.search(words) is not None
+            keys = 0
         elif below:
-            if _GROUP.match(words):
+            keys = keys or column
+            if column == keys and _GROUP.match(words):
                 return True
-            below = False
     return False

@@ -300,7 +300,7 @@ trees = st.recursive(
     indent=st.sampled_from(["", "  "]),
     style=st.sampled_from([None, '"', "'"]),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_what_reads_as_another_kind_is_no_template_in_whatever_style(data, flow, width, start, indent, style):
     """The lines alone say what a parser would; where they do not, a file that has Jinja is a roster."""
     text = yaml.safe_dump(data, default_flow_style=flow, width=width, default_style=style)
