@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import ConfigError, Position, in_words
+from pushsalt.inventory.sshwords import unchecked
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 from pushsalt.options import CHOICES, OPTIONS, UNSET, Option, belongs_to_daemons
@@ -401,6 +402,14 @@ def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
     return dict(_checked(data, lines, file, warnings))
 
 
+def _turns_checks_off(name: str, value: Any) -> bool:
+    """Whether an option of salt-ssh would have host keys accepted unseen."""
+    if name in ("ignore_host_keys", "no_host_keys"):
+        return bool(value)
+    options = value if isinstance(value, list) else [value]
+    return name == "ssh_options" and any(unchecked(each) for each in options if isinstance(each, str))
+
+
 def _checked(
     data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str]
 ) -> Iterator[tuple[str, Any]]:
@@ -409,7 +418,9 @@ def _checked(
         where = Position(str(file), lines.get((key,)))
         option = OPTIONS.get(name)
         if option is None:
-            if not belongs_to_daemons(name):
+            if _turns_checks_off(name, value):
+                warnings.append(f"{where}: `{name}` is not followed: --accept-new-host-keys takes new host keys, once")
+            elif not belongs_to_daemons(name):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 if "." in name:  # of a module, that reads it on targets

@@ -35,6 +35,8 @@ KINDS: dict[str, str] = {
     "host_key_unknown": "the host key is not in known_hosts",
     "host_key_changed": "the host key differs from the known one",
     "host_key_revoked": "the host key is marked as revoked",
+    "host_key_unchecked": "the inventory turns the check of host keys off",
+    "setting_refused": "a setting cannot be given to ssh or to a command safely",
     "auth_failed": "the server took none of the offered keys or passwords",
     "key_unusable": "a private key or certificate cannot be read or decrypted",
     "sudo_password_wrong": "sudo did not accept the password",

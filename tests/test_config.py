@@ -157,6 +157,16 @@ def test_unknown_options_are_a_warning(load, tree):
     assert config.opts["my_own"] == 1
 
 
+def test_options_that_would_accept_any_host_key_are_said(load, tree):
+    top = tree(
+        **{"pushsalt.yaml": "ignore_host_keys: true\nssh_options: [StrictHostKeyChecking=no]\nno_host_keys: false\n"}
+    )
+    *said, last = load().warnings
+    assert [text.partition(": ")[0] for text in said] == [f"{top}/pushsalt.yaml:1", f"{top}/pushsalt.yaml:2"]
+    assert all("is not followed: --accept-new-host-keys" in text for text in said)
+    assert "unknown option `no_host_keys`" in last
+
+
 def test_a_working_folder_that_was_removed(tmp_path, monkeypatch):
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -12,7 +12,6 @@ import contextlib
 import logging
 import os
 import random
-import re
 import signal as signals
 import socket
 from collections.abc import Callable, Sequence
@@ -24,10 +23,11 @@ import asyncssh
 
 from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
+from pushsalt.inventory import sshwords
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
-from pushsalt.transport.sshconfig import default_files, resolve
+from pushsalt.transport.sshconfig import default_files, hops, resolve
 from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError
 from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
@@ -229,7 +229,7 @@ class _Login:
     def __init__(self, target: Target, options: ConnectOptions, shared: _Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
         files = default_files() if options.ssh_config is None else options.ssh_config
-        self.settings = settings = resolve(target, files)
+        self.settings = settings = resolve(target, files, accept_new=options.accept_new_host_keys)
         self.hosts = self._known_hosts()
         name = str(settings.get("HostKeyAlias") or settings.host)
         self.known: Known = self.hosts.lookup(name, settings.port)
@@ -246,7 +246,7 @@ class _Login:
         """Have the jump hosts on the way connected."""
         chain = self.target.jump
         if not chain and self.settings.get("ProxyJump"):
-            chain = tuple(hop.strip() for hop in str(self.settings.get("ProxyJump")).split(","))
+            chain = hops(self.target, str(self.settings.get("ProxyJump")))
         if chain:
             try:
                 self.jump = await _through(chain, self.options, self.shared)
@@ -272,7 +272,7 @@ class _Login:
                 if not self._dropped(exc):
                     raise self._explain(exc) from exc
                 self.trouble.drops += 1
-                if self.trouble.drops == 2 and self.jump is None and not self.settings.get("ProxyCommand"):
+                if self.trouble.drops == 2 and self.jump is None and not self.settings.proxy:
                     await self._probe()
                 log.debug("%s: dropped before the login (%s), trying again", self.target.id, exc)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -305,8 +305,8 @@ class _Login:
         }  # fmt: skip
         if self.jump is not None:
             arguments["tunnel"] = self.jump.connection
-        elif get("ProxyCommand"):
-            arguments["proxy_command"] = str(get("ProxyCommand"))
+        elif self.settings.proxy:
+            arguments["proxy_command"] = self.settings.proxy
         if get("BindAddress"):
             arguments["local_addr"] = (str(get("BindAddress")), 0)
         return arguments
@@ -358,17 +358,21 @@ class _Login:
                 if word == "User" and self.options.known_hosts_file and not self.settings.own_known_hosts:
                     files.append(self.options.known_hosts_file)
                 else:
-                    files += self.settings.files(f"{word}KnownHostsFile", default)
+                    files += self.settings.files(f"{word}KnownHostsFile", default) or self._remembered(word, default)
         key = tuple(files)
         if key not in self.shared.known:
             self.shared.known[key] = KnownHosts(files)
         return self.shared.known[key]
 
+    def _remembered(self, word: str, default: list[Path]) -> list[Path]:
+        """Where new keys are kept though ssh_config says nowhere: one that changes later must not be new again."""
+        return default if word == "User" and self.options.accept_new_host_keys else []
+
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
         known = self.known
         return (
-            [key for key, _ in known.trusted] + known.elsewhere, known.authorities, [key for key, _ in known.revoked],
-            [], [], [], [],
+            [key for key, _ in known.trusted] + known.elsewhere, [key for key, _ in known.authorities],
+            [key for key, _ in known.revoked], [], [], [], [],
         )  # fmt: skip
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
@@ -376,8 +380,11 @@ class _Login:
         if self.known.trusted:
             self.refusal = self.trouble.changed(key, self.known)
             return False
-        if not (self.options.accept_new_host_keys or self.settings.accept_new) or not self.hosts.files:
-            self.refusal = self.trouble.unknown(key)
+        if self.known.authorities or self.known.unreadable:
+            self.refusal = self.trouble.beside(key, self.known)
+            return False
+        if not self.options.accept_new_host_keys or not self.hosts.files:
+            self.refusal = self.trouble.unknown(key, self.settings.unchecked)
             return False
         try:
             path = self.hosts.add(self.trouble.name, self.settings.port, key)
@@ -494,7 +501,5 @@ def _hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
     known = options.inventory.get(name)
     if known is not None:
         return replace(known, jump=chain[:-1] or known.jump)
-    user, _, place = name.rpartition("@")
-    found = re.fullmatch(r"(\[[^\]]+\]|[^:]*)(?::(\d+))?", place.removeprefix("ssh://"))
-    host, port = (found[1].strip("[]"), found[2]) if found else (place, None)
-    return Target(id=name, host=host, user=user or None, port=int(port) if port else None, jump=chain[:-1])
+    user, host, port = sshwords.hop(name)
+    return Target(id=name, host=host, user=user, port=int(port) if port else None, jump=chain[:-1])

@@ -113,9 +113,23 @@ class Trouble:
         hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
         return self._error("host_key_changed", message, hint)
 
-    def unknown(self, key: asyncssh.SSHKey) -> TargetError:
-        """Nothing is known of this host."""
+    def beside(self, key: asyncssh.SSHKey, known: Known) -> TargetError:
+        """No key of this host is known, but something else is that a new key could not be told from."""
+        message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}; "
+        if known.unreadable:
+            message += f"its key in known_hosts cannot be read: {', '.join(known.unreadable)}"
+            hint = "correct or remove that line: until then no key is taken for a new one"
+        else:
+            places = ", ".join(where for _, where in known.authorities)
+            message += f"known_hosts wants one that a CA has signed: {places}"
+            hint = "give the machine a host certificate of that CA, or narrow the names of the @cert-authority line"
+        return self._error("host_key_unknown", message, hint)
+
+    def unknown(self, key: asyncssh.SSHKey, unchecked: str = "") -> TargetError:
+        """Nothing is known of this host. ``unchecked``: what in ssh_config would have it accepted."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
+        if unchecked:
+            message += f"; {unchecked} does not change that"
         hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
         return self._error("host_key_unknown", message, hint)
 
