@@ -140,8 +140,10 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
 
 def test_only_options_that_rendering_may_see_are_told(tmp_path: Path) -> None:
     remotes = [f"https://me:{CANARY}@h.example/a.git", {"https://h.example/b.git": [{"password": CANARY}]}]
-    config = {"gitfs_remotes": remotes, "vault": {"token": CANARY}, "ssh_priv_passwd": CANARY, "s3.key": CANARY,
-              "roster_defaults": {"passwd": CANARY}, "ext_pillar": [{"http_json": {"url": f"https://u:{CANARY}@h.example"}}]}  # fmt: skip
+    config = {
+        "gitfs_remotes": remotes, "vault": {"token": CANARY}, "ssh_priv_passwd": CANARY, "s3.key": CANARY,
+        "roster_defaults": {"passwd": CANARY}, "ext_pillar": [{"http_json": {"url": f"https://u:{CANARY}@h.example"}}],
+    }  # fmt: skip
     (tmp_path / "pushsalt.yaml").write_text(json.dumps(config))
     told = for_rendering(load_config(tmp_path / "pushsalt.yaml"))
     assert CANARY not in repr(told)
