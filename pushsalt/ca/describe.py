@@ -1,0 +1,107 @@
+"""What `pushsalt ca show` says, as data: the whole CA, one environment, or a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from pushsalt.ca import CaError
+from pushsalt.ca.folder import Folder, date
+from pushsalt.ca.manifest import Manifest
+from pushsalt.ca.revoke import describe as describe_krl
+from pushsalt.ca.wire import FOREVER, Certificate, PublicKey, WireError, parse_certificate, parse_public
+
+
+def describe(folder: Folder) -> dict[str, Any]:
+    """The CA. ``problems`` lists what does not hold."""
+    root = folder.root
+    data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": []}
+    try:
+        manifest = folder.manifest
+    except CaError as exc:
+        data["problems"].append(exc.message)
+        return data
+    data["manifest"] = {
+        "name": manifest.name, "serial": manifest.serial, "issued": date(manifest.issued), "verified": True,
+        "expires": date(manifest.expires),
+    }  # fmt: skip
+    if time.time() >= manifest.expires:
+        data["problems"].append(f"the root's signature ended on {date(manifest.expires)}")
+    data["environments"] = {
+        name: _environment(folder, manifest, name, data["problems"]) for name in manifest.environments
+    }
+    if (waiting := folder.waiting()) is not None:
+        data["waiting"] = {"serial": waiting.serial, "environments": sorted(waiting.environments)}
+    damaged = [number for entry, number in folder.log_lines() if entry is None]
+    data["problems"] += [f"log.jsonl, line {number} is damaged" for number in damaged]
+    return data
+
+
+def issued(folder: Folder, env: str) -> list[dict[str, Any]]:
+    """What was signed and revoked in an environment, the oldest first."""
+    folder.manifest.environment(env)
+    return [entry for entry in folder.log() if entry.get("env") == env]
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """A certificate, a public key or a revocation list. Raises CaError."""
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise CaError(f"{path} cannot be read: {exc.strerror}", hint="name a file, or an environment") from exc
+    if data.startswith(b"SSHKRL\n"):
+        return {"kind": "revocation list", "file": str(path), **describe_krl(path)}
+    text = data.decode("utf-8", "replace")
+    try:
+        return {"kind": "certificate", "file": str(path), **certificate_data(parse_certificate(text))}
+    except WireError:
+        pass
+    try:
+        key = parse_public(text)
+    except WireError as exc:
+        raise CaError(f"{path}: {exc}", hint="name a certificate, a public key or a revocation list") from exc
+    return {"kind": "public key", "file": str(path), "type": key.kind, "fingerprint": key.fingerprint}
+
+
+def certificate_data(found: Certificate) -> dict[str, Any]:
+    now = time.time()
+    state = "valid" if found.valid_after <= now < found.valid_before else "expired"
+    return {
+        "for": "host" if found.host else "user", "state": "not yet valid" if now < found.valid_after else state,
+        "key_id": found.key_id, "serial": found.serial, "principals": list(found.principals),
+        "valid_after": date(found.valid_after),
+        "valid_before": "forever" if found.valid_before == FOREVER else date(found.valid_before),
+        "public_key": found.key.fingerprint, "authority": found.authority.fingerprint, "critical": found.critical,
+        "extensions": list(found.extensions),
+    }  # fmt: skip
+
+
+def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[str]) -> dict[str, Any]:
+    env = manifest.environments[name]
+    entries = [entry for entry in folder.log() if entry.get("env") == name]
+    now = date(time.time())
+    try:
+        krl: dict[str, Any] | None = describe_krl(folder.krl(name))
+    except CaError as exc:
+        krl = None
+        problems.append(exc.message)
+    signed = {kind: [e for e in entries if e["action"] == f"sign-{kind}"] for kind in ("user", "host")}
+    return {
+        "user_authorities": [_key(folder, key) for key in env.user_authorities],
+        "host_authorities": [_key(folder, key) for key in env.host_authorities],
+        "roles": list(env.roles), "hosts": list(env.hosts), "user_max": env.user_max, "host_max": env.host_max,
+        "revoked": krl["revoked"] if krl else None, "krl_version": krl["version"] if krl else None,
+        "signed": {
+            kind: {"all": len(found), "valid": sum(str(e.get("valid_before")) > now for e in found)}
+            for kind, found in signed.items()
+        },
+    }  # fmt: skip
+
+
+def _key(folder: Folder, key: PublicKey) -> dict[str, str]:
+    try:
+        held = str(folder.holder(key))
+    except CaError:
+        held = "elsewhere"
+    return {"fingerprint": key.fingerprint, "public": key.line, "held": held}
