@@ -79,6 +79,13 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
         await login.give_up()
 
 
+async def close(options: ConnectOptions) -> None:
+    """Let go of what the connections of one command had in common."""
+    shared: _Shared | None = options.shared.get("ssh")
+    if shared is not None:
+        await shared.keys.close()
+
+
 class SshConnection:
     """A login."""
 

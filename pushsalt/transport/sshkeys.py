@@ -7,6 +7,7 @@ certificates has ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
 import os
@@ -121,9 +122,12 @@ class Keys:
         self._clients.append(client)
         return list(await client.get_keys())
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Let go of the agents."""
         for client in self._clients:
             client.close()
+            with contextlib.suppress(OSError):
+                await client.wait_closed()
 
 
 def _load(path: Path, passphrase: str | None) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
-from pushsalt.transport import ConnectOptions, connect
+from pushsalt.transport import ConnectOptions, connect, ssh
 from tests.beds import sshd
 from tests.beds.certificates import CaProject, add, agent
 from tests.beds.sshd import SshdBed, keygen
@@ -179,6 +179,7 @@ async def test_certificates_of_an_agent(site, tmp_path, monkeypatch):
         Path(f"{key}-cert.pub").rename(f"{aside}-cert.pub")
         add(socket, str(aside))
         assert await enter(site, None, options, agent=True) == b"here\n"
+        await ssh.close(options)
 
 
 async def test_host_certificates_that_do_not_count(site):
@@ -243,7 +244,7 @@ async def test_openssh_itself_agrees(site):
 def test_host_keys_are_fetched_through_pushsalt_and_signed(site):
     """`sign-host --target` asks the machine itself; the inventory says by which names it is called."""
     key = site.user("alice")
-    host = {**site.bed.targets["web1"].host(), "priv": str(key)}
+    host = {**site.bed.targets["web1"].host(), "priv": str(key), "agent": True}
     host["ssh_options"] = [f"UserKnownHostsFile={site.known_hosts}"]
     site.project.write("inventory.yaml", json.dumps({"hosts": {"web1": host}}))
     if not list(Path("/etc/ssh").glob("ssh_host_ed25519_key.pub")):
