@@ -7,16 +7,21 @@
 ssh_ca-no-environment:
   test.nop:
     - name: this machine has no environment (pillar ssh_ca:env), so nothing is done
+{%- elif ssh_ca.trouble %}
+
+ssh_ca-not-used:
+  test.fail_without_changes:
+    - comment: {{ ssh_ca.trouble | json }}
 {%- elif not somebody %}
 
 ssh_ca-nobody-gets-in:
   test.fail_without_changes:
-    - name: authorized_keys is false and no login has a role, so nobody could get in (pillar ssh_ca:logins)
+    - comment: authorized_keys is false and no login has a role, so nobody could get in (pillar ssh_ca:logins)
 {%- elif not ready %}
 
 ssh_ca-no-authorities:
   test.fail_without_changes:
-    - name: pillar ssh_ca has no user_authorities or no revoked; is `ssh_ca` in ext_pillar?
+    - comment: pillar ssh_ca has no user_authorities or no revoked; is `ssh_ca` in ext_pillar?
 {%- else %}
 
 ssh_ca-folder:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder, date
-from pushsalt.ca.manifest import Manifest
+from pushsalt.ca.manifest import Manifest, decode, verify
 from pushsalt.ca.revoke import describe as describe_krl
 from pushsalt.ca.wire import FOREVER, Certificate, PublicKey, WireError, parse_certificate, parse_public
 
+SOON: Final = 30 * 86400
+
 
 def describe(folder: Folder) -> dict[str, Any]:
-    """The CA. ``problems`` lists what does not hold."""
+    """The CA. ``problems`` lists what does not hold, ``warnings`` what should be seen to."""
     root = folder.root
-    data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": []}
+    data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": [], "warnings": []}
     try:
         manifest = folder.manifest
     except CaError as exc:
@@ -28,11 +30,17 @@ def describe(folder: Folder) -> dict[str, Any]:
     }  # fmt: skip
     if time.time() >= manifest.expires:
         data["problems"].append(f"the root's signature ended on {date(manifest.expires)}")
+    elif time.time() >= manifest.expires - SOON:
+        data["warnings"].append(f"the root's signature ends on {date(manifest.expires)}: `pushsalt ca init --renew`")
     data["environments"] = {
         name: _environment(folder, manifest, name, data["problems"]) for name in manifest.environments
     }
+    anywhere = [name for name, env in manifest.environments.items() if not env.hosts]
+    if anywhere and len(manifest.environments) > 1:
+        said = f"{', '.join(anywhere)}: without --hosts its authority is believed for the hosts of all environments"
+        data["warnings"].append(said)
     if (waiting := folder.waiting()) is not None:
-        data["waiting"] = {"serial": waiting.serial, "environments": sorted(waiting.environments)}
+        data["waiting"] = manifest_data(waiting)
     damaged = [number for entry, number in folder.log_lines() if entry is None]
     data["problems"] += [f"log.jsonl, line {number} is damaged" for number in damaged]
     return data
@@ -42,6 +50,40 @@ def issued(folder: Folder, env: str) -> list[dict[str, Any]]:
     """What was signed and revoked in an environment, the oldest first."""
     folder.manifest.environment(env)
     return [entry for entry in folder.log() if entry.get("env") == env]
+
+
+def manifest_data(found: Manifest) -> dict[str, Any]:
+    """What a manifest says, its authorities by their fingerprints."""
+    environments = {}
+    for name, env in found.environments.items():
+        data = env.as_data()
+        for kind, keys in (("user", env.user_authorities), ("host", env.host_authorities)):
+            data[f"{kind}_authorities"] = [key.fingerprint for key in keys]
+        environments[name] = data
+    return {
+        "name": found.name, "serial": found.serial, "issued": date(found.issued), "expires": date(found.expires),
+        "environments": environments,
+    }  # fmt: skip
+
+
+def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
+    """A manifest, and whether the root of this folder signed it. Raises CaError."""
+    data = path.read_bytes()
+    found = {
+        "kind": "manifest",
+        "file": str(path),
+        **manifest_data(decode(data, folder.root, str(path))),
+        "verified": True,
+    }
+    try:
+        verify(data, Path(f"{path}.sig").read_bytes(), folder.root, str(path))
+    except (OSError, CaError):
+        found["verified"] = False
+    return found
+
+
+def is_manifest(path: Path) -> bool:
+    return path.name.startswith("manifest.json") and not path.name.endswith(".sig")
 
 
 def describe_file(path: Path) -> dict[str, Any]:

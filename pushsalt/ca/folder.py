@@ -86,7 +86,7 @@ class Folder:
         data, signature = self._bytes(MANIFEST), self._bytes(f"{MANIFEST}.sig")
         manifests.verify(data, signature, root, where)
         found = manifests.decode(data, root, where)
-        newest = max((entry.get("manifest", 0) for entry in self.log() if entry["action"] == "manifest"), default=0)
+        newest = self._newest()
         if found.serial < newest:
             raise CaError(
                 f"{where} is number {found.serial}, but number {newest} was signed already",
@@ -104,10 +104,16 @@ class Folder:
             )
         return found
 
+    def _newest(self) -> int:
+        """The number of the newest manifest that was signed here."""
+        return max((entry.get("manifest", 0) for entry in self.log() if entry["action"] == "manifest"), default=0)
+
     def sign_manifest(self, wanted: manifests.Manifest) -> None:
         """Have the root sign this manifest, and put it in its place. Raises CaError."""
         data = wanted.encode()
         manifests.decode(data, self.root, MANIFEST)
+        if wanted.serial <= self._newest():
+            raise CaError(f"a manifest {wanted.serial} was signed already", hint="somebody was faster: try again")
         with self.work() as work:
             place = work / MANIFEST
             place.write_bytes(data)
@@ -127,10 +133,14 @@ class Folder:
         self.__dict__.pop("manifest", None)
 
     def waiting(self) -> manifests.Manifest | None:
-        """The manifest that waits for the root's signature. Raises CaError."""
+        """The manifest that waits for the root's signature, if it is newer than the one that has it. Raises CaError."""
         if not self.file(NEXT).exists():
             return None
-        return manifests.decode(self._bytes(NEXT), self.root, str(self.file(NEXT)))
+        found = manifests.decode(self._bytes(NEXT), self.root, str(self.file(NEXT)))
+        try:
+            return found if found.serial > self.manifest.serial else None
+        except CaError:
+            return found
 
     # --- who holds the keys
 
@@ -195,9 +205,9 @@ class Folder:
         for number, line in enumerate(text.splitlines(), 1):
             try:
                 entry = json.loads(line)
-                yield (entry if isinstance(entry, dict) and isinstance(entry.get("action"), str) else None), number
-            except ValueError:
-                yield None, number
+            except (ValueError, RecursionError):
+                entry = None
+            yield (entry if _is_sound(entry) else None), number
 
     def next_serial(self) -> int:
         """One that no other certificate has: milliseconds and chance, above all of the log.
@@ -270,6 +280,18 @@ def date(seconds: float) -> str:
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
     except (OverflowError, ValueError, OSError):
         return "forever"
+
+
+def _is_sound(entry: Any) -> bool:
+    """Whether a line of the log has the types that the rest relies on."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("action"), str):
+        return False
+    numbers = all(isinstance(entry.get(name, 0), int) for name in ("serial", "manifest"))
+    texts = ("env", "id", "key_id", "public_key", "host_key", "valid_before", "time")
+    if not numbers or not all(isinstance(entry.get(name, ""), str) for name in texts):
+        return False
+    needed = ("env", "serial", "key_id", "public_key") if entry["action"].startswith("sign-") else ()
+    return all(name in entry for name in needed)
 
 
 def _whoami() -> str:

@@ -31,6 +31,11 @@ def ensure(folder: Folder, env: str) -> Path:
     """The environment's list, made empty where there is none: a server whose list is missing lets nobody in."""
     path = folder.krl(env)
     if not path.exists():
+        if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
+            raise CaError(
+                f"{path} is gone, though certificates were revoked in {env}",
+                hint="take it from a backup: a new one is empty",
+            )
         with folder.work() as work:
             (work / "none").write_text("")
             made = work / "krl"
@@ -127,7 +132,10 @@ def _host_key(entry: dict[str, Any], plans: dict[str, Wanted]) -> dict[str, str]
     """For the certificate of a host: its key is revoked with it."""
     if entry.get("action") != "sign-host":
         return {}
-    key = parse_public(str(entry["public_key"]))
+    try:
+        key = parse_public(entry["public_key"])
+    except WireError as exc:
+        raise CaError(f"log.jsonl, serial {entry['serial']}: {exc}", hint="revoke the host's key by its file") from None
     plans[entry["env"]].keys.append(key)
     return {"key": key.fingerprint, "host_key": key.line}
 

@@ -105,12 +105,12 @@ def first(name: str) -> Manifest:
 def conclude(folder: Folder, wanted: Manifest, *, unsigned: bool = False) -> None:
     """Have it signed, or with ``unsigned`` leave it to the machine that has the root. Raises CaError."""
     with folder.locked():
+        for env in wanted.environments:
+            revoke.ensure(folder, env)
         if unsigned:
             folder.write(NEXT, wanted.encode())
             return
         folder.sign_manifest(wanted)
-        for env in wanted.environments:
-            revoke.ensure(folder, env)
         publish.write_known_hosts(folder)
 
 

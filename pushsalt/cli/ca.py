@@ -174,7 +174,7 @@ def sign_host(
     keys: Annotated[list[str] | None, typer.Argument(metavar="[KEY.pub ...]", help="The host's public keys.")] = None,
 ) -> int:
     """Give machines certificates for their host keys; the formula ssh_ca brings them there."""
-    from pushsalt.ca import issue, names
+    from pushsalt.ca import issue, names, publish
     from pushsalt.ca.holder import lent, read_public
 
     env, valid = _env(given), _valid(given)
@@ -197,6 +197,8 @@ def sign_host(
     if wanted:
         with lent(folder.holder(authority), authority, folder.path):
             done = [issue.sign_host(folder, env, id, hosts, key, valid) for id, hosts, key in wanted]
+        with folder.locked():
+            publish.write_known_hosts(folder)
     write(given, done, [_signed(one) for one in done] or ["nothing was signed"])
     return code
 
@@ -234,7 +236,12 @@ def show(
     from pushsalt.ca import describe, publish
 
     if what is not None and ("/" in what or Path(what).is_file()):
-        data = describe.describe_file(Path(what))
+        manifest = describe.is_manifest(Path(what))
+        data = (
+            describe.describe_manifest(_folder(given)[0], Path(what))
+            if manifest
+            else describe.describe_file(Path(what))
+        )
         write(given, data, [f"{name + ':':<14} {_plain(value)}" for name, value in data.items()])
         return 0
     folder, _ = _folder(given)
@@ -384,4 +391,5 @@ def _overview(data: dict[str, Any]) -> list[str]:
             lines.append(f"  revoked {len(env['revoked'])} entries, list version {env['krl_version']}")
     if "waiting" in data:
         lines.append(f"manifest {data['waiting']['serial']} waits for the root's signature: pushsalt ca init --sign")
+    lines += [f"warning: {warning}" for warning in data["warnings"]]
     return [*lines, *(f"PROBLEM: {problem}" for problem in data["problems"])]

@@ -5,6 +5,8 @@ of the root key: nothing is given out unless that key signed the manifest::
 
     ext_pillar:
       - ssh_ca: {dir: ca, root: "SHA256:..."}
+
+Where something does not hold, ``ssh_ca:trouble`` says so in place of all else: the formula fails with it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import MANIFEST, Folder
 from pushsalt.ca.publish import for_environment, host_certificates
+from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import Outside
 
 _lock = threading.Lock()
@@ -37,8 +40,8 @@ def ext_pillar(
     try:
         folder, common = _common(path, root, str(env))
         return {"ssh_ca": {**common, "host_certificates": host_certificates(folder, str(env), minion_id)}}
-    except CaError as exc:
-        raise ValueError(f"{exc.message} ({exc.hint})") from None
+    except (CaError, UsageError) as exc:  # the formula's own states fail by it, not all others of the machine
+        return {"ssh_ca": {"trouble": f"{exc.message} ({exc.hint})"}}
 
 
 def _common(path: Path, root: str, env: str) -> tuple[Folder, dict[str, Any]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,33 @@ def test_an_empty_passphrase_makes_no_authority(tmp_path):
     done = project.ca("init")
     assert done.code == 1 and "has no passphrase" in done.err
     assert not [path for path in project.root.rglob("*") if path.is_file() and b"PRIVATE KEY" in path.read_bytes()]
+
+
+def test_passphrases_are_asked_for_on_the_terminal(tmp_path):
+    """Without any program for it; they are never shown."""
+    project = CaProject(tmp_path)
+    project.more = {}
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(project.folder)
+        os.execve(sys.executable, project.argv("ca", "init"), project.environment)
+    said, asked = b"", 0
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # Linux: the other end is gone
+            break
+        said += piece
+        if not piece:
+            break
+        while said.count(b"passphrase") + said.count(b"again:") > asked and said.rstrip().endswith(b":"):
+            os.write(terminal, PASSPHRASE.encode() + b"\n")
+            asked = said.count(b"passphrase") + said.count(b"again:")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0, said
+    os.close(terminal)
+    assert asked and PASSPHRASE.encode() not in said and b"root SHA256:" in said
+    project.more = project.askpass(PASSPHRASE)
+    assert project.good("show")["problems"] == []
 
 
 def test_nobody_to_ask(project):
@@ -307,6 +336,16 @@ def test_revoking_a_host_revokes_its_key_for_clients(project):
     assert again.code == 1 and "is revoked" in again.err
 
 
+def test_a_list_that_is_gone_is_not_made_anew_once_something_was_revoked(project):
+    krl = project.root / "envs/prod/revoked.krl"
+    key = project.key("alice")
+    project.good("revoke", f"{key}.pub")
+    krl.unlink()
+    done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "a", f"{key}.pub")
+    assert done.code == 1 and "is gone, though certificates were revoked" in done.err
+    assert not krl.exists() and project.ca("show").code == 2
+
+
 def test_a_damaged_list_is_said_and_nothing_is_signed(project):
     krl = project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:20])
@@ -368,9 +407,15 @@ def test_an_offline_root(project, tmp_path):
     project.good("init", "dev", "--unsigned", "--max-user", "1h")
     assert "dev" not in project.good("show")["environments"] and project.good("show")["waiting"]["environments"]
     shutil.copy(project.root / "manifest.json.next", offline.root)
+    waiting = offline.good("show", str(offline.root / "manifest.json.next"))
+    assert waiting["verified"] is False and waiting["environments"]["dev"]["user_max"] == 3600
     offline.good("init", "--sign")
     for name in ("manifest.json", "manifest.json.sig"):
         shutil.copy(offline.root / name, project.root / name)
+    assert project.good("show", str(project.root / "manifest.json"))["verified"] and "waiting" not in project.good(
+        "show"
+    )
+    assert "without --hosts" in project.good("show")["warnings"][0]
     key = project.key("alice")
     project.good("sign-user", "--env", "dev", "--role", "web", "--id", "a", f"{key}.pub")
     found = certificate(f"{key}-cert.pub")
