@@ -10,7 +10,7 @@ import typer
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import TERMINAL, Actions, Command
 from pushsalt.cli.options import GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
-from pushsalt.errors import EXIT_FAILED, UsageError
+from pushsalt.errors import EXIT_FAILED, CommandError, UsageError
 
 if TYPE_CHECKING:
     from pushsalt.api import Client
@@ -193,10 +193,17 @@ def sign_host(
             raise UsageError("whose keys are these?", hint="--name NAME, as clients call the host")
         wanted = [(given.id or given.name[0], given.name, read_public(Path(path))) for path in keys or ()]
     authority = rules.host_authorities[0]
-    done = []
+    done: list[dict[str, Any]] = []
     if wanted:
         with lent(folder.holder(authority), authority, folder.path):
-            done = [issue.sign_host(folder, env, id, hosts, key, valid) for id, hosts, key in wanted]
+            for id, hosts, key in wanted:
+                try:
+                    done.append(issue.sign_host(folder, env, id, hosts, key, valid))
+                except CommandError as exc:  # of one machine; the others are signed all the same
+                    if keys:
+                        raise
+                    client.reporter.warning(id, f"{exc.message} ({exc.hint})")
+                    code = max(code, EXIT_FAILED)
         with folder.locked():
             publish.write_known_hosts(folder)
     write(given, done, [_signed(one) for one in done] or ["nothing was signed"])

@@ -250,6 +250,15 @@ def test_host_certificates_are_kept_for_their_machine_and_renewed(project):
     assert new.serial > found.serial and new.key == found.key and new.valid_before < found.valid_before
 
 
+def test_a_host_that_gets_no_certificate_does_not_keep_others_from_theirs(project):
+    for name in ("web1", "web2", "web3"):
+        project.good("sign-host", "--env", "prod", "--name", name, f"{project.key(name)}.pub")
+    project.good("revoke", str(project.folder / "web2.pub"))
+    done = project.ca("sign-host", "--out", "json", "--env", "prod", "--renew", "--within", "91d")
+    assert done.code == 2 and "web2: the key SHA256:" in done.err and "is revoked in prod" in done.err
+    assert [one["id"] for one in json.loads(done.out)] == ["web1", "web3"]
+
+
 @pytest.mark.parametrize("id", ["../../../oops", ".ssh", "a/b", "x\ny", "ä"])
 def test_an_id_does_not_lead_out_of_the_folder(project, id):
     key = project.key("host")
