@@ -10,6 +10,7 @@ from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder, date
 from pushsalt.ca.manifest import Manifest, decode, verify
 from pushsalt.ca.revoke import describe as describe_krl
+from pushsalt.ca.revoke import is_revoked
 from pushsalt.ca.wire import FOREVER, Certificate, PublicKey, WireError, parse_certificate, parse_public
 
 SOON: Final = 30 * 86400
@@ -106,6 +107,15 @@ def describe_file(path: Path) -> dict[str, Any]:
     return {"kind": "public key", "file": str(path), "type": key.kind, "fingerprint": key.fingerprint}
 
 
+def is_revoked_here(folder: Folder, path: Path) -> bool:
+    """Whether the certificate in this file is of an authority of the CA, and revoked. Raises CaError."""
+    authority = parse_certificate(path.read_text("utf-8", "replace")).authority.blob
+    for name, env in folder.manifest.environments.items():
+        if authority in {key.blob for key in (*env.user_authorities, *env.host_authorities)}:
+            return is_revoked(folder.krl(name), path)
+    return False
+
+
 def certificate_data(found: Certificate) -> dict[str, Any]:
     now = time.time()
     state = "valid" if found.valid_after <= now < found.valid_before else "expired"
@@ -135,7 +145,7 @@ def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[s
         "roles": list(env.roles), "hosts": list(env.hosts), "user_max": env.user_max, "host_max": env.host_max,
         "revoked": krl["revoked"] if krl else None, "krl_version": krl["version"] if krl else None,
         "signed": {
-            kind: {"all": len(found), "valid": sum(str(e.get("valid_before")) > now for e in found)}
+            kind: {"all": len(found), "not_ended": sum(e.get("valid_before", "") > now for e in found)}
             for kind, found in signed.items()
         },
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -242,16 +243,11 @@ def show(
     """Show the CA, what was signed in an environment, or a file. Exit code 2 when something does not hold."""
     from pushsalt.ca import describe, publish
 
-    if what is not None and ("/" in what or Path(what).is_file()):
-        manifest = describe.is_manifest(Path(what))
-        data = (
-            describe.describe_manifest(_folder(given)[0], Path(what))
-            if manifest
-            else describe.describe_file(Path(what))
-        )
-        write(given, data, [f"{name + ':':<14} {_plain(value)}" for name, value in data.items()])
-        return 0
     folder, _ = _folder(given)
+    if what is not None and ("/" in what or Path(what).is_file()):
+        data = _file(folder, Path(what))
+        write(given, data, list(_rows(data)))
+        return 0
     if given.known_hosts:
         lines = publish.known_hosts(folder, what or "")
         write(given, lines, lines)
@@ -266,6 +262,27 @@ def show(
 
 
 # ---
+
+
+def _file(folder: Folder, path: Path) -> dict[str, Any]:
+    """What a file is; of our own certificates also whether they are revoked."""
+    from pushsalt.ca import describe
+
+    if describe.is_manifest(path):
+        return describe.describe_manifest(folder, path)
+    data = describe.describe_file(path)
+    if data["kind"] == "certificate" and folder.exists and describe.is_revoked_here(folder, path):
+        data["state"] = "revoked"
+    return data
+
+
+def _rows(data: dict[str, Any], under: str = "") -> Iterator[str]:
+    for name, value in data.items():
+        if isinstance(value, dict) and value and all(isinstance(item, dict | list | int) for item in value.values()):
+            yield f"{under}{name}:"
+            yield from _rows(value, f"{under}  ")
+        else:
+            yield f"{under}{name + ':':<{16 - len(under)}} {_plain(value)}"
 
 
 def _folder(given: Given) -> tuple[Folder, Client]:
@@ -392,10 +409,10 @@ def _overview(data: dict[str, Any]) -> list[str]:
                 words = f"{key['fingerprint']} ({key['held']})"
                 lines.append(f"  {kind + 's':<8}{words}" + (", signs no more" if place else ""))
             most = spoken(env[f"{kind}_max"])
-            lines.append(f"          at most {most}; {count['valid']} of {count['all']} signed are valid")
+            lines.append(f"          at most {most}; {count['not_ended']} of {count['all']} signed have not ended")
         lines.append(f"  roles   {', '.join(env['roles']) or 'any'}; hosts {', '.join(env['hosts']) or 'any'}")
         if env["revoked"] is not None:
-            lines.append(f"  revoked {len(env['revoked'])} entries, list version {env['krl_version']}")
+            lines.append(f"  revoked {len(env['revoked'])}, list version {env['krl_version']}")
     if "waiting" in data:
         lines.append(f"manifest {data['waiting']['serial']} waits for the root's signature: pushsalt ca init --sign")
     lines += [f"warning: {warning}" for warning in data["warnings"]]

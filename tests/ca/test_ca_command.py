@@ -312,6 +312,7 @@ def test_revoking_by_serial_key_id_and_file(project):
     assert revoked() == [0, 0, 0, 0]
     project.good("revoke", str(certificate(paths[0]).serial))
     assert revoked() == [1, 0, 0, 0]
+    assert [project.good("show", str(path))["state"] for path in paths[:2]] == ["revoked", "valid"]
     project.good("revoke", "prod/user/b/web", "--reason", "left")
     assert revoked() == [1, 1, 0, 0]
     project.good("revoke", str(paths[2]))
