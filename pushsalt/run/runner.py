@@ -95,6 +95,10 @@ class Runner:
             from pushsalt.transport import resource
 
             await resource.close(self.connecting)
+        if "ssh" in self.connecting.shared:
+            from pushsalt.transport import ssh
+
+            await ssh.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:

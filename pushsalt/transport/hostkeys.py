@@ -78,10 +78,10 @@ class Known:
     elsewhere: list[asyncssh.SSHKey] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
-    def algorithms(self) -> list[str]:
+    def algorithms(self, certificates: bool = True) -> list[str]:
         """Host key algorithms to ask for, those of the known keys first, so that a known key is not passed over."""
         wanted: list[str] = []
-        if self.authorities:
+        if self.authorities and certificates:
             wanted += [name + "-cert-v01@openssh.com" for name in _ALGORITHMS]
         for key, _ in self.trusted:
             wanted += [name.decode() for name in key.sig_algorithms]

@@ -14,7 +14,7 @@ import os
 import random
 import signal as signals
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
 from pushsalt.transport.sshconfig import default_files, hops, resolve
-from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError
+from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError, for_keys, public_half
 from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
@@ -77,6 +77,13 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
         raise login.too_late(bound) from None
     finally:
         await login.give_up()
+
+
+async def close(options: ConnectOptions) -> None:
+    """Let go of what the connections of one command had in common."""
+    shared: _Shared | None = options.shared.get("ssh")
+    if shared is not None:
+        await shared.keys.close()
 
 
 class SshConnection:
@@ -269,6 +276,8 @@ class _Login:
             except asyncio.CancelledError:
                 raise
             except Exception as exc:
+                if self._without_certificate(exc, arguments):
+                    continue
                 if not self._dropped(exc):
                     raise self._explain(exc) from exc
                 self.trouble.drops += 1
@@ -281,15 +290,27 @@ class _Login:
             jump, self.jump = self.jump, None
             return SshConnection(self.target.id, connection, self.settings.user, jump)
 
+    def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
+        """Whether to ask for the bare host key: it is known by itself, and only its certificate does not count."""
+        if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.known.trusted:
+            return False
+        plain = self.known.algorithms(certificates=False)
+        if self.settings.get("HostKeyAlgorithms") or arguments["server_host_key_algs"] == plain:
+            return False
+        log.warning("%s: its host certificate is not used: %s; its key is known by itself", self.target.id, said(exc))
+        arguments["server_host_key_algs"] = plain
+        return True
+
     async def _arguments(self) -> dict[str, Any]:
         get = self.settings.get
         keys = await self._client_keys()
+        certificates = self._certificates(self.settings.files("CertificateFile", ()))
         interval = get("ServerAliveInterval")
         arguments: dict[str, Any] = {
             "config": None, "client_factory": lambda: _Client(self), "username": self.settings.user,
             "known_hosts": self._match, "host_key_alias": get("HostKeyAlias"),
             "server_host_key_algs": get("HostKeyAlgorithms") or self.known.algorithms(),
-            "client_keys": keys or None, "client_certs": self.settings.files("CertificateFile", ()), "agent_path": None,
+            "client_keys": keys or None, "client_certs": certificates, "agent_path": None,
             "password": str(self.target.passwd) if self.target.passwd is not None else None,
             "preferred_auth": get("PreferredAuthentications") or ["publickey", "keyboard-interactive", "password"],
             "public_key_auth": get("PubkeyAuthentication", True), "gss_host": None, "gss_kex": False, "gss_auth": False,
@@ -320,7 +341,8 @@ class _Login:
         passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
         found: list[Any] = []
         unusable: KeyUnusableError | None = None
-        for path in files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]:
+        named = files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]
+        for path in named:
             try:
                 found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
                 self.trouble.tried.append(str(path))
@@ -328,7 +350,10 @@ class _Login:
                 # What nobody asked for, or ssh_config names for every host, may be missing or locked.
                 if explicit or (files and path.exists()):
                     unusable = unusable or exc
+        # After the keys, which are read first: a certificate that ended explains why none of them was taken.
+        certificates = self._certificates(Path(f"{path}-cert.pub") for path in named)
         pairs = await self._agent_keys(files if unusable or self.settings.get("IdentitiesOnly") else None)
+        pairs = for_keys(pairs, certificates)
         if unusable is not None and not pairs and (explicit or not found) and (explicit or self.target.passwd is None):
             raise unusable.for_target(self.target.id)
         if pairs:
@@ -344,7 +369,13 @@ class _Login:
         if only is None:
             return pairs
         wanted = {data for path in only if (data := _public(path)) is not None}
-        return [pair for pair in pairs if pair.key_public_data in wanted]
+        return [pair for pair in pairs if public_half(pair) in wanted]
+
+    def _certificates(self, paths: Iterable[Path]) -> list[Any]:
+        """Those that hold now; what the others lack is said if the login fails."""
+        found, trouble = self.shared.keys.certificates(paths)
+        self.trouble.certificates += trouble
+        return found
 
     # --- host keys
 

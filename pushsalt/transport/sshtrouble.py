@@ -35,7 +35,8 @@ class Trouble:
     """The facts of one login that errors are made of; they are filled in as it goes on.
 
     ``name`` and ``port`` are what known_hosts is searched for, ``tried`` the keys that were offered, ``drops`` how
-    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came.
+    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came,
+    ``certificates`` what the user's certificates lack.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Trouble:
     drops: int = 0
     connected: bool = False
     secured: bool = False
+    certificates: list[str] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -139,6 +141,8 @@ class Trouble:
         message = f"{self.host} does not let {self.user} in with {' or '.join(tried) or 'no credential'}"
         if "Permission denied" not in text:
             message += f": {text}"
+        if self.certificates:
+            message += f"; {'; '.join(dict.fromkeys(self.certificates))}"
         hint = "set `user`, `priv` or `passwd`, or add a key to the SSH agent; see what `ssh` says to the same host"
         return self._error("auth_failed", message, hint)
 

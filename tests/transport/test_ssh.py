@@ -15,7 +15,7 @@ import pytest
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Secret, Target
-from pushsalt.transport import ConnectOptions, connect
+from pushsalt.transport import ConnectOptions, connect, ssh
 from tests.beds import sshd
 from tests.beds.sshd import SshdBed, free_port, keygen
 
@@ -348,7 +348,7 @@ async def test_the_agent_is_asked_once_for_all(bed, tmp_path, monkeypatch):
         targets = [target(bed, id, priv=(), agent=True) for id in ("t1", "t2")]
         assert await asyncio.gather(*(run(one, options) for one in targets)) == [b"here\n"] * 2
         assert len(options.shared["ssh"].keys._clients) == 1
-        options.shared["ssh"].keys.close()
+        await ssh.close(options)
     finally:
         agent.terminate()
         agent.wait()
