@@ -7,7 +7,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import archivefiles, archivemembers, zips
+from thin.utils import archivefiles, archivemembers, safepath, zips
+from thin.utils.asuser import AsUser
 
 __func_alias__ = {"list_": "list", "zip_": "zip"}
 
@@ -98,7 +99,7 @@ def _members(name, cached, archive_format, options, strip_components):
 
 def _remove(path):
     try:
-        os.unlink(path)
+        safepath.unlink(path)
     except OSError:
         pass
 
@@ -128,18 +129,18 @@ def gunzip(gzipfile, template=None, runas=None, options=None):
 
 def cmd_zip(zip_file, sources, template=None, cwd=None, runas=None):
     """Make a zip archive by the command ``zip``: its output's lines."""
-    return _lines(["zip", "-r", str(zip_file)] + _sources(sources), cwd=cwd, template=template, runas=runas)
+    return _lines(["zip", "-r", str(zip_file)] + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
 
 
 def rar(rarfile, sources, template=None, cwd=None, runas=None):
     """Make a rar archive by the command ``rar``: its output's lines."""
-    return _lines(["rar", "a", "-idp", str(rarfile)] + _sources(sources), cwd=cwd, template=template, runas=runas)
+    return _lines(["rar", "a", "-idp", str(rarfile)] + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
 
 
 def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):
     """Make a zip archive of files and directories: the names in it. Relative paths need ``cwd``."""
     zip_file, sources = _rendered((zip_file, sources), template)
-    sources = _sources(sources)
+    sources = archivefiles.sources(sources)
     if cwd is not None and not os.path.isabs(str(cwd)):
         raise SaltInvocationError("cwd must be absolute")
     if cwd is None and not all(os.path.isabs(source) for source in sources):
@@ -156,9 +157,9 @@ def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):
             name = os.path.relpath(folder, base)
             entries.append((name + "/", folder))
             entries += [(os.path.join(name, file), os.path.join(folder, file)) for file in files]
-    with _as_user(runas):
+    with AsUser(runas, __salt__["user.info"]):
         try:
-            with open(zip_file, "wb") as stream:
+            with open(zip_file, "wb", opener=safepath.opener) as stream:
                 zips.write(stream, entries)
         except (zips.ZipError, OSError) as exc:
             raise CommandExecutionError("Exception encountered creating zipfile: %s" % exc)
@@ -166,32 +167,6 @@ def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):
 
 
 # Inside
-
-
-class _as_user(object):
-    """Files are made as this user meanwhile. Raises SaltInvocationError for one that does not exist."""
-
-    def __init__(self, name):
-        self.ids = None
-        if name:
-            info = __salt__["user.info"](name)
-            if not info:
-                raise SaltInvocationError("User '%s' does not exist" % name)
-            if (info["uid"], info["gid"]) != (os.geteuid(), os.getegid()):
-                self.ids = info["uid"], info["gid"], os.getgrouplist(name, info["gid"])
-
-    def __enter__(self):
-        if self.ids:
-            self.was = os.geteuid(), os.getegid(), os.getgroups()
-            os.setgroups(self.ids[2])
-            os.setegid(self.ids[1])
-            os.seteuid(self.ids[0])
-
-    def __exit__(self, *exc):
-        if self.ids:
-            os.seteuid(self.was[0])
-            os.setegid(self.was[1])
-            os.setgroups(self.was[2])
 
 
 def _command(name):
@@ -202,23 +177,6 @@ def _command(name):
 def _lines(command, **options):
     _command(command[0])
     return __salt__["cmd.run"](command, python_shell=False, **options).splitlines()
-
-
-def _several(given):
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [one.strip() for one in given.split(",")]
-    return [str(one) for one in given] if isinstance(given, (list, tuple)) else [str(given)]
-
-
-def _sources(given):
-    import glob
-
-    found = []
-    for path in _several(given):
-        found += sorted(glob.glob(path)) if glob.has_magic(path) else [path]
-    return found
 
 
 def _rendered(texts, template):

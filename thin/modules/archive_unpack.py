@@ -11,6 +11,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import archivefiles, archivemembers, safepath, tarmembers, taroptions, unpacking, unzipping, words, zips
+from thin.utils.asuser import AsUser
 
 __virtualname__ = "archive"
 _VERBOSE = ("v", "-v", "--verbose")
@@ -71,7 +72,7 @@ def tar(
     given = taroptions.Options(options.split())
     if not given.extracts:
         command = ["tar"] + options.split() + [str(tarfile)] + (["-C", str(dest)] if dest else [])
-        return _lines(command + _sources(sources), cwd=cwd, template=template, runas=runas)
+        return _lines(command + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
     _command("tar")
     start = cwd or os.path.expanduser("~")
     path, dest = (os.path.join(start, one) for one in _rendered((str(tarfile), str(dest or ".")), template))
@@ -85,7 +86,7 @@ def tar(
     command = ["tar"] + (options.split() if allow_outside else given.words) + [path]
 
     def line(into):
-        return command + (["-C", into] if into else []) + _sources(sources)
+        return command + (["-C", into] if into else []) + archivefiles.sources(sources)
 
     done = _taken_apart(
         path, dest, line, allowed, runas, given.looking, _folders(found), inside=True, despite=True, start=start,
@@ -103,9 +104,9 @@ def unzip(
     ``allow_...`` allow members that could do harm: see ``archive.check_members``.
     """
     zip_file, dest = _rendered((zip_file, dest), template)
-    excluded = set(_several(excludes))
+    excluded = set(archivefiles.several(excludes))
     allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
-    with _as_user(runas):
+    with AsUser(runas, __salt__["user.info"]):
         try:
             with open(zip_file, "rb") as stream:
                 found = [member for member in zips.members(stream) if member.name not in excluded]
@@ -146,7 +147,7 @@ def cmd_unzip(
     def line(into):
         command = ["unzip"] + (["-P", str(password)] if password else []) + (words.split(options) if options else [])
         command += (["-:"] if allow_outside else []) + [zip_file, "-d", into]
-        return command + (["-x"] + _several(excludes) if excludes is not None else [])
+        return command + (["-x"] + archivefiles.several(excludes) if excludes is not None else [])
 
     done = _taken_apart(
         zip_file, dest, line, allowed, runas, redirect_stderr=True, ignore_retcode=True,
@@ -178,7 +179,7 @@ def unrar(
 
     def line(into):
         command = [tool, "x", "-idp", rarfile]
-        for exclude in _several(excludes):
+        for exclude in archivefiles.several(excludes):
             command += ["-x", exclude]
         return command + [into]
 
@@ -257,32 +258,6 @@ def _absolute(path):
     return os.path.join(os.path.expanduser("~"), path)
 
 
-class _as_user(object):
-    """Files are made as this user meanwhile. Raises SaltInvocationError for one that does not exist."""
-
-    def __init__(self, name):
-        self.ids = None
-        if name:
-            info = __salt__["user.info"](name)
-            if not info:
-                raise SaltInvocationError("User '%s' does not exist" % name)
-            if (info["uid"], info["gid"]) != (os.geteuid(), os.getegid()):
-                self.ids = info["uid"], info["gid"], os.getgrouplist(name, info["gid"])
-
-    def __enter__(self):
-        if self.ids:
-            self.was = os.geteuid(), os.getegid(), os.getgroups()
-            os.setgroups(self.ids[2])
-            os.setegid(self.ids[1])
-            os.seteuid(self.ids[0])
-
-    def __exit__(self, *exc):
-        if self.ids:
-            os.seteuid(self.was[0])
-            os.setegid(self.was[1])
-            os.setgroups(self.was[2])
-
-
 def _command(name):
     if not process.which(name):
         raise CommandExecutionError("%s is not installed" % name)
@@ -291,23 +266,6 @@ def _command(name):
 def _lines(command, **options):
     _command(command[0])
     return __salt__["cmd.run"](command, python_shell=False, **options).splitlines()
-
-
-def _several(given):
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [one.strip() for one in given.split(",")]
-    return [str(one) for one in given] if isinstance(given, (list, tuple)) else [str(given)]
-
-
-def _sources(given):
-    import glob
-
-    found = []
-    for path in _several(given):
-        found += sorted(glob.glob(path)) if glob.has_magic(path) else [path]
-    return found
 
 
 def _rendered(texts, template):

@@ -81,8 +81,10 @@ class _Job(object):
 
     def release(self):
         if self.copy:
+            from thin.utils import safepath
+
             try:
-                os.unlink(self.copy)
+                safepath.unlink(self.copy)
             except OSError:
                 pass
 
@@ -404,12 +406,14 @@ class _Job(object):
         if not os.path.isdir(self.name):
             __states__["file.directory"](self.name, user=self.user, makedirs=True)
             self.created = True
+        from thin.utils import safepath
+
         try:
             self.files = self._extract()
         except (CommandExecutionError, _Done):
             if self.created:
                 try:
-                    os.rmdir(self.name)
+                    safepath.rmdir(self.name)
                 except OSError:
                     pass
             raise

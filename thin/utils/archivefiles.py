@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import tarmembers, words, zips
+from thin.utils import safepath, tarmembers, words, zips
 
 TAR_ENDINGS = (
     ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.lzma", ".tlz", ".tar.zst", ".tzst"
@@ -27,6 +27,25 @@ def guess_format(name):
     if name.endswith(TAR_ENDINGS):
         return "tar"
     return name[-3:] if name.endswith((".zip", ".rar")) else None
+
+
+def several(given):
+    """The texts of a list, or of a text with commas."""
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [one.strip() for one in given.split(",")]
+    return [str(one) for one in given] if isinstance(given, (list, tuple)) else [str(given)]
+
+
+def sources(given):
+    """Paths, with those that wildcards mean."""
+    import glob
+
+    found = []
+    for path in several(given):
+        found += sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+    return found
 
 
 def members(name, path, archive_format, run_all, options=None):
@@ -138,6 +157,6 @@ class Plain(object):
     def __exit__(self, *exc):
         if self.temporary:
             try:
-                os.unlink(self.temporary)
+                safepath.unlink(self.temporary)
             except OSError:
                 pass

@@ -71,7 +71,7 @@ class Stage(object):
             except OSError:
                 pass  # moved away by the owner of the folder: it is empty
             if self.times:
-                os.utime(self.dest, ns=self.times)
+                os.utime(self.dest, ns=self.times)  # path: an open folder
             os.close(self.dest)
         self.dest = self.outer = self.tree = None
 
