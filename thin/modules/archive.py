@@ -134,7 +134,8 @@ def cmd_zip(zip_file, sources, template=None, cwd=None, runas=None):
 
 def rar(rarfile, sources, template=None, cwd=None, runas=None):
     """Make a rar archive by the command ``rar``: its output's lines."""
-    return _lines(["rar", "a", "-idp", str(rarfile)] + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
+    command = ["rar", "a", "-idp", str(rarfile)] + archivefiles.sources(sources)
+    return _lines(command, cwd=cwd, template=template, runas=runas)
 
 
 def zip_(zip_file, sources, template=None, cwd=None, runas=None, zip64=False):

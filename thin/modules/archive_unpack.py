@@ -10,7 +10,18 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import archivefiles, archivemembers, safepath, tarmembers, taroptions, unpacking, unzipping, words, zips
+from thin.utils import (
+    archivefiles,
+    archivemembers,
+    ownfolders,
+    safepath,
+    tarmembers,
+    taroptions,
+    unpacking,
+    unzipping,
+    words,
+    zips,
+)
 from thin.utils.asuser import AsUser
 
 __virtualname__ = "archive"
@@ -227,7 +238,7 @@ def _taken_apart(
 
 def _only_ours(dest, looking):
     """Raise CommandExecutionError where somebody else could lead a program elsewhere that works in ``dest`` itself."""
-    path = unpacking.changeable(dest)
+    path = ownfolders.changeable(dest)
     if path:
         raise CommandExecutionError(
             "%s makes tar work in the directory %s itself, and %s can be changed by other users: they could lead it "

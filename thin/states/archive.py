@@ -420,10 +420,10 @@ class _Job(object):
 
     def _hold(self):
         """What another user can change is copied, so that what is checked is what is extracted."""
-        from thin.utils import osutil, safepath, unpacking
+        from thin.utils import osutil, ownfolders, safepath
         from thin.utils.files import arguments, atomic
 
-        if not unpacking.alterable(self.match):
+        if not ownfolders.alterable(self.match):
             return
         folder = os.path.join(arguments.cachedir(__opts__), "archives")
         try:

@@ -17,9 +17,9 @@ import errno
 import os
 import stat
 
-from thin.utils import archivemembers, osutil, safepath, safetree
+from thin.utils import archivemembers, osutil, safepath
 from thin.utils.commands import OpenFolder
-from thin.utils.places import A_LINK, LISTED, NOFOLLOW, closed, named, rulers
+from thin.utils.places import A_LINK, LISTED, NOFOLLOW, named
 
 PREFIX = ".pushsalt-extract-"
 #: Levels of folders that an archive may have: each is two open folders here.
@@ -27,17 +27,77 @@ DEPTH = 200
 _COPIED = 1 << 18
 
 
-class Stage(object):
+class Held(object):
+    """What is to be moved, in the open folder ``tree``, and where to: the open folder ``dest``, of ``path``."""
+
+    def __init__(self, path):
+        self.path = path
+        self.dest = self.tree = None
+        self.times = None  # of ``dest``, when it is left
+        self.folders = {}  # path below ``tree`` -> stat, as it was before any of it was moved
+
+    def check(self, name, **allowed):
+        """The words that refuse what came out of the archive ``name``, or "". ``allowed``: as ``refusal``'s."""
+        wrong, names = [], {}
+        inherited = os.fstat(self.dest).st_mode & stat.S_ISGID
+        for path, found in self._all(self.tree, "", DEPTH):
+            kind = stat.S_IFMT(found.st_mode)
+            if kind == stat.S_IFDIR:
+                bits = archivemembers.special_bits(found.st_mode & ~inherited)
+            else:
+                if found.st_nlink > 1:
+                    same = names.setdefault(found.st_ino, [found.st_nlink, path])
+                    same[0] -= 1
+                bits = archivemembers.special_bits(found.st_mode) if kind == stat.S_IFREG else ""
+            if kind in archivemembers.SPECIAL:
+                wrong.append((path, "is %s" % archivemembers.SPECIAL[kind], "allow_devices"))
+            elif bits:
+                wrong.append((path, "has the " + bits, "allow_setid"))
+        for left, path in names.values():
+            if left:
+                wrong.append((path, "is a hard link to a file outside of it", "allow_outside"))
+        return archivemembers.sentence(name, [fault for fault in wrong if not allowed.get(fault[2])])
+
+    def _all(self, descriptor, path, depth):
+        """Yield (path, stat) of all that is in an open folder of the stage."""
+        for name in sorted(os.listdir(descriptor)):
+            inner = path + "/" + name if path else name
+            found = os.lstat(name, dir_fd=descriptor)
+            yield inner, found
+            if not stat.S_ISDIR(found.st_mode):
+                continue
+            if not depth:
+                raise OSError(errno.ENAMETOOLONG, "The archive has more than %d levels of directories" % DEPTH, inner)
+            self.folders[inner] = found
+            if os.geteuid():  # not root: we must get in, whatever mode the archive has
+                os.chmod(name, 0o700, dir_fd=descriptor)
+            below = os.open(name, LISTED, dir_fd=descriptor)
+            try:
+                for pair in self._all(below, inner, depth - 1):
+                    yield pair
+            finally:
+                os.close(below)
+
+    def look(self):
+        """As ``check``, for what may hold anything."""
+        for _ in self._all(self.tree, "", DEPTH):
+            pass
+
+    def place(self, explicit=(), owners=True):
+        """Move all into the folder. ``explicit``: the paths of folders that get mode (and owner and time: ``owners``)
+        of the archive even if they are there already; "" is ``dest`` itself. Raises OSError, Refused."""
+        _Placing(self, frozenset(explicit), owners).run()
+
+
+class Stage(Held):
     """``folder``: where programs run; ``name``: what they extract into, relative to it; ``inside``: that folder itself.
-    ``check`` comes before ``place``. Raises OSError."""
+    ``check`` or ``look`` come before ``place`` where there may be folders. Raises OSError."""
 
     def __init__(self, dest):
-        self.path = dest
-        self.dest = self.outer = self.tree = None
+        super(Stage, self).__init__(dest)
+        self.outer = None
         self._own = PREFIX + os.urandom(12).hex()
         self.name = os.urandom(12).hex()
-        self.times = None  # of ``dest``, when it is left
-        self.folders = {}  # path in the archive -> stat, as it came out of the archive
 
     def __enter__(self):
         try:
@@ -92,52 +152,23 @@ class Stage(object):
                         pass
                 os.close(descriptor)
 
-    def check(self, name, **allowed):
-        """The words that refuse what came out of the archive ``name``, or "". ``allowed``: as ``refusal``'s."""
-        wrong, names = [], {}
-        inherited = os.fstat(self.outer).st_mode & stat.S_ISGID
-        for path, found in self._all(self.tree, "", DEPTH):
-            kind = stat.S_IFMT(found.st_mode)
-            if kind == stat.S_IFDIR:
-                bits = archivemembers.special_bits(found.st_mode & ~inherited)
-            else:
-                if found.st_nlink > 1:
-                    same = names.setdefault(found.st_ino, [found.st_nlink, path])
-                    same[0] -= 1
-                bits = archivemembers.special_bits(found.st_mode) if kind == stat.S_IFREG else ""
-            if kind in archivemembers.SPECIAL:
-                wrong.append((path, "is %s" % archivemembers.SPECIAL[kind], "allow_devices"))
-            elif bits:
-                wrong.append((path, "has the " + bits, "allow_setid"))
-        for left, path in names.values():
-            if left:
-                wrong.append((path, "is a hard link to a file outside of it", "allow_outside"))
-        return archivemembers.sentence(name, [fault for fault in wrong if not allowed.get(fault[2])])
 
-    def _all(self, descriptor, path, depth):
-        """Yield (path, stat) of all that is in an open folder of the stage."""
-        for name in sorted(os.listdir(descriptor)):
-            inner = path + "/" + name if path else name
-            found = os.lstat(name, dir_fd=descriptor)
-            yield inner, found
-            if not stat.S_ISDIR(found.st_mode):
-                continue
-            if not depth:
-                raise OSError(errno.ENAMETOOLONG, "The archive has more than %d levels of directories" % DEPTH, inner)
-            self.folders[inner] = found
-            if os.geteuid():  # not root: we must get in, whatever mode the archive has
-                os.chmod(name, 0o700, dir_fd=descriptor)
-            below = os.open(name, LISTED, dir_fd=descriptor)
-            try:
-                for pair in self._all(below, inner, depth - 1):
-                    yield pair
-            finally:
-                os.close(below)
-
-    def place(self, explicit=(), owners=True):
-        """Move all into the folder. ``explicit``: the paths of folders that get mode (and owner and time: ``owners``)
-        of the archive even if they are there already; "" is ``dest`` itself. Raises OSError, Refused."""
-        _Placing(self, frozenset(explicit), owners).run()
+def move(source, dest):
+    """Move all that is in our own folder ``source`` into the folder ``dest``, by open folders. It is made if it is
+    missing, and gets the owner and mode of ``source``. Raises OSError, Refused."""
+    held = Held(dest)
+    try:
+        with safepath.at(dest, follow=True) as place:
+            if place.look() is None:
+                place.mkdir(0o700)
+            held.dest = place.enter()
+        held.tree = os.open(source, LISTED)
+        held.look()
+        held.place([""])
+    finally:
+        for descriptor in (held.dest, held.tree):
+            if descriptor is not None:
+                os.close(descriptor)
 
 
 def _locked(descriptor):
@@ -172,37 +203,6 @@ def _open_up(above, name):
                 _open_up(inner, entry)
     finally:
         os.close(inner)
-
-
-def changeable(path):
-    """A folder on the way to ``path``, or below it, that another user can change; None when there is none."""
-    way = os.path.realpath(path)
-    while way != "/":
-        way = os.path.dirname(way)
-        if not closed(os.lstat(way)) and not _mine(os.lstat(way)):
-            return way
-    for folder in safetree.descend(path):
-        found = os.fstat(folder.fd)
-        if found.st_uid not in rulers() + (os.geteuid(),) or found.st_mode & 0o022:
-            return folder.path
-    return None
-
-
-def alterable(path):
-    """Whether another user can change the content of the file, or put another one in its place."""
-    way = os.path.realpath(path)
-    found = os.lstat(way)
-    if found.st_uid not in rulers() + (os.geteuid(),) or found.st_mode & 0o022:
-        return True
-    while way != "/":
-        way = os.path.dirname(way)
-        if not closed(os.lstat(way)) and not _mine(os.lstat(way)):
-            return True
-    return False
-
-
-def _mine(found):
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 class _Placing(object):
