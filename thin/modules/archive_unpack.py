@@ -100,7 +100,7 @@ def tar(
         return command + (["-C", into] if into else []) + archivefiles.sources(sources)
 
     done = _taken_apart(
-        path, dest, line, allowed, runas, given.looking, _folders(found), inside=True, despite=True, start=start,
+        path, dest, line, allowed, runas, given.looking, _folders(found), inside=True, start=start,
         redirect_stderr=True,
     )
     return done["stdout"].splitlines()
@@ -128,9 +128,11 @@ def unzip(
                     unzipping.all_of(stream, found, secret, extract_perms, unzipping.Anywhere(dest))
                 else:
                     with unpacking.Stage(dest) as stage:
-                        unzipping.all_of(stream, found, secret, extract_perms, unzipping.Inside(stage.tree))
-                        _refuse_staged(stage, zip_file, allowed)
-                        stage.place(_folders(found) if extract_perms else (), owners=False)
+                        try:
+                            unzipping.all_of(stream, found, secret, extract_perms, unzipping.Inside(stage.tree))
+                        finally:
+                            _refuse_staged(stage, zip_file, allowed)
+                            stage.place(_folders(found) if extract_perms else (), owners=False)
         except CommandExecutionError:
             raise
         except (zips.ZipError, OSError) as exc:
@@ -194,7 +196,7 @@ def unrar(
             command += ["-x", exclude]
         return command + [into]
 
-    done = _taken_apart(rarfile, dest, line, allowed, runas, despite=True, redirect_stderr=True)
+    done = _taken_apart(rarfile, dest, line, allowed, runas, redirect_stderr=True)
     return _trimmed(done["stdout"].splitlines(), trim_output)
 
 
@@ -202,13 +204,12 @@ def unrar(
 
 
 def _taken_apart(
-    name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, despite=False, start=None, **options
+    name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, start=None, **options
 ):
     """Run a program that extracts, in a stage where that matters: what ``cmd.run_all`` returns.
 
     ``line(into)``: its command; ``inside``: it extracts where it runs, else ``into`` what it is told. ``looking``: its
-    options that need the directory itself. ``despite``: what it made is kept even if it failed. Raises
-    CommandExecutionError.
+    options that need the directory itself. Raises CommandExecutionError.
     """
     try:
         if not inside and not runas:
@@ -226,9 +227,8 @@ def _taken_apart(
             done = __salt__["cmd.run_all"](line(None if inside else into), cwd=folder, python_shell=False, **options)
             for key in ("stdout", "stderr"):
                 done[key] = done[key].replace(into, dest)
-            if done["retcode"] == 0 or despite:
-                _refuse_staged(stage, name, allowed)
-                stage.place(explicit)
+            _refuse_staged(stage, name, allowed)
+            stage.place(explicit)  # what there is of it, if it failed: as the program would have left it
         return done
     except CommandExecutionError:
         raise
