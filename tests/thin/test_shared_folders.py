@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -131,11 +132,21 @@ def test_a_run_that_is_killed_leaves_nothing_in_the_temporary_folder(tmp_path: P
 
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     there = tmp_path / "there"
-    command = project.argv("run", "it", "cmd.exec_code", "sh", f'ls -A "$TMPDIR" > {there}; sleep 60', "--timeout", "4")
+    command = project.argv("run", "it", "cmd.exec_code", "sh", f'ls -A "$TMPDIR" > {there}; sleep 100')
     environment = {**project.environment, "TMPDIR": str(temporary)}
-    assert subprocess.run(command, cwd=project.folder, env=environment, capture_output=True).returncode != 0
-    assert there.read_text().startswith("__pushsalt_"), "the piece of code lies there while it runs"
-    assert list(temporary.iterdir()) == []
+    running = subprocess.Popen(
+        command, cwd=project.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    until(lambda: there.exists() and there.read_text().startswith("__pushsalt_"))
+    running.terminate()
+    running.communicate(timeout=60)
+    until(lambda: list(temporary.iterdir()) == [])
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 # -- docker ------------------------------------------------------------------------------------------------------------
