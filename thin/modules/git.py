@@ -67,8 +67,13 @@ class _Opened(object):
 
     def __enter__(self):
         if self.open:
-            with safepath.at(self.path, follow=True) as place:
-                self.place = OpenFolder(place.enter(), self.path)
+            try:
+                with safepath.at(self.path, follow=True) as place:
+                    self.place = OpenFolder(place.enter(), self.path)
+            except safepath.Refused:
+                raise
+            except OSError as exc:  # it was there a moment ago
+                raise CommandExecutionError("Cannot enter the repository '%s': %s" % (self.path, exc.strerror))
         return self.place
 
     def __exit__(self, *exc):
