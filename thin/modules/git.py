@@ -158,11 +158,11 @@ def _clone_aside(words, target, ignore_retcode, output_encoding, login):
     """Clone where nobody can interfere, and move that into a folder of others by open folders."""
     from thin.utils import osutil, unpacking
 
-    safepath.makedirs(os.path.dirname(target))
-    if os.path.isdir(target) and os.listdir(target):
-        raise CommandExecutionError("destination path '%s' already exists and is not an empty directory." % target)
     folder = osutil.mkdtemp("/var/tmp" if os.access("/var/tmp", os.W_OK) else None)
     try:
+        safepath.makedirs(os.path.dirname(target))
+        if os.path.isdir(target) and os.listdir(target):
+            raise CommandExecutionError("destination path '%s' already exists and is not an empty directory." % target)
         made = os.path.join(folder, "clone")
         _git(words + [made], "/", None, ignore_retcode, output_encoding, **login)
         unpacking.move(made, target)
