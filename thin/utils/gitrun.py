@@ -81,7 +81,7 @@ class Keys(object):
         from thin.utils import osutil
         from thin.utils.files import owner
 
-        descriptor, path = osutil.mkstemp()
+        descriptor, path = osutil.mkstemp(programs=bool(mode & 0o100))
         self.temporary.append(path)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
