@@ -54,6 +54,31 @@ def at(path, follow=False, below=None):
     return _Way(path if path.startswith("/") else os.path.join(os.getcwd(), path)).walk(path, follow)
 
 
+class Near(object):
+    """``at`` for many paths, one folder after the other: the way to a folder is gone once for all its names in a row.
+    A place that it gives is for use before the next one; ``with`` closes the last folder."""
+
+    def __init__(self):
+        self._head, self._place = None, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self._place is not None:
+            self._place.close()
+            self._place = None
+
+    def at(self, path, follow=False):
+        head, name = os.path.split(path)
+        if follow or name in ("", ".", ".."):
+            return at(path, follow)
+        if self._place is None or head != self._head:
+            self.__exit__()
+            self._head, self._place = head, at(os.path.join(head, "any"))
+        return self._place.beside(name)
+
+
 def real(path):
     """``os.path.realpath`` for what is to be changed: the path without links. Raises Refused for those that root does
     not follow; whatever is put in the way of the answer later is met by ``at``."""

@@ -113,16 +113,17 @@ def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
     words = []
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)
-    for path in [name] + [path for path in found if path != name]:
-        if path in found:
-            try:
-                done, failed = owner.enforce(path, found[path], follow_symlinks)
-            except OSError as exc:  # one that was exchanged meanwhile keeps nobody from the others
-                done, failed = {}, [exc.strerror]
-            words += ["%s: %s" % (path, word) if path != name else word for word in failed]
-            ret["changes"].update(done)
-        if path == name and silent:
-            ret["changes"] = {"recursion": "Changes silenced"}
+    with safepath.Near() as near:
+        for path in [name] + [path for path in found if path != name]:
+            if path in found:
+                try:
+                    done, failed = owner.enforce(path, found[path], follow_symlinks, near=near)
+                except OSError as exc:  # one that was exchanged meanwhile keeps nobody from the others
+                    done, failed = {}, [exc.strerror]
+                words += ["%s: %s" % (path, word) if path != name else word for word in failed]
+                ret["changes"].update(done)
+            if path == name and silent:
+                ret["changes"] = {"recursion": "Changes silenced"}
     comment = "Directory %s%s updated" % (name, "/*" if children_only else "")
     gone = []
     for path in removed:

@@ -226,13 +226,15 @@ def _ids(user, group):
     return -1 if uid == "" else uid, -1 if gid == "" else gid, errors
 
 
-def enforce(path, wanted, follow_symlinks=True, written=None):
+def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
     """Set what ``drift`` found and look again: (changes that hold now, words about those that do not). Raises OSError,
-    ``safepath.Refused`` among them: also where the file is not the one that was ``written`` (its stat result)."""
+    ``safepath.Refused`` among them: also where the file is not the one that was ``written`` (its stat result).
+
+    ``near``: a ``safepath.Near`` of the caller, who has many paths."""
     from thin.utils import safepath
 
     follow = follow_symlinks and os.path.exists(path)  # a link that leads nowhere is changed itself
-    with safepath.at(path, follow) as place, place.pin() as pinned:
+    with (near or safepath).at(path, follow) as place, place.pin() as pinned:
         if written is not None:
             pinned.expect(written)
         return dress(pinned, wanted)
