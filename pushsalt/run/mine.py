@@ -135,6 +135,8 @@ async def collect(
     target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
 ) -> dict[str, Any]:
     """The values of functions that were called and do not take too long; what failed is said and left out."""
+    from pushsalt.run.intake import returned_grains
+
     if answers:
         await asyncio.wait(answers, timeout=PATIENCE)
     values = {}
@@ -143,7 +145,8 @@ async def collect(
             log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, PATIENCE)
             continue
         try:
-            values[each.alias] = each.wrapped(answer.result())
+            value = returned_grains(target, each.function, each.args, answer.result())
+            values[each.alias] = each.wrapped(value)
         except (FunctionError, TargetError) as exc:
             said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
             log.log(
