@@ -62,6 +62,8 @@ SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
 LINE_SHORTEST = 10
+#: Texts of more characters are not remembered.
+LONG = 64 * 1024
 #: So many texts are remembered with what became of them.
 CACHE_LIMIT = 100_000
 #: base64 of a value within other text has other characters at its ends; what stays fixed must be this long.
@@ -164,6 +166,8 @@ class Redactor:
                 continue
             done += (text[shown:at], MASK)
             at = shown = at + length
+            if len(done) > CACHE_LIMIT:
+                done = ["".join(done)]
         return "".join((*done, text[shown:])) if done else text
 
     def data(self, value: Any) -> Any:
@@ -199,9 +203,12 @@ class Redactor:
                 return value
 
     def _remembered(self, text: str) -> str:
-        # The returns of a fleet repeat the same few texts.
+        # The returns of a fleet repeat the same few texts; a long one is not kept longer than it has to be.
         if len(text) < SHORTEST:
             return text
+        if len(text) > LONG:
+            new = self.text(text)
+            return text if new == text else new
         cache = self._known
         known = cache.get(text)
         if known is None:

@@ -32,7 +32,7 @@ BOOTSTRAP_TIMEOUT = 60.0
 CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 EVENTS = frozenset({"start", "state", "log", "event"})
-#: Characters of warnings in one frame.
+#: Characters of warnings in one frame, and of what an exception says.
 _TEXT = 64 * 1024
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
@@ -447,10 +447,10 @@ class Session:
             log.debug("%s: stderr: %s", self.target.id, handshake.printable(str(message.get("text", ""))))
 
     def _exception(self, message: Message) -> FunctionError:
-        name = str(message.get("type") or "Exception")
-        text = str(message.get("message") or name)
+        name = str(message.get("type") or "Exception")[:200]
+        text = str(message.get("message") or name)[:_TEXT]
         if message.get("tb"):
-            log.debug("%s: %s", self.target.id, message["tb"])
+            log.debug("%s: %s", self.target.id, message["tb"][:_TEXT])
         if message.get("known", True):
             return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
         known = message.get("nearest")
