@@ -95,6 +95,8 @@ class Redactor:
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
+        #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
+        self._seen: tuple[int, re.Pattern[str]] | None = None
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -158,7 +160,13 @@ class Redactor:
         done: list[str] = []
         at = shown = 0
         last = len(text) - SHORTEST
+        likely = self._likely() if len(text) > LONG else None
         while at <= last:
+            if likely is not None:
+                match = likely.search(text, at)
+                if match is None:
+                    break
+                at = match.start()
             found = forms.get(text[at : at + SHORTEST])
             length = found.match(text, at) if found else 0
             if not length:
@@ -169,6 +177,15 @@ class Redactor:
             if len(done) > CACHE_LIMIT:
                 done = ["".join(done)]
         return "".join((*done, text[shown:])) if done else text
+
+    def _likely(self) -> re.Pattern[str]:
+        """Finds where a secret may begin, by the characters that any has at each of its first places."""
+        prefixes = list(self._forms)
+        if self._seen is None or self._seen[0] != len(prefixes):
+            classes = ({prefix[place] for prefix in prefixes} for place in range(SHORTEST))
+            pattern = "".join(f"[{''.join(map(re.escape, sorted(chars)))}]" for chars in classes)
+            self._seen = len(prefixes), re.compile(pattern)
+        return self._seen[1]
 
     def data(self, value: Any) -> Any:
         """``value`` with secrets replaced in all texts, keys included. What holds none is returned itself, no copy."""

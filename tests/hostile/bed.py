@@ -76,7 +76,8 @@ class Bed:
     def inventory(self, scripts: Mapping[str, Script]) -> None:
         honest = {"transport": "local", "grains": {"role": "web"}}
         login = {"passwd": self.words["passwd"], "sudo_password": self.words["sudo"]}
-        hosts: dict[str, Any] = {"well": honest, "db1": {"transport": "local", "grains": {"role": "db"}, **login}}
+        db1 = {"transport": "local", "grains": {"role": "db"}, "thin_dir": str(self.folder / "thin")}  # its own lock
+        hosts: dict[str, Any] = {"well": honest, "db1": {**db1, **login}}
         for id, script in scripts.items():
             hosts[id] = {**self.peers.host(id, self.key, script), "grains": {"role": "web"}}
         self.project.write("inventory.yaml", json.dumps({"hosts": hosts}))

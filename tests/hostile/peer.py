@@ -20,7 +20,8 @@ import asyncssh
 
 from thin import boot, wire
 
-#: A kind of frame and what is in it: a message's map, a text of key=value lines, or bytes; kind ``raw`` has no head.
+#: A kind of frame and what is in it: a message's map, a text of key=value lines, or bytes; kind ``raw`` has no head,
+#: ``together`` has frames that are written at once.
 Frame = tuple[str, Any]
 #: What is answered to a message: frames, or a function of the message that gives them, which may not end.
 Reply = Iterable[Frame] | Callable[[dict[str, Any]], Iterable[Frame]]
@@ -111,6 +112,10 @@ class _Server(asyncssh.SSHServer):
         return True
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and value == NUMBER
+
+
 class Conversation:
     """One session with one controller."""
 
@@ -171,14 +176,20 @@ class Conversation:
                     yield "M", {**ret, "re": then["n"], "ret": True}
 
     async def _say(self, reply: Reply, message: dict[str, Any]) -> None:
-        for kind, content in reply(message) if callable(reply) else reply:
-            if isinstance(content, dict):
-                content = {key: message.get("n") if value == NUMBER else value for key, value in content.items()}
-                content = wire.pack(content)
-            elif isinstance(content, str):
-                content = content.encode()
-            self._write(content if kind == "raw" else self._nonce + wire.frame(kind.encode(), content))
+        for frame in reply(message) if callable(reply) else reply:
+            self._write(self._framed(frame, message))
             await self._process.stdout.drain()
+
+    def _framed(self, frame: Frame, message: dict[str, Any]) -> bytes:
+        kind, content = frame
+        if kind == "together":
+            return b"".join(self._framed(one, message) for one in content)
+        if isinstance(content, dict):
+            content = {key: message.get("n") if _is_number(value) else value for key, value in content.items()}
+            content = wire.pack(content)
+        elif isinstance(content, str):
+            content = content.encode("utf-8", "surrogateescape")
+        return content if kind == "raw" else self._nonce + wire.frame(kind.encode(), content)
 
     def _write(self, data: bytes) -> None:
         self._process.stdout.write(data)
