@@ -1,4 +1,4 @@
-"""A target that says that it is another gets nothing of the other's; what it sends becomes neither structure nor code."""
+"""A target that says that it is another gets nothing of the other's; what it sends becomes no structure and no code."""
 
 from __future__ import annotations
 
