@@ -31,7 +31,7 @@ Message = dict[str, Any]
 #: Bytes that one target's data may take as Python's objects, at most: of one message, and of all that is kept of it.
 WEIGHT_LIMIT: Final = 72 * 1024 * 1024
 #: Values in one message; a map's keys count.
-VALUES_LIMIT: Final = 250_000
+VALUES_LIMIT: Final = 500_000
 #: Bytes that one target may send in a session, and on its stderr.
 SESSION_LIMIT: Final = 256 * 1024 * 1024
 STDERR_LIMIT: Final = 16 * 1024 * 1024

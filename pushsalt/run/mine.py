@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds that a return waits for the mine.
 PATIENCE: Final = 60.0
+#: Values that one target may have in the mine.
+NAMES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,13 @@ def keeps(project: Project) -> bool:
 
 
 def store(project: Project, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
-    """Keep values of a target, besides or instead of those that are there."""
+    """Keep values of a target, besides or instead of those that are there; whether that went well."""
     if not keeps(project):
         return True
+    names = len(values) if clear else len({*(project.mine.get(target.key) or ()), *values})
+    if names > NAMES:
+        log.error("%s: nothing is kept beyond %d values in the mine: mine.delete forgets one", target.id, NAMES)
+        return False
     return project.mine.put(target.key, values) if clear else project.mine.update(target.key, values)
 
 

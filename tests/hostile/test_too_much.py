@@ -83,8 +83,8 @@ MOST: dict[str, Reply] = {
     "controls": ret("\0" * (35 * MIB)),
     "wide": ret("x" * (16 * MIB) + "\U0001f600"),
     "lines": ret("\n" * (35 * MIB)),
-    "maps": raw(b"\xdd\x00\x03\xd0\x00" + b"\x80" * 249_856),
-    "keys": ret({str(number): {} for number in range(124_000)}),
+    "maps": raw(b"\xdd\x00\x07\xa0\x00" + b"\x80" * 499_712),
+    "keys": ret({str(number): {} for number in range(249_000)}),
 }
 
 
