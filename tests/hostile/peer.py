@@ -30,7 +30,7 @@ Reply = Iterable[Frame] | Callable[[dict[str, Any]], Iterable[Frame]]
 NUMBER = "<number>"
 
 
-@dataclass
+@dataclass(repr=False)
 class Script:
     """``replies``: kind of the controller's message -> what is answered, in place of the usual. ``opening`` is sent
     after the hello. ``stderr`` comes beside it. ``stays``: it does not go when the controller says bye."""
@@ -40,6 +40,11 @@ class Script:
     opening: Reply = ()
     stderr: Iterable[bytes] = ()
     stays: bool = False
+
+    def __repr__(self) -> str:
+        """Short enough to be shown."""
+        fields = (self.grains, self.replies, self.opening, self.stays)
+        return f"Script({', '.join(repr(field)[:1500] for field in fields)})"
 
 
 @dataclass
