@@ -355,7 +355,7 @@ class _Cleaning:
         return _NOTHING
 
     def _leave_out(self, where: str) -> None:
-        name = where if len(where) <= 60 else f"{where[:57]}..."
+        name = UNFIT.sub(lambda match: f"\\u{ord(match[0]):04x}", where if len(where) <= 60 else f"{where[:57]}...")
         if not self.left_out or self.left_out[-1] != name:
             self.left_out.append(name)
 

@@ -178,7 +178,10 @@ def test_functions_of_grains_say_the_same(fun, args, value, want):
     assert returned_grains(WEB, fun, args, value) == want
 
 
-@pytest.mark.parametrize("bad", list("\n\r\0\x1b\x7f\x85\u2028\u2029\u202e\udcff\ufeff"))
+BAD = list("\n\r\0\x1b\x7f\x85\u2028\u2029\u202e\udcff\ufeff")
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"U+{ord(bad):04X}")
 def test_control_characters_are_left_out_and_the_rest_stays(bad, caplog):
     text = f"a{bad}b"
     claimed = {
@@ -191,6 +194,7 @@ def test_control_characters_are_left_out_and_the_rest_stays(bad, caplog):
         "id": "t", "list": ["x", "y"], "map": {"y": {"z": 2}}, "os": "Debian", "tab": "a\tb", "ends": "line",
     }  # fmt: skip
     assert "t: grains are left out" in caplog.text and "fqdn, " in caplog.text and "map:x" in caplog.text
+    assert all(intake.fit(record.getMessage()) for record in caplog.records)
 
 
 @given(st.dictionaries(st.text() | st.integers() | st.none(), values, max_size=6))
