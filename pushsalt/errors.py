@@ -48,6 +48,7 @@ KINDS: dict[str, str] = {
     "disk_full": "the target's disk or quota is full",
     "bootstrap_failed": "the runtime did not start",
     "protocol_error": "the target's answer does not follow the protocol",
+    "excess": "the target sent more than it may: the outcome is unknown",
     "connection_lost": "the connection broke while work was under way: the outcome is unknown",
     "worker_died": "the process that ran the work died: the outcome is unknown",
     "timeout": "the job did not end in time and was stopped",

@@ -62,6 +62,8 @@ SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
 LINE_SHORTEST = 10
+#: Texts of more characters are not remembered.
+LONG = 64 * 1024
 #: So many texts are remembered with what became of them.
 CACHE_LIMIT = 100_000
 #: base64 of a value within other text has other characters at its ends; what stays fixed must be this long.
@@ -93,6 +95,8 @@ class Redactor:
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
+        #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
+        self._seen: tuple[int, re.Pattern[str]] | None = None
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
@@ -156,7 +160,13 @@ class Redactor:
         done: list[str] = []
         at = shown = 0
         last = len(text) - SHORTEST
+        likely = self._likely() if len(text) > LONG else None
         while at <= last:
+            if likely is not None:
+                match = likely.search(text, at)
+                if match is None:
+                    break
+                at = match.start()
             found = forms.get(text[at : at + SHORTEST])
             length = found.match(text, at) if found else 0
             if not length:
@@ -164,7 +174,18 @@ class Redactor:
                 continue
             done += (text[shown:at], MASK)
             at = shown = at + length
+            if len(done) > CACHE_LIMIT:
+                done = ["".join(done)]
         return "".join((*done, text[shown:])) if done else text
+
+    def _likely(self) -> re.Pattern[str]:
+        """Finds where a secret may begin, by the characters that any has at each of its first places."""
+        prefixes = list(self._forms)
+        if self._seen is None or self._seen[0] != len(prefixes):
+            classes = ({prefix[place] for prefix in prefixes} for place in range(SHORTEST))
+            pattern = "".join(f"[{''.join(map(re.escape, sorted(chars)))}]" for chars in classes)
+            self._seen = len(prefixes), re.compile(pattern)
+        return self._seen[1]
 
     def data(self, value: Any) -> Any:
         """``value`` with secrets replaced in all texts, keys included. What holds none is returned itself, no copy."""
@@ -199,9 +220,12 @@ class Redactor:
                 return value
 
     def _remembered(self, text: str) -> str:
-        # The returns of a fleet repeat the same few texts.
+        # The returns of a fleet repeat the same few texts; a long one is not kept longer than it has to be.
         if len(text) < SHORTEST:
             return text
+        if len(text) > LONG:
+            new = self.text(text)
+            return text if new == text else new
         cache = self._known
         known = cache.get(text)
         if known is None:

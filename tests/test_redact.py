@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pushsalt import redact
 from pushsalt.options import OPTIONS
 from pushsalt.redact import MASK, SECRET_KEYS, Redactor
 
@@ -225,3 +226,14 @@ def test_values_from_several_threads_are_all_hidden():
     with ThreadPoolExecutor(8) as pool:
         assert all(shown == [MASK] for shown in pool.map(lambda item: [hide.add(item), hide.data([item])][1], secrets))
     assert hide.data(secrets) == [MASK] * len(secrets)
+
+
+@given(st.lists(st.text(min_size=9, max_size=20), min_size=1, max_size=5), st.lists(st.text(max_size=20), max_size=6))
+def test_a_long_text_is_redacted_as_a_short_one(secrets, others):
+    redactor = Redactor()
+    redactor.add(secrets)
+    text = "-".join(part for pair in zip(others, secrets * 6, strict=False) for part in pair) + secrets[-1]
+    hidden = redactor.text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redact, "LONG", 0)
+        assert redactor.text(text) == hidden

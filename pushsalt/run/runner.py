@@ -50,6 +50,9 @@ class Runner:
             result = await work.go()
         except Exception as exc:
             result = failure(id, exc)
+            if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
+                work.states.clear()
+                work.events.clear()
         result.warnings, result.events = work.warnings, work.events
         return result
 
