@@ -1,6 +1,6 @@
 """``cached_property`` without a lock.
 
-Before Python 3.12 the one of ``functools`` holds a lock of the class while a value is made: one thread that waits for an
+Before Python 3.12 the one of ``functools`` holds a lock of the class while a value is made: a thread that waits for an
 answer would keep all others from making theirs, for whatever object. Two threads may make the same value here.
 """
 

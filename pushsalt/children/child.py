@@ -34,8 +34,9 @@ import resource
 import select
 import socket
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -64,6 +65,8 @@ log = logging.getLogger(__name__)
 
 #: Works at a time; the command sends no more.
 WIDTH: Final = 64
+#: Seconds that a work renders before others may beside it.
+LONG: Final = 1.0
 #: Pillars of which the command still has the values.
 PILLARS: Final = 32
 #: Questions that the command answers without a wait for anybody: they may be asked with a lock held.
@@ -76,7 +79,9 @@ class _Turn:
 
     def __init__(self, memory: int | None) -> None:
         self.lock = threading.Lock()
+        self._giving = threading.Lock()
         self.holder: _Work | None = None
+        self.since = 0.0
         self._memory = memory
         self._most = 0
 
@@ -85,13 +90,24 @@ class _Turn:
         deadline = work.deadline
         if not self.lock.acquire(timeout=-1 if deadline is None else deadline.left):
             raise OutOfTime
-        work.has_turn, self.holder = True, work
+        work.has_turn, self.holder, self.since = True, work, time.monotonic()
         self._bound_memory()
 
     def give(self, work: _Work) -> None:
-        if work.has_turn:
-            work.has_turn, self.holder = False, None
-            self.lock.release()
+        with self._giving:
+            if work.has_turn:
+                work.has_turn, self.holder = False, None
+                self.lock.release()
+
+    def share(self, works: Iterable[_Work]) -> None:
+        """Who renders for long does so beside others from now on: it may never end."""
+        with self._giving:
+            holder = self.holder
+            if holder is None or time.monotonic() - self.since < LONG:
+                return
+            if any(not work.has_turn and work is not holder for work in works):
+                holder.has_turn, self.holder = False, None
+                self.lock.release()
 
     def _bound_memory(self) -> None:
         """From what is used now, so much more; Python raises MemoryError beyond it."""
@@ -221,16 +237,23 @@ class Child:
     # time ------------------------------------------------------------------------------------------------------------
 
     def _patience(self) -> float | None:
-        holder = self._turn.holder
-        return None if holder is None or holder.deadline is None else max(0.05, min(holder.deadline.left, 1.0))
+        """Seconds until something may have to be done about what is under way."""
+        works = list(self._works.values())
+        if not works:
+            return None
+        left = [work.deadline.left for work in works if work.deadline is not None]
+        return max(0.05, min([LONG / 2, *left]))
 
     def _end_overdue(self) -> None:
-        """Raise OutOfTime in the thread that renders, when its time is over; again and again until it is gone."""
-        with self._guard:
-            holder = self._turn.holder
-            if holder is None or holder.deadline is None or holder.deadline.left or holder.thread is None:
-                return
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(holder.thread), ctypes.py_object(OutOfTime))
+        """Raise OutOfTime in the threads whose time is over; again and again until they are done."""
+        works = list(self._works.values())
+        self._turn.share(works)
+        for work in works:
+            with self._guard:
+                if work.thread is not None and work.deadline is not None and not work.deadline.left:
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                        ctypes.c_ulong(work.thread), ctypes.py_object(OutOfTime)
+                    )
 
     # work ------------------------------------------------------------------------------------------------------------
 

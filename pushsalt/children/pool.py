@@ -33,6 +33,11 @@ Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
 #: Seconds behind its time that a work gets to end by itself, before its child is killed.
 GRACE: Final = 2.0
+#: Works that a child has to render at a time; more may wait there for answers.
+_AHEAD: Final = 2
+#: Seconds without a child for a work after which one more is forked, and how many more.
+_PATIENCE: Final = 1.0
+_MORE: Final = 8
 #: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
 _PILLARS: Final = 32
 _numbers: Final = itertools.count(1)
@@ -47,6 +52,8 @@ class _Request:
         self.answer = answer
         self.result: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.tries = 0
+        seconds = message["time"]
+        self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
         self.questions: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
 
@@ -160,12 +167,14 @@ class _Child:
                 request.end(message if kind == "ret" else codec.error_of(message))
             if self.alone and not self.pending:
                 self._pool.retire(self)
+            self._pool.pump()
         elif kind == "ask":
             request = self.pending.get(int(message["req"]))
             if request is not None:
                 task = asyncio.get_running_loop().create_task(self._answer(request, message))
                 request.questions.add(task)
                 task.add_done_callback(request.questions.discard)
+                self._pool.pump()
         elif kind == "secrets":
             self._pool.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
@@ -193,6 +202,11 @@ class _Child:
         except ValueError as exc:
             self.send({"k": "exc", "re": number, **codec.error_fields(exc)})
 
+    @property
+    def rendering(self) -> int:
+        """Works that do not wait for an answer."""
+        return sum(not request.questions for request in self.pending.values())
+
     def kill(self) -> None:
         if self.pid is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -215,6 +229,8 @@ class Pool:
         self._sockets: set[socket.socket] = set()
         self._control: socket.socket | None = None
         self._unnamed: deque[_Child] = deque()
+        self._queue: deque[_Request] = deque()
+        self._stalled: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
@@ -265,6 +281,10 @@ class Pool:
             return
         if self._control is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._control)
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        self._queue.clear()
         for child in list(self._children):
             for request in list(child.pending.values()):
                 request.stop()
@@ -291,7 +311,11 @@ class Pool:
         Raises what the child raises, and StateError for a work that cannot be done in any process.
         """
         request = _Request({**message, "time": time}, answer)
-        self._dispatch(request, confined)
+        if confined:
+            self._dispatch(request, None, confined)
+        else:
+            self._queue.append(request)
+            self.pump()
         try:
             return await request.result
         finally:
@@ -305,32 +329,60 @@ class Pool:
 
     # children --------------------------------------------------------------------------------------------------------
 
-    def _dispatch(self, request: _Request, confined: bool = False) -> None:
+    def pump(self) -> None:
+        """Give out what waits for a child."""
+        while self._queue:
+            if self._queue[0].result.done():
+                self._queue.popleft()
+                continue
+            child = self._free()
+            if child is None:
+                if self._stalled is None and self._loop is not None:
+                    self._stalled = self._loop.call_later(_PATIENCE, self._no_child)
+                return
+            self._dispatch(self._queue.popleft(), child)
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _no_child(self) -> None:
+        """All children have been busy for a while: with what takes long, or never ends."""
+        self._stalled = None
+        shared = sum(not child.alone for child in self._children)
+        if self._queue and shared < self._width + _MORE:
+            with contextlib.suppress(OSError):
+                self._dispatch(self._queue.popleft(), self._fork(alone=False))
+        self.pump()
+
+    def _free(self) -> _Child | None:
+        """A child with nothing to do, a new one, or one with room; None for none."""
+        shared = [child for child in self._children if not child.alone]
+        best = min(shared, key=lambda child: child.rendering, default=None)
+        if best is not None and not best.rendering:
+            return best
+        if len(shared) < self._width:
+            try:
+                return self._fork(alone=False)
+            except OSError as exc:
+                if best is None:
+                    self._queue.popleft().end(_impossible(f"no process for rendering can be started: {exc}"))
+                    return None
+        return best if best is not None and best.rendering < _AHEAD else None
+
+    def _dispatch(self, request: _Request, child: _Child | None, confined: bool = False) -> None:
+        """Give a work to a child, or to a new one of its own."""
         request.tries += 1
+        loop = asyncio.get_running_loop()
+        left = None if request.ends is None else max(0.05, request.ends - loop.time())
         try:
-            child = self._fork(confined) if confined or request.tries > 1 else self._best(request)
+            child = child or self._fork(confined)
             child.pending[request.number] = request
-            child.send(request.message)
+            child.send({**request.message, "time": left})
         except (OSError, ValueError) as exc:
             request.end(_impossible(f"no process for rendering can be started: {exc}"))
             return
-        time = request.message["time"]
-        if time is not None and self._loop is not None:
-            request.timer = self._loop.call_later(time + GRACE, self._overdue, child, request, confined)
-
-    def _best(self, request: _Request) -> _Child:
-        """The child that knows the target; one that has nothing to do; a new one; the one with least to do."""
-        shared = [child for child in self._children if not child.alone]
-        target = request.message["h"]
-        for child in shared:
-            if any(other.message["h"] == target for other in child.pending.values()):
-                return child
-        idle = [child for child in shared if not child.pending]
-        if idle:
-            return idle[0]
-        if len(shared) < self._width:
-            return self._fork(alone=False)
-        return min(shared, key=lambda child: len(child.pending))
+        if left is not None:
+            request.timer = loop.call_later(left + GRACE, self._overdue, child, request, confined)
 
     def _fork(self, confined: bool = False, alone: bool = True) -> _Child:
         self.start()
@@ -387,7 +439,8 @@ class Pool:
                 text = "the process that rendered it died: it may have needed more memory than there is"
                 request.end(_impossible(text))
             else:
-                self._dispatch(request)
+                self._dispatch(request, None)
+        self.pump()
 
     def _overdue(self, child: _Child, request: _Request, confined: bool) -> None:
         """A work did not end in its time, not even when it was told to: something in it cannot be interrupted."""

@@ -45,6 +45,9 @@ Result = TypeVar("Result")
 MAX_SIZE: Final = 128 * 1024 * 1024
 MAX_NODES: Final = 400_000
 
+#: Seconds that one thread waits for what another renders.
+PATIENCE: Final = 1.0
+
 #: At the end of a way on which nothing can be used again.
 _NEVER: Final = object()
 _OPEN: Final = object()
@@ -207,11 +210,13 @@ class Once:
             after = self._waiting.get(after.thread)
         return True
 
-    def wait(self, finder: _Finder) -> None:
+    def wait(self, finder: _Finder) -> bool:
+        """Whether it is done, or nobody is to wait for it any more; not for long: it may never end."""
         with self.waits_for_others():
-            finder.done.wait()
+            done = finder.done.wait(PATIENCE)
         with self._lock:
             self._waiting.pop(threading.get_ident(), None)
+        return done
 
     def waits(self, finder: _Finder) -> None:
         self._waiting[threading.get_ident()] = finder
@@ -309,7 +314,9 @@ class _Look(Generic[Result]):
                     self._node = node
                     return _OPEN
                 once.waits(finder)
-            once.wait(finder)
+            if not once.wait(finder):
+                self._node = node
+                return _OPEN
         return _OPEN
 
     def _ask(self, asked: Asked) -> Key:
