@@ -154,7 +154,9 @@ def minion_opts(
     opts = {name: copy.deepcopy(config.opts[name]) for name, option in OPTIONS.items() if option.scope != "controller"}
     for name in config.given:
         if name not in OPTIONS and not _secret_like(name, config.opts["secret_keys"]):
-            opts[name] = copy.deepcopy(config.opts[name])
+            value = config.opts[name]
+            # of an sdb profile it is enough that there is one: its drivers run on the controller
+            opts[name] = {"driver": value["driver"]} if is_profile(value) else copy.deepcopy(value)
     opts.update(
         {
             "cachedir": "/var/cache/salt/minion",
@@ -181,6 +183,11 @@ def minion_opts(
     return opts
 
 
+def is_profile(value: Any) -> bool:
+    """Whether an option is a profile of sdb: it names a driver."""
+    return isinstance(value, Mapping) and isinstance(value.get("driver"), str)
+
+
 def own_cachedir(config: Config) -> str:
     """This machine's, if a project says one; a Salt master's configuration means the master's."""
     return str(config.opts["cachedir"] or "") if config.path is not None and config.path.name == NAME else ""
@@ -202,7 +209,8 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
                 return _URL_PASSWORD.sub(r"\1", value)
         return value
 
-    return {**shown(opts), "secret_keys": list(opts["secret_keys"])}
+    profiles = {name: {"driver": value["driver"]} for name, value in opts.items() if is_profile(value)}
+    return {**shown({**opts, **profiles, "vault": {}}), "secret_keys": list(opts["secret_keys"])}
 
 
 def _secret_like(name: str, patterns: list[Any]) -> bool:
@@ -364,7 +372,7 @@ def _checked(
         where = Position(str(file), lines.get((key,)))
         option = OPTIONS.get(name)
         if option is None:
-            if not belongs_to_daemons(name):
+            if not belongs_to_daemons(name) and not is_profile(value):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
@@ -379,6 +387,8 @@ def _checked(
 def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
     """The value as the option's type; what Salt would take for it is taken. Raises ConfigError for anything else."""
     wanted = option.type
+    if wanted in ("path", "paths", "roots") and "sdb://" in str(value):
+        raise ConfigError(f"`{option.name}` cannot be an sdb:// URI", hint=option.doc, where=where)
     if wanted == "bool" and isinstance(value, int | str):
         word = str(value).lower()
         if word in ("true", "yes", "on", "1"):

@@ -6,7 +6,7 @@ multi-line ones (keys) line by line.
 
 Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
 and common words (``admin``, ``password``). Values of up to WHOLE_WORD characters are hidden as whole words only.
-A *path* below a key like ``private_key`` says where a secret is, and is none.
+A *path* below a key like ``private_key`` says where a secret is, and is none; neither is an ``sdb://`` URI anywhere.
 """
 
 from __future__ import annotations
@@ -207,7 +207,8 @@ class _Forms:
 
 
 def _worth_hiding(value: str) -> bool:
-    return len(value) >= SHORTEST and value.lower() not in _COMMON and not _NUMBER.match(value)
+    plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
+    return len(value) >= SHORTEST and not plain
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pushsalt import plugins
-from pushsalt.config import Config, without_secrets
+from pushsalt.config import Config, is_profile, without_secrets
 from pushsalt.options import OPTIONS
 
 #: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
@@ -33,6 +33,7 @@ def for_rendering(config: Config) -> dict[str, Any]:
         option = OPTIONS.get(name)
         if option is None or option.scope != "controller" or name in _OF_CONTROLLER:
             opts[name] = value
+    opts.update({name: {"driver": value["driver"]} for name, value in opts.items() if is_profile(value)})
     names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
     # Which there are decides whether they are asked for at all; the command calls them.
     tops = dict.fromkeys(config.opts.get("master_tops") or {})

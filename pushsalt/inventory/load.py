@@ -65,7 +65,7 @@ def load_inventory(
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
-    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}), (), "configuration", warnings)
+    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
     if not paths:
         return Inventory({"localhost": Target(id="localhost", transport="local")})
     hosts: dict[str, Host] = {}
@@ -95,8 +95,8 @@ class _Reader:
         if path.is_dir():
             return self._folder(path)
         if is_program(path):
-            return self._of_text(path, self._execute(path))
-        return self._of_text(path, _text(path))
+            return self._of_text(path, self._execute(path), own=False)
+        return self._of_text(path, _text(path), own=True)
 
     def _folder(self, folder: Path) -> list[Host]:
         """Every file of a folder, by name."""
@@ -114,24 +114,26 @@ class _Reader:
         text = _text(path)
         if ansible.is_ini(text) or is_ssh_config(text):
             return []
-        source = self._parsed(path, text)
+        source = self._parsed(path, text, own=True)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
         return [Host(id, source.where(()), (self._base, layer))]
 
-    def _parsed(self, path: Path, text: str) -> Source:
+    def _parsed(self, path: Path, text: str, *, own: bool) -> Source:
         tagged = ansible.load_tagged(text) if ansible.has_tags(text) else None
         source = _parse(path, text, self._render) if tagged is None else Source(path, tagged, {}, text)
-        return replace(source, detailed=self._detailed)
+        own = own and not (isinstance(source.data, dict) and (is_state(source.data) or ansible.is_listing(source.data)))
+        return replace(source, detailed=self._detailed, own=own)
 
-    def _of_text(self, path: Path, text: str) -> list[Host]:
+    def _of_text(self, path: Path, text: str, *, own: bool) -> list[Host]:
+        """``own``: the operator's file has it, no program printed it."""
         if is_ssh_config(text):
             return parse_ssh_config(path, text, self._base, self._warnings)
         if ansible.is_ini(text):
-            return ansible.parse_ini(Source(path, {}, {}, text, self._detailed), self._base, self._warnings)
-        source = self._parsed(path, text)
+            return ansible.parse_ini(Source(path, {}, {}, text, self._detailed, own), self._base, self._warnings)
+        source = self._parsed(path, text, own=own)
         if source.data is None:
             return []
         if not isinstance(source.data, dict):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, in_words
-from pushsalt.model import Secret
+from pushsalt.model import SdbUri, Secret
 from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
@@ -37,6 +37,8 @@ class Source:
     text: str = ""
     #: whether it is wanted where each key of a mapping stands: that takes long in large inventories
     detailed: bool = False
+    #: whether it is the operator's own, whose sdb:// URIs are resolved; what programs and clouds print is data
+    own: bool = False
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
         """The place of each key of a mapping, if that is wanted."""
@@ -131,7 +133,11 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
         if key in FIELDS:
             name, parse = FIELDS[key]
             try:
-                parsed = None if value is None else parse(value, source.path.parent)
+                value = marked(name, value) if source.own else value
+                if isinstance(value, SdbUri):
+                    parsed: Any = _uri(key, value)
+                else:
+                    parsed = None if value is None else parse(value, source.path.parent)
             except _Wrong as exc:
                 raise InventoryError(
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
@@ -149,6 +155,43 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
     return Layer(words, settings)
+
+
+# --- sdb:// URIs ---------------------------------------------------------------------------------------------------
+
+#: settings that may be a URI
+URI_FIELDS: Final = ("host", "port", "user", "passwd", "priv_passwd", "sudo_user", "sudo_password")
+
+
+def marked(name: str, value: Any) -> Any:
+    """The value of a setting with its URIs marked. Grains have none: they are kept in the clear, here and there."""
+    if name == "grains" or (name != "minion_opts" and name not in MERGED and not isinstance(value, str)):
+        return value
+    if name == "minion_opts" and isinstance(value, dict):
+        return {key: item if key == "grains" else _marked(item) for key, item in value.items()}
+    return _marked(value)
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, str):
+        return SdbUri(value) if value.startswith("sdb://") else value
+    if isinstance(value, dict):
+        return {key: _marked(item) for key, item in value.items()}
+    return [_marked(item) for item in value] if isinstance(value, list) else value
+
+
+def _uri(key: str, value: SdbUri) -> SdbUri:
+    if FIELDS[key][0] not in URI_FIELDS:
+        raise _Wrong("cannot be an sdb:// URI")
+    return value
+
+
+def checked_value(name: str, value: Any) -> Any:
+    """A value that was fetched for one of URI_FIELDS. Raises ValueError, whose text completes "`port` …"."""
+    try:
+        return FIELDS[name][1](value, Path())
+    except _Wrong as exc:
+        raise ValueError(str(exc)) from None
 
 
 # --- checks of one value -------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Decl
     from pushsalt.children.rendered import RenderedTarget
 
     project = runner.project
-    target = project.inventory.targets[manager]
+    target = await runner.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
     kept = project.grains.get(manager)
     grains = {**(kept if isinstance(kept, dict) else {}), **target.grains}
     plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
