@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.api import Client, Settings
+from pushsalt.children.settings import for_rendering
 from pushsalt.errors import ConfigError, TargetError
 from pushsalt.model import SdbUri, Secret
 from pushsalt.run import inventoryimage
@@ -373,6 +374,20 @@ def test_profiles_do_not_travel(tmp_path):
     assert (pillar["myvault"], pillar["vault"]) == ({"driver": "vault"}, {})
     error = made.json("run", "here", "state.single", "module.run", "look.at=[{name: myvault}]")
     assert "a-root-token" not in error.out
+
+
+def test_a_render_process_is_told_of_no_login(tmp_path):
+    made = project(
+        tmp_path,
+        {"web1": offline(passwd="sdb://counted/p")},
+        myvault={"driver": "vault", "url": "https://vault.example", "auth": {"token": "a-root-token"}},
+        vault={"auth": {"role_id": "a-role", "secret_id": "a-secret-id"}},
+        age_identity="/keys/age.txt",
+    )
+    told = json.dumps(for_rendering(opened(made).config))
+    assert '"myvault": {"driver": "vault"}' in told
+    for word in ("vault.example", "a-root-token", "a-role", "a-secret-id", "/keys/age.txt", "secrets.yaml"):
+        assert word not in told
 
 
 def test_check_asks_nobody(tmp_path):
