@@ -7,6 +7,7 @@
 #   SHRINK=1 make differential           trees that hypothesis draws: it makes one with a difference small
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
+#   make hostile                         a thousand commands of each kind against targets that speak the protocol wrongly
 #   make docs                            docs/modules from the modules' docstrings
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 
@@ -14,10 +15,13 @@ EXAMPLES ?= 300
 SEED ?=
 ARGS ?=
 
-.PHONY: test docs salt differential differential-states
+.PHONY: test hostile docs salt differential differential-states
 
 test:
 	sh scripts/test.sh $(ARGS)
+
+hostile:
+	PUSHSALT_HOSTILE='$(or $(filter-out 300,$(EXAMPLES)),1000)' sh scripts/test.sh tests/hostile $(ARGS)
 
 docs:
 	$${PYTHON:-python3} scripts/module_docs.py

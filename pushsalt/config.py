@@ -8,20 +8,21 @@ above the working folder that holds a ``pushsalt.yaml``), ``pushsalt/`` in the u
 from __future__ import annotations
 
 import copy
-import fnmatch
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import ConfigError, Position, in_words
+from pushsalt.inventory.sshwords import unchecked
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
-from pushsalt.options import CHOICES, OPTIONS, Option, belongs_to_daemons
+from pushsalt.options import CHOICES, OPTIONS, UNSET, Option, belongs_to_daemons
+from pushsalt.redact import SECRET_KEYS, Redactor
 from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
 NAME: Final = "pushsalt.yaml"
@@ -29,7 +30,9 @@ SALT_MASTER: Final = "master"
 INVENTORY: Final = "inventory.yaml"
 MAX_BYTES: Final = 16 * 1024 * 1024
 
-_URL_PASSWORD: Final = re.compile(r"(?i)\b((?:https?|ftps?|socks5h?)://)[^/\s]*@")
+_URL_PASSWORD: Final = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s]*@")
+#: More keys that say how to log in somewhere; of what is no secret, it is hardly missed.
+_LOGINS: Final = ("*pass", "*pw", "*key", "*keys", "*auth*", "*cert*")
 
 #: option of salt-ssh -> setting of a host
 _TARGET_OPTIONS: Final = {
@@ -111,7 +114,7 @@ def load_config(
         given = _read_with_includes(file, warnings)
         if project is None and file.name == NAME and path is not None:
             project = file.parent
-    opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items()}
+    opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items() if option.default is not UNSET}
     opts.update(given)
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
         if folders:
@@ -147,16 +150,43 @@ def minion_opts(
     saltenv: str | None = None,
     pillarenv: str | None = None,
 ) -> dict[str, Any]:
-    """The ``opts`` that templates and modules see for one target, by Salt's minion option names. No secrets.
+    """The ``opts`` that templates see for one target, by Salt's minion option names. No secrets.
 
-    Precedence, lowest first: defaults, configuration, the target's ``minion_opts``, the arguments (None: not said).
+    Of the configuration they have what the option table lets them see, and nothing that the table does not have: on a
+    minion they are the minion's own, too. Precedence, lowest first: defaults, configuration, the target's
+    ``minion_opts``, the arguments (None: not said).
     """
-    opts = {name: copy.deepcopy(config.opts[name]) for name, option in OPTIONS.items() if option.scope != "controller"}
-    for name in config.given:
-        if name not in OPTIONS and not _secret_like(name, config.opts["secret_keys"]):
-            value = config.opts[name]
-            # of an sdb profile it is enough that there is one: its drivers run on the controller
-            opts[name] = {"driver": value["driver"]} if is_profile(value) else copy.deepcopy(value)
+    return _opts(config, target, lambda option: option.is_seen, test, saltenv, pillarenv)
+
+
+def target_opts(
+    config: Config,
+    target: Target,
+    *,
+    test: bool | None = None,
+    saltenv: str | None = None,
+    pillarenv: str | None = None,
+) -> dict[str, Any]:
+    """The ``opts`` that are sent to a target: as ``minion_opts``, but of the configuration only what ``travels``."""
+    return _opts(config, target, lambda option: option.travels, test, saltenv, pillarenv)
+
+
+def _opts(
+    config: Config,
+    target: Target,
+    is_shown: Callable[[Option], bool],
+    test: bool | None,
+    saltenv: str | None,
+    pillarenv: str | None,
+) -> dict[str, Any]:
+    opts = {}
+    for name, option in OPTIONS.items():
+        if option.scope != "controller":
+            value = config.opts.get(name, option.default) if is_shown(option) else option.default
+            if name.endswith("_signing_policies") and target.transport != "local":
+                value = _without_keys(value)
+            if value is not UNSET:
+                opts[name] = copy.deepcopy(value)
     opts.update(
         {
             "cachedir": "/var/cache/salt/minion",
@@ -188,33 +218,49 @@ def is_profile(value: Any) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get("driver"), str)
 
 
+def _without_keys(value: Any) -> Any:
+    """Signing policies for a fleet: with paths of keys, without keys and without their passphrases."""
+    if isinstance(value, Mapping):
+        return {key: _without_keys(item) for key, item in value.items() if "pass" not in str(key).lower()}
+    if isinstance(value, list):
+        return [_without_keys(item) for item in value]
+    return None if isinstance(value, str) and "PRIVATE KEY-----" in value else value
+
+
 def own_cachedir(config: Config) -> str:
     """This machine's, if a project says one; a Salt master's configuration means the master's."""
     return str(config.opts["cachedir"] or "") if config.path is not None and config.path.name == NAME else ""
 
 
 def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a configuration as it may be shown to targets (``pillar_opts``). Salt puts all of it there."""
+    """A copy of a configuration as it may be shown to targets: ``pillar_opts``, for which the operator has to ask.
+
+    Without the controller's own options, profiles of sdb, and what is secret by its key, known or unknown. Salt puts
+    all there.
+    """
+    is_secret_key = Redactor([*SECRET_KEYS, *map(str, opts["secret_keys"]), *_LOGINS]).is_secret_key
 
     def shown(value: Any) -> Any:
         match value:
             case Mapping():
-                known = {key: item for key, item in value.items() if not _secret_like(str(key), opts["secret_keys"])}
-                return {shown(key): shown(item) for key, item in known.items()}
+                return {shown(key): shown(item) for key, item in value.items() if not is_secret_key(key)}
             case list() | tuple() | set() | frozenset():
                 return [shown(item) for item in value]
             case Path():
                 return str(value)
+            case str() if "PRIVATE KEY-----" in value:
+                return ""
             case str() if "@" in value:  # a URL may have a password
                 return _URL_PASSWORD.sub(r"\1", value)
         return value
 
-    profiles = {name: {"driver": value["driver"]} for name, value in opts.items() if is_profile(value)}
-    return {**shown({**opts, **profiles, "vault": {}}), "secret_keys": list(opts["secret_keys"])}
+    def is_open(name: str) -> bool:
+        option = OPTIONS.get(name)
+        if option is not None:
+            return option.is_seen
+        return not belongs_to_daemons(name) and not is_profile(opts[name])
 
-
-def _secret_like(name: str, patterns: list[Any]) -> bool:
-    return any(fnmatch.fnmatchcase(name.lower(), str(pattern).lower()) for pattern in patterns)
+    return {**shown({name: value for name, value in opts.items() if is_open(name)})}
 
 
 # --- where -----------------------------------------------------------------------------------------------------------
@@ -364,6 +410,14 @@ def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
     return dict(_checked(data, lines, file, warnings))
 
 
+def _turns_checks_off(name: str, value: Any) -> bool:
+    """Whether an option of salt-ssh would have host keys accepted unseen."""
+    if name in ("ignore_host_keys", "no_host_keys"):
+        return bool(value)
+    options = value if isinstance(value, list) else [value]
+    return name == "ssh_options" and any(unchecked(each) for each in options if isinstance(each, str))
+
+
 def _checked(
     data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str]
 ) -> Iterator[tuple[str, Any]]:
@@ -372,9 +426,13 @@ def _checked(
         where = Position(str(file), lines.get((key,)))
         option = OPTIONS.get(name)
         if option is None:
-            if not belongs_to_daemons(name) and not is_profile(value):
+            if _turns_checks_off(name, value):
+                warnings.append(f"{where}: `{name}` is not followed: --accept-new-host-keys takes new host keys, once")
+            elif not belongs_to_daemons(name) and not is_profile(value):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
+                if "." in name:  # of a module, that reads it on targets
+                    hint = "; no target sees it here: write it into pillar, or into `minion_opts` of a host"
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:

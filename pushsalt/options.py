@@ -12,32 +12,45 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from pushsalt.redact import SECRET_KEYS
+
 #: ``bytes`` is a number or ``512MiB``, ``roots`` {saltenv: [folder]}; ``number`` takes fractions, ``any`` is unchecked
 Type = Literal["bool", "int", "bytes", "number", "text", "list", "map", "roots", "path", "paths", "any"]
 
-#: ``both``: templates and modules see it in their ``opts``; ``controller``: they do not; ``minion``: only they do
+#: ``both``: templates see it in their ``opts``, and the controller heeds it; ``controller``: they do not; ``minion``:
+#: Salt's name for what only a minion has, of which the configuration's value counts where it travels
 Scope = Literal["both", "controller", "minion"]
+
+#: The default of an option that is in no ``opts`` unless the configuration has it.
+UNSET: Final[Any] = Ellipsis
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option. ``default`` is never changed in place. An empty value in a file (``null``) means the default."""
+    """One option. ``default`` is never changed in place. An empty value in a file (``null``) means the default.
+
+    ``travels``: targets get what the configuration has. Of any other they get the default, and of what is not in the
+    table nothing: see ``pushsalt.config.target_opts``.
+    """
 
     name: str
     type: Type
     default: Any
     doc: str
     scope: Scope = "both"
+    travels: bool = False
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether templates see what the configuration has."""
+        return self.travels or self.scope == "both"
 
 
-def _of(scope: Scope, *rows: tuple[str, Type, Any, str]) -> list[Option]:
-    return [Option(*row, scope) for row in rows]
+def _of(scope: Scope, *rows: tuple[str, Type, Any, str], travels: bool = False) -> list[Option]:
+    return [Option(*row, scope, travels) for row in rows]
 
 
 _REFSPECS: Final = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
-_SECRET_KEYS: Final = [
-    "*passw*", "*secret*", "*token*", "*private_key*", "*privkey*", "*api_key*", "*apikey*", "*credential*",
-]  # fmt: skip
 
 _BOTH: Final = _of(
     "both",
@@ -48,10 +61,7 @@ _BOTH: Final = _of(
     ("fileserver_ignoresymlinks", "bool", False, "Whether links are left out altogether."),
     ("file_ignore_glob", "list", [], "Globs of paths that are not served."),
     ("file_ignore_regex", "list", [], "Regular expressions of paths that are not served."),
-    ("file_client", "text", "local", "Always local: files are served by the controller."),
     ("file_buffer_size", "int", 262144, "Bytes read at a time."),
-    ("hash_type", "text", "sha256", "Digest that cp.hash_file and others give by default."),
-    ("default_top", "text", "base", "saltenv whose top file is used by the merging strategy `same`."),
     ("env_order", "list", [], "Order in which saltenvs are merged."),
     ("roots_update_interval", "int", 60, "Seconds between updates of the roots backend."),
     # git
@@ -87,10 +97,8 @@ _BOTH: Final = _of(
     ("git_pillar_global_lock", "bool", True, "Accepted; locks belong to each repository."),
     # pillar
     ("pillar_roots", "roots", {"base": ["/srv/pillar", "/srv/spm/pillar"]}, "Folders of pillar SLS, by pillarenv."),
-    ("pillarenv", "text", None, "Pillar environment; all of them when not set."),
     ("pillarenv_from_saltenv", "bool", False, "Use the saltenv as pillarenv where none is given."),
     ("pillar_source_merging_strategy", "text", "smart", "smart, recurse, aggregate, overwrite or none."),
-    ("pillar_merge_lists", "bool", False, "Append lists of several pillar SLS instead of replacing them."),
     ("pillar_includes_override_sls", "bool", False, "An included SLS wins over the including one."),
     ("pillar_mask_output", "bool", True, "Mask values in the output of pillar functions."),
     ("pillar_opts", "bool", False, "Put the configuration into pillar as `master`."),
@@ -102,7 +110,6 @@ _BOTH: Final = _of(
     ("decrypt_pillar_delimiter", "text", ":", "Separates nested keys in decrypt_pillar."),
     ("decrypt_pillar_renderers", "list", ["gpg"], "Renderers that decrypt_pillar may use."),
     ("on_demand_ext_pillar", "list", ["libvirt", "virtkey"], "External pillars that pillar.ext may call."),
-    ("pillar_raise_on_missing", "bool", False, "pillar.get raises KeyError for what is not there."),
     ("gpg_cache", "bool", False, "Keep decrypted values for the next render."),
     ("gpg_cache_backend", "text", "disk", "Where they are kept."),
     ("gpg_cache_ttl", "int", 86400, "Seconds for which they are kept."),
@@ -115,28 +122,13 @@ _BOTH: Final = _of(
     ("jinja_sls_env", "map", {}, "Options of the Jinja environment for SLS."),
     ("jinja_trim_blocks", "bool", False, "Jinja's trim_blocks."),
     ("jinja_lstrip_blocks", "bool", False, "Jinja's lstrip_blocks."),
+    ("stateconf_end_marker", "text", UNSET, "Ends the part of a stateconf SLS that sets values."),
     ("allow_undefined", "bool", False, "Undefined variables render as nothing instead of being an error."),
     # states
-    ("saltenv", "text", None, "saltenv of commands that name none."),
-    ("lock_saltenv", "bool", False, "Refuse any other saltenv."),
     ("state_top", "text", "top.sls", "Name of the top file."),
     ("state_top_saltenv", "text", None, "Use only this saltenv's top file."),
     ("top_file_merging_strategy", "text", "merge", "merge, merge_all or same."),
-    ("master_tops", "map", {}, "External top data."),
     ("master_tops_first", "bool", False, "External top data before the top file."),
-    ("failhard", "bool", False, "Stop a target at its first failed state."),
-    ("state_aggregate", "any", False, "Join states that can be done at once: true, or a list of state modules."),
-    ("state_auto_order", "bool", True, "States run in the order in which they are written."),
-    ("state_events", "bool", False, "Accepted; progress is always streamed."),
-    ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0: 16."),
-    ("state_output", "text", "full", "How much of each state is shown."),
-    ("state_output_diff", "bool", False, "Show only states with changes."),
-    ("state_output_profile", "bool", True, "Show start time and duration."),
-    ("state_output_pct", "bool", False, "Show percentages in the summary."),
-    ("state_verbose", "bool", True, "Show states without changes too."),
-    ("state_compress_ids", "bool", False, "Show states with one ID as one."),
-    ("state_tabular", "any", False, "Show states as table rows."),
-    ("test", "bool", False, "Dry run by default."),
     (
         "test_template_functions",
         "text",
@@ -152,24 +144,51 @@ _BOTH: Final = _of(
     ("extmod_whitelist", "map", {}, "Only these of the trees' own plug-ins, by kind."),
     ("extmod_blacklist", "map", {}, "Not these of the trees' own plug-ins, by kind."),
     ("clean_dynamic_modules", "bool", True, "Accepted; what a run does not need is never sent."),
+    ("winrepo_dir", "text", "/srv/salt/win/repo", "Windows package definitions."),
+    ("winrepo_dir_ng", "text", "/srv/salt/win/repo-ng", "Windows package definitions."),
+    # words
+    ("log_fmt_console", "text", "[%(levelname)-8s] %(message)s", "Shape of messages on stderr."),
+    ("log_granular_levels", "map", {}, "Levels by logger name."),
+)  # fmt: skip
+
+_SENT: Final = _of(
+    "both",
+    ("file_client", "text", "local", "Always local: files are served by the controller."),
+    ("hash_type", "text", "sha256", "Digest that cp.hash_file and others give by default."),
+    ("default_top", "text", "base", "saltenv whose top file is used by the merging strategy `same`."),
+    ("pillarenv", "text", None, "Pillar environment; all of them when not set."),
+    ("pillar_merge_lists", "bool", False, "Append lists of several pillar SLS instead of replacing them."),
+    ("pillar_raise_on_missing", "bool", False, "pillar.get raises KeyError for what is not there."),
+    ("saltenv", "text", None, "saltenv of commands that name none."),
+    ("lock_saltenv", "bool", False, "Refuse any other saltenv."),
+    ("failhard", "bool", False, "Stop a target at its first failed state."),
+    ("state_aggregate", "any", False, "Join states that can be done at once: true, or a list of state modules."),
+    ("state_auto_order", "bool", True, "States run in the order in which they are written."),
+    ("state_events", "bool", False, "Accepted; progress is always streamed."),
+    ("state_max_parallel", "int", 0, "Bound of `parallel: true` states at a time; 0: 16."),
+    ("state_output", "text", "full", "How much of each state is shown."),
+    ("state_output_diff", "bool", False, "Show only states with changes."),
+    ("state_output_profile", "bool", True, "Show start time and duration."),
+    ("state_output_pct", "bool", False, "Show percentages in the summary."),
+    ("state_verbose", "bool", True, "Show states without changes too."),
+    ("state_compress_ids", "bool", False, "Show states with one ID as one."),
+    ("state_tabular", "any", False, "Show states as table rows."),
+    ("test", "bool", False, "Dry run by default."),
     ("features", "map", {}, "Salt's feature switches."),
     ("http_connect_timeout", "number", 20.0, "Seconds."),
     ("http_request_timeout", "number", 3600.0, "Seconds."),
     ("http_max_body", "int", 107374182400, "Bytes."),
-    ("winrepo_dir", "text", "/srv/salt/win/repo", "Windows package definitions."),
-    ("winrepo_dir_ng", "text", "/srv/salt/win/repo-ng", "Windows package definitions."),
-    # words
     ("log_level", "text", "warning", "Of messages on stderr."),
-    ("log_fmt_console", "text", "[%(levelname)-8s] %(message)s", "Shape of messages on stderr."),
-    ("log_granular_levels", "map", {}, "Levels by logger name."),
     ("ipv6", "bool", None, "Prefer IPv6 where both are there."),
     ("root_dir", "text", "/", "Root that grains and others look below."),
     ("resource_pillar_key", "text", "resources", "The pillar key under which resources are declared."),
     ("user", "text", "", "Accepted; `opts` have the user who executes on the target, or that of its minion_opts."),
-)  # fmt: skip
+    travels=True,
+)
 
 _CONTROLLER: Final = _of(
     "controller",
+    ("master_tops", "map", {}, "External top data."),
     ("ext_pillar", "list", [], "External pillars in order, each {name: argument}."),
     ("ext_pillar_first", "bool", False, "External pillars before pillar_roots."),
     ("pillar_safe_render_error", "bool", True, "Keep secrets out of errors in pillar SLS."),
@@ -191,6 +210,8 @@ _CONTROLLER: Final = _of(
     ("gitfs_privkey", "text", "", "Private key for ssh remotes."),
     ("gitfs_pubkey", "text", "", "Public key for ssh remotes."),
     ("gitfs_passphrase", "text", "", "Passphrase of the private key."),
+    ("gitfs_renderers", "any", None, "The only renderers that files of remotes may use; unset: all."),
+    ("git_pillar_renderers", "any", None, "The only renderers that files of remotes may use; unset: all."),
     ("git_pillar_proxy", "text", "", "HTTP proxy."),
     ("git_pillar_user", "text", "", "User for http remotes."),
     ("git_pillar_password", "text", "", "Password for http remotes."),
@@ -229,7 +250,7 @@ _CONTROLLER: Final = _of(
     ("git_timeout", "number", 60.0, "Seconds without a word from a git server after which it counts as gone."),
     ("gitfs_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("git_pillar_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
-    ("secret_keys", "list", _SECRET_KEYS, "Globs of pillar keys whose values are redacted wherever they are shown."),
+    ("secret_keys", "list", list(SECRET_KEYS), "Globs of pillar keys whose values are hidden wherever they are shown."),
     ("render_memory", "bytes", 1024**3, "Memory that rendering one target may take: bytes, or 512MiB, 2GiB."),
     ("render_cache", "bool", True, "Render once for targets that have the same in all that was read; in memory only."),
     ("salt_python", "path", "", "A Python that has real Salt, for modules that pushsalt does not ship."),
@@ -238,7 +259,6 @@ _CONTROLLER: Final = _of(
 _MINION: Final = _of(
     "minion",
     ("master", "any", "salt", "What formulas see as master."),
-    ("id_function", "map", {}, "Accepted."),
     ("grains", "map", {}, "Static grains of every target."),
     ("grains_blacklist", "list", [], "Globs of grains that are left out."),
     ("grains_deep_merge", "bool", False, "Merge custom grains into nested ones."),
@@ -257,6 +277,21 @@ _MINION: Final = _of(
     ("global_state_conditions", "any", None, "Conditions by state function for all states."),
     ("backup_mode", "text", "", "Default of `backup` for changed files."),
     ("cmd_safe", "bool", True, "cmd functions use no shell unless told."),
+    ("proxy_host", "text", "", "HTTP proxy of modules."),
+    ("proxy_port", "int", 0, "Its port."),
+    ("no_proxy", "list", [], "Hosts without it."),
+    ("mine_functions", "map", {}, "Functions whose returns go to the mine."),
+    ("mine_enabled", "bool", True, "Collect them with the grains, and behind runs of states."),
+    ("mine_interval", "int", 60, "Minutes after which a run of states collects them again."),
+    ("x509_signing_policies", "map", {}, "Policies of the x509 module, where the pillar has none of their names."),
+    ("ssh_signing_policies", "map", {}, "Policies of the ssh_pki module, where the pillar has none of their names."),
+    ("ca.cert_base_path", "text", "/etc/pki", "Where the tls module keeps its authorities."),
+    travels=True,
+)  # fmt: skip
+
+_ACCEPTED: Final = _of(
+    "minion",
+    ("id_function", "map", {}, "Accepted."),
     ("multiprocessing", "bool", True, "Accepted."),
     ("process_count_max", "int", -1, "Accepted."),
     ("state_queue", "any", False, "Wait for a running state run instead of refusing."),
@@ -268,23 +303,40 @@ _MINION: Final = _of(
     ("snapper_states", "bool", False, "Accepted."),
     ("snapper_states_config", "text", "root", "Accepted."),
     ("use_master_when_local", "bool", False, "Accepted."),
-    ("proxy_host", "text", "", "HTTP proxy of modules."),
-    ("proxy_port", "int", 0, "Its port."),
-    ("no_proxy", "list", [], "Hosts without it."),
     ("cython_enable", "bool", False, "Accepted."),
-    ("mine_functions", "map", {}, "Functions whose returns go to the mine."),
-    ("mine_enabled", "bool", True, "Collect them with the grains, and behind runs of states."),
-    ("mine_interval", "int", 60, "Minutes after which a run of states collects them again."),
     ("beacons", "map", {}, "Accepted."),
     ("schedule", "map", {}, "Accepted."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
-    ("x509_signing_policies", "map", {}, "Policies of the x509 module, where the pillar has none of their names."),
-    ("ssh_signing_policies", "map", {}, "Policies of the ssh_pki module, where the pillar has none of their names."),
-    ("ca.cert_base_path", "text", "/etc/pki", "Where the tls module keeps its authorities."),
-)  # fmt: skip
+)
+
+#: What modules read of a minion's configuration and no ``opts`` have by themselves. Those with which a module logs in
+#: somewhere (mysql.pass, s3.key) are none of them: they belong into pillar, or the ``minion_opts`` of a host.
+_OF_MODULES: Final = _of(
+    "minion",
+    ("hosts.file", "text", UNSET, "The file of the hosts module."),
+    ("aliases.file", "text", UNSET, "The file of the aliases module."),
+    ("service.config", "text", UNSET, "The file of the service module on FreeBSD."),
+    ("iptables.save_filters", "list", UNSET, "Patterns of rules that iptables.save leaves out."),
+    ("ca_bundle", "text", UNSET, "Certificates that the http module trusts."),
+    ("verify_ssl", "bool", UNSET, "Whether the http module checks certificates."),
+    ("fips_mode", "bool", UNSET, "Only algorithms that FIPS allows."),
+    ("cmd_whitelist_glob", "list", UNSET, "Globs of the only commands that the cmd module runs."),
+    ("cmd_blacklist_glob", "list", UNSET, "Globs of commands that the cmd module does not run."),
+    ("state_runs_disabled", "list", UNSET, "Globs of SLS that do not run."),
+    ("obfuscate_templates", "bool", UNSET, "No diffs of files that templates make."),
+    ("venv_bin", "text", UNSET, "The program that makes virtual environments."),
+    ("append_domain", "text", UNSET, "A domain behind ids that have none."),
+    ("iscsi_grains", "bool", UNSET, "Collect names of iSCSI initiators."),
+    ("fibre_channel_grains", "bool", UNSET, "Collect addresses of fibre channel adapters."),
+    ("nvme_grains", "bool", UNSET, "Collect names of NVMe hosts."),
+    ("output_indent", "any", UNSET, "How far the out module indents."),
+    travels=True,
+)
+
+_ALL: Final = (*_BOTH, *_SENT, *_CONTROLLER, *_MINION, *_ACCEPTED, *_OF_MODULES)
 
 #: every option by name
-OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in (*_BOTH, *_CONTROLLER, *_MINION)})
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in _ALL})
 
 #: Options of Salt's daemons, command lines and transports: taken without a word, they mean nothing without daemons.
 _DAEMON: Final = (
@@ -323,3 +375,8 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def belongs_to_daemons(name: str) -> bool:
     """Whether Salt knows the option but it means nothing here."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _DAEMON)
+
+
+def has_secrets(name: str) -> bool:
+    """Whether secrets are looked for below the option. Those of daemons say `token` and `secret` of other things."""
+    return name != "secret_keys" and (name in OPTIONS or not belongs_to_daemons(name))

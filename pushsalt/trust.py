@@ -7,27 +7,54 @@ is named as a roster, or words of the command line. Only such text is ever a tem
 together of values. Only Jinja, YAML and JSON are used on it (``DATA_ENGINES``); what a target sent is also rendered in
 a process that has nothing but that target's own data (docs/adr/0005-rendering-processes.md).
 
+Files of a git remote are trusted as far as its option ``renderers`` goes: their ``limit``.
+
 A text is one or the other from where it enters. Nothing finds out by looking at it: a slice, a sum or a rendered
 result of a trusted text is a plain ``str``, which no renderer takes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, NoReturn
 
 #: Renderers for text that is no file of the operator: none of them runs Python of the text.
 DATA_ENGINES: Final = frozenset({"jinja", "yaml", "json"})
 
 
+#: The renderer that is plain Python. Whoever may use it may bring plug-ins of the controller too.
+PYTHON: Final = "py"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The only renderers that files of one source may use. ``source`` names that to people: a git remote."""
+
+    engines: frozenset[str]
+    source: str
+
+    @property
+    def runs_python(self) -> bool:
+        """Whether Python of the source may run on the controller: its renderers, external pillars, functions."""
+        return PYTHON in self.engines
+
+    def hint(self, name: str) -> str:
+        """How to allow one more renderer."""
+        there = ", ".join(sorted(self.engines)) or "none"
+        return f"if you trust it with this machine, add {name} to `renderers` of {self.source} (there are: {there})"
+
+
 class Trusted(str):
-    """Text of the operator. ``origin`` names the file, or says where else it comes from."""
+    """Text of the operator. ``origin`` names the file, or says where else it comes from. ``limit``: of its source."""
 
-    __slots__ = ("origin",)
+    __slots__ = ("limit", "origin")
 
+    limit: Limit | None
     origin: str
 
-    def __new__(cls, text: str, origin: str) -> Trusted:
+    def __new__(cls, text: str, origin: str, limit: Limit | None = None) -> Trusted:
         self = super().__new__(cls, text)
+        self.limit = limit
         self.origin = origin
         return self
 
@@ -58,7 +85,19 @@ def engines_for(text: Template) -> frozenset[str] | None:
     Raises TypeError for a plain ``str``: who has one has to know where it comes from.
     """
     if isinstance(text, Trusted):
-        return None
+        return None if text.limit is None else text.limit.engines
     if isinstance(text, Foreign):
         return DATA_ENGINES
     raise TypeError(f"neither trusted nor foreign text: {type(text).__name__}")
+
+
+def limit_of(source: object) -> Limit | None:
+    """The limit of a text, or of a file that a file server found; those of users' own backends know of none."""
+    found = getattr(source, "limit", None)
+    return found if isinstance(found, Limit) else None
+
+
+def may_run_here(file: object) -> bool:
+    """Whether a file that is Python may be run on the controller."""
+    limit = limit_of(file)
+    return limit is None or limit.runs_python

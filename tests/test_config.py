@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.config import CliOverrides, load_config, minion_opts
+from pushsalt.config import CliOverrides, load_config, minion_opts, target_opts
 from pushsalt.errors import ConfigError
 from pushsalt.model import Target
 from pushsalt.options import OPTIONS
+from pushsalt.redact import Redactor
 
 NOTHING = CliOverrides()
 
@@ -156,6 +157,16 @@ def test_unknown_options_are_a_warning(load, tree):
     assert config.opts["my_own"] == 1
 
 
+def test_options_that_would_accept_any_host_key_are_said(load, tree):
+    top = tree(
+        **{"pushsalt.yaml": "ignore_host_keys: true\nssh_options: [StrictHostKeyChecking=no]\nno_host_keys: false\n"}
+    )
+    *said, last = load().warnings
+    assert [text.partition(": ")[0] for text in said] == [f"{top}/pushsalt.yaml:1", f"{top}/pushsalt.yaml:2"]
+    assert all("is not followed: --accept-new-host-keys" in text for text in said)
+    assert "unknown option `no_host_keys`" in last
+
+
 def test_a_working_folder_that_was_removed(tmp_path, monkeypatch):
     folder = tmp_path / "gone"
     folder.mkdir()
@@ -245,13 +256,56 @@ def test_minion_opts(load, tree):
         "id": "web1", "__role": "minion", "__cli": "salt-minion", "file_client": "local", "test": True,
         "saltenv": "dev", "pillarenv": "dev",
     }  # fmt: skip
-    assert (opts["custom"], opts["state_top"], opts["my_own"]) == ({"a": 1}, "t.sls", 1)
+    assert (opts["custom"], opts["state_top"]) == ({"a": 1}, "t.sls")
+    assert "my_own" not in opts  # of the controller's configuration, which no minion sees
     assert opts["disabled_requisites"] == ["onfail"]
     assert "hunter2" not in repr(opts)
     opts["custom"]["a"] = 2
     assert target.minion_opts["custom"] == {"a": 1}
     opts = minion_opts(config, target, test=False, saltenv="qa", pillarenv="prod")
     assert (opts["test"], opts["saltenv"], opts["pillarenv"]) == (False, "qa", "prod")
+
+
+def test_target_opts_have_of_the_configuration_what_travels(load, tree):
+    tree(
+        **{
+            "pushsalt.yaml": "file_roots: {base: [states]}\nrenderer: py\nfailhard: true\nca_bundle: /ca.pem\nmine: 1\n"
+            "schedule: {a: {kwargs: {word: hunter2}}}\ngrains: {tier: front}\n"
+        }
+    )
+    config = load()
+    target = Target("web1", minion_opts={"mysql.pass": "for web1", "renderer": "json"})
+    sent, seen = target_opts(config, target), minion_opts(config, target)
+    for opts in (sent, seen):
+        assert (opts["failhard"], opts["ca_bundle"], opts["grains"]) == (True, "/ca.pem", {"tier": "front"})
+        assert (opts["schedule"], opts["mysql.pass"], opts["renderer"]) == ({}, "for web1", "json")
+        assert "mine" not in opts and "verify_ssl" not in opts
+    assert sent["file_roots"] == OPTIONS["file_roots"].default
+    assert seen["file_roots"] == config.opts["file_roots"]
+
+
+def test_only_options_without_secrets_travel():
+    is_secret = Redactor().is_secret_key
+    for name, option in OPTIONS.items():
+        if option.travels:
+            assert not is_secret(name) and option.scope != "controller", name
+
+
+def test_an_option_of_a_module_has_its_place(load, tree):
+    tree(**{"pushsalt.yaml": "mysql.host: db1\nno_such: 1\n"})
+    assert [("`minion_opts` of a host" in text) for text in load().warnings] == [True, False]
+
+
+def test_signing_policies_travel_without_keys(load, tree):
+    policy = "{www: [{signing_private_key: /ca.key}, {signing_private_key_passphrase: hunter2}, {O: x}]}"
+    key = "'-----BEGIN RSA PRIVATE KEY-----'"
+    more = f"{{h: {{signing_private_key: {key}}}}}"
+    tree(**{"pushsalt.yaml": f"x509_signing_policies: {policy}\nssh_signing_policies: {more}\n"})
+    for make in (target_opts, minion_opts):
+        opts = make(load(), Target("web1"))
+        assert opts["x509_signing_policies"] == {"www": [{"signing_private_key": "/ca.key"}, {}, {"O": "x"}]}
+        assert opts["ssh_signing_policies"] == {"h": {"signing_private_key": None}}
+    assert "hunter2" in repr(target_opts(load(), Target("here", transport="local")))
 
 
 @pytest.mark.parametrize(

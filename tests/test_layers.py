@@ -11,6 +11,7 @@ PRESENTATION = ("pushsalt.cli", "pushsalt.outputters", "pushsalt.display", "push
 SHELL = (
     "pushsalt.api", "pushsalt.run", "pushsalt.transport", "pushsalt.bundle", "pushsalt.fileserver", "pushsalt.cache",
     "pushsalt.index", "pushsalt.git", "pushsalt.functions", "pushsalt.ext_pillar", "pushsalt.tops", "pushsalt.sdb",
+    "pushsalt.ca",
 )  # fmt: skip
 CORE = (
     "pushsalt.inventory",

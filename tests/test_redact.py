@@ -3,13 +3,17 @@
 import base64
 import json
 import shlex
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pushsalt import redact
+from pushsalt.options import OPTIONS
 from pushsalt.redact import MASK, SECRET_KEYS, Redactor
 
 KEY = """-----BEGIN OPENSSH PRIVATE KEY-----
@@ -130,9 +134,15 @@ def test_secret_keys_are_the_configurations():
     assert hide.text("shown-value hidden-value") == f"shown-value {MASK}"
 
 
-@pytest.mark.parametrize("key", ["password", "db_passwd", "Client-Secret", "auth_token", "ssh_private_key", "API_KEY"])
+@pytest.mark.parametrize(
+    "key",
+    ["password", "db_passwd", "Client-Secret", "auth_token", "ssh_private_key", "API_KEY", "pwd", "DB_PWD",
+     "mysql.pass", "https_pass", "key-passphrase", "aws_secret_access_key", "access-key", "s3.key", "wpa_psk",
+     "tailscale_authkey"],
+)  # fmt: skip
 def test_default_keys(key):
     assert Redactor().is_secret_key(key)
+    assert Redactor(OPTIONS["secret_keys"].default).is_secret_key(key)  # one list, not two
     assert not Redactor([]).is_secret_key(key)
 
 
@@ -140,6 +150,55 @@ def test_a_uri_says_where_a_secret_is():
     hide = Redactor()
     hide.add_pillar({"password": "sdb://vault/secret/db?password", "token": "really-secret"})
     assert hide.text("sdb://vault/secret/db?password really-secret") == f"sdb://vault/secret/db?password {MASK}"
+
+
+def test_keys_that_are_none():
+    assert not any(map(Redactor().is_secret_key, ["proxy_pass", "fastcgi_pass", "compass", "key", "keys", "bypass"]))
+    assert Redactor(["proxy_pass"]).is_secret_key("proxy-pass")
+
+
+def test_what_everybody_may_see_is_no_secret():
+    public = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGVhc3RlcmVnZw me@example"
+    hide = Redactor()
+    hide.add_pillar({"deploy_auth_keys": [public], "tls.key": f"-----BEGIN CERTIFICATE-----\nabcdefghijkl\n{KEY}"})
+    assert hide.text(public) == public
+    assert "b3BlbnNzaC1" not in hide.text(KEY)
+
+
+def test_passwords_of_urls_are_hidden_by_their_place():
+    hide = Redactor()
+    for text in ("https://me:hunter2@example.org/x.git", "fatal: 'amqp://guest:guest@mq/%2f' is down", "a://:x@b c://:y@d"):
+        shown = hide.text(text)
+        assert shown.count(MASK) == text.count("@") and shown.replace(MASK, "") != text
+        assert not any(word in shown for word in ("hunter2", ":guest", ":x", ":y"))
+    for text in ("http://localhost:8080/a@b", "git@github.com:a/b", "https://me@example.org", "http://x:80\nmail a@b",
+                 r"^https?://([^:]*):(.*)@(.*)$", "https://{user}:{password}@host"):  # fmt: skip
+        assert hide.text(text) is text
+    assert hide.data({"url": ["ssh://u:hunter2@h"]}) == {"url": [f"ssh://u:{MASK}@h"]}
+
+
+def test_long_texts_take_no_time():
+    hide, began = Redactor(), time.perf_counter()
+    for text in ("a" * 2_000_000, "://" * 500_000, "://a:" * 300_000, "://" + "a:" * 500_000):
+        hide.text(f"{text} ://@")
+    assert time.perf_counter() - began < 5
+
+
+def test_a_url_in_pillar_has_a_secret():
+    hide = Redactor()
+    hide.add_pillar({"db": {"uri": "postgresql://app:c4nary%2Fone@db/app"}, "list": ["https://x:guest@y"]})
+    assert hide.text("password=c4nary/one c4nary%2Fone guest") == f"password={MASK} {MASK} guest"
+
+
+def test_a_whole_url_that_is_secret_is_hidden_whole():
+    url = "https://me:hunter2@hooks.example/T0P"
+    assert redactor(url).text(f"at {url}") == f"at {MASK}"
+
+
+def test_a_short_secret_ends_at_a_sign():
+    hide = redactor("pa-ss;", "(x-y-z)")
+    assert hide.text("Xpa-ss;1 pa-ss;") == f"Xpa-ss;1 {MASK}"
+    assert hide.text("1(x-y-z)2") == f"1{MASK}2"
 
 
 def test_values_may_come_later():
@@ -151,11 +210,9 @@ def test_values_may_come_later():
     assert hide.data(["later-secret", "late-secret"]) == [MASK, MASK]
 
 
-@given(
-    st.text(min_size=9, max_size=40).filter(lambda text: len(text.strip()) > 8),  # shorter ones are whole words only
-    st.text(max_size=60),
-    st.text(max_size=60),
-)
+@given(st.text(min_size=9, max_size=40), st.text(max_size=60), st.text(max_size=60))
+@example("\r0000000;", "", "0")  # eight characters once its white space is gone
+@example("\rcorrect0", "x", "y")
 def test_a_secret_within_any_text_does_not_survive(secret, before, after):
     hide = redactor(secret)
     if hide:
@@ -164,6 +221,9 @@ def test_a_secret_within_any_text_does_not_survive(secret, before, after):
 
 def test_patterns_are_globs():
     assert all("*" in pattern or pattern.isidentifier() for pattern in SECRET_KEYS)
+    assert list(SECRET_KEYS) == OPTIONS["secret_keys"].default
+    said = (Path(__file__).parents[1] / "docs/cli.md").read_text("utf-8")
+    assert all(f"`{pattern}`" in said for pattern in SECRET_KEYS)
 
 
 def test_values_from_several_threads_are_all_hidden():
@@ -172,3 +232,14 @@ def test_values_from_several_threads_are_all_hidden():
     with ThreadPoolExecutor(8) as pool:
         assert all(shown == [MASK] for shown in pool.map(lambda item: [hide.add(item), hide.data([item])][1], secrets))
     assert hide.data(secrets) == [MASK] * len(secrets)
+
+
+@given(st.lists(st.text(min_size=9, max_size=20), min_size=1, max_size=5), st.lists(st.text(max_size=20), max_size=6))
+def test_a_long_text_is_redacted_as_a_short_one(secrets, others):
+    redactor = Redactor()
+    redactor.add(secrets)
+    text = "-".join(part for pair in zip(others, secrets * 6, strict=False) for part in pair) + secrets[-1]
+    hidden = redactor.text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(redact, "LONG", 0)
+        assert redactor.text(text) == hidden

@@ -84,7 +84,7 @@ def _claim():
     """Descriptors for the channel that no program inherits; 0 and 1 become /dev/null."""
     down = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 32)
     up = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 32)
-    null = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
     os.dup2(null, 0)
     os.dup2(null, 1)
     if null > 2:

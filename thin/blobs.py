@@ -145,7 +145,7 @@ class Blobs(object):
             return None
         self._verified[digest] = path
         try:
-            os.utime(path)
+            os.utime(path)  # path: our own folder, 0700
         except OSError:
             pass
         return path
@@ -160,7 +160,7 @@ class Blobs(object):
             folder = os.path.join(self._private, "files")
             try:
                 if create and not os.path.isdir(folder):
-                    os.mkdir(folder, 0o700)
+                    os.mkdir(folder, 0o700)  # path: our own folder, 0700
                 info = os.lstat(folder)
                 if info.st_uid == os.geteuid() and not info.st_mode & 0o022 and not os.path.islink(folder):
                     self._folder = folder
@@ -277,7 +277,7 @@ class _File(object):
             self.abort()
             return False
         target = os.path.join(blobs.folder(), digest)
-        os.rename(self._path, target)
+        os.rename(self._path, target)  # path: our own folder, 0700
         self._close()
         blobs._verified[digest] = target
         return True
@@ -313,6 +313,7 @@ class _File(object):
         if self._handle is None:  # another session receives the same file
             self._path = os.path.join(blobs.folder(), ".%s.%d" % (digest, os.getpid()))
             _unlink(self._path)
+            # path: our own folder, 0700
             self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
 
     def _close(self):
@@ -329,7 +330,7 @@ def _locked(path):
     import fcntl
 
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _FLAGS, 0o600)  # path: our own folder, 0700
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (IOError, OSError):
@@ -350,6 +351,6 @@ def _storing_failed(exc, folder):
 
 def _unlink(path):
     try:
-        os.unlink(path)
+        os.unlink(path)  # path: our own folder, 0700
     except OSError:
         pass

@@ -26,8 +26,8 @@ class Channel(object):
     def send(self, message):
         """Raises ValueError when the message is larger than a frame may be."""
         data = wire.pack(message)
-        if len(data) > wire.FRAME_LIMIT:
-            raise ValueError("more than %d MiB in one message" % (wire.FRAME_LIMIT // 1024 // 1024))
+        if len(data) > wire.UP_LIMIT:
+            raise ValueError("more than %d MiB in one message" % (wire.UP_LIMIT // 1024 // 1024))
         self._sock.sendall(wire.frame(b"M", data))
 
     def ask(self, question):

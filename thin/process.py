@@ -86,7 +86,7 @@ def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=N
     if any(b"\0" in word for word in argv):
         raise ValueError("embedded null byte")
     paths = _candidates(argv[0], env.get("PATH"))
-    pipes, null = [], os.open(os.devnull, os.O_RDWR)
+    pipes, null = [], os.open(os.devnull, os.O_RDWR)  # path: /dev/null
 
     def pipe():
         pipes.append(os.pipe())

@@ -310,7 +310,7 @@ class Store(object):
                 continue
             removed.append("%s/%s" % (path, name))
         try:
-            os.rmdir(path)
+            os.rmdir(path)  # path: our own folder, 0700
             removed.append(path)
         except OSError:
             pass  # somebody else keeps something there

@@ -14,7 +14,8 @@ Up (target -> controller)::
     16 bytes nonce | 1 byte type | 4 bytes big-endian length | payload
 
 The nonce is fresh for each connection and is given to the first stage. What stands before a nonce (banners, MOTD,
-noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer than FRAME_LIMIT.
+noise of the login) is skipped, up to NOISE_LIMIT bytes; a frame is never longer than FRAME_LIMIT, one that goes up than
+UP_LIMIT, and one that goes up and is no message than SMALL_LIMIT.
     b"M"  msgpack message                b"S"  what the worker printed (its last 64 KiB), at an orderly end
     b"G"  Python runs and reads stdin; only when it was asked to say so (pushsalt.bundle.shim)
 and from first stage and supervisor, which know no msgpack, as "key=value" lines, percent-encoded, UTF-8:
@@ -102,8 +103,46 @@ from thin.boot import sha256
 NONCE_SIZE = 16
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024
+#: What a target may send at a time: two outputs of thin.process.OUTPUT_LIMIT (``cmd.run_all``) fit into a message.
+UP_LIMIT = 36 * 1024 * 1024
+SMALL_LIMIT = 1024 * 1024
+#: Lists and maps within each other, the message itself included.
+DEPTH_LIMIT = 64
 BLOB_PIECE = 256 * 1024
 HEAD = struct.Struct(">cI")
+
+#: What goes up, by ``k``: field -> type, or types; with None among them the field may be missing. ``object`` takes
+#: anything. A field that is not named here is not read (pushsalt.run.intake).
+_MAYBE = type(None)
+UP = {
+    "ready": {"python": str, "grains": (dict, _MAYBE), "uid": (int, _MAYBE), "user": (str, _MAYBE),
+              "pid": (int, _MAYBE), "warnings": (list, _MAYBE)},
+    "error": {"kind": str, "message": str, "hint": (str, _MAYBE), "tb": (str, _MAYBE)},
+    "ret": {"re": (int, _MAYBE), "ret": object, "retcode": object, "salt": (str, _MAYBE)},
+    "exc": {"re": (int, _MAYBE), "type": str, "message": str, "tb": (str, _MAYBE), "known": (bool, _MAYBE),
+            "nearest": (list, _MAYBE), "hint": (str, _MAYBE)},
+    "need": {"re": (int, _MAYBE), "digests": list, "parts": (dict, _MAYBE)},
+    "start": {"tag": str},
+    "state": {"tag": str, "ret": dict},
+    "event": {"name": object, "ret": (dict, _MAYBE), "tag": (str, _MAYBE), "data": object},
+    "log": {"level": str, "text": str, "time": (int, float, _MAYBE)},
+    "stderr": {"text": str},
+}
+#: The same of questions: each has a number besides.
+QUESTIONS = {
+    "file": {"url": object, "saltenv": object, "have": (list, _MAYBE), "stat": object, "part": object},
+    "files": {"files": list, "saltenv": object},
+    "tree": {"url": object, "saltenv": object},
+    "template": {"key": object, "url": object, "text": object, "saltenv": object, "engine": object,
+                 "context": object, "defaults": object, "tag": object, "sls": object},
+    "salt": {"module": object, "import": object, "digests": object},
+    "pillar": {},
+    "ask": {"fun": object, "args": (list, _MAYBE), "kwargs": (dict, _MAYBE)},
+}
+
+
+class Excess(ValueError):
+    """More than the other side may send."""
 
 
 def _plain(value):
@@ -163,12 +202,14 @@ class Frames(object):
     """Cuts a byte stream into frames: ``feed`` bytes, iterate ``(kind, payload)`` pairs.
 
     With a nonce it reads the upward form and skips noise between frames. ``noise`` has what was skipped (its first
-    4 KiB), for messages to people. Raises ValueError on a frame or noise beyond the limits.
+    4 KiB), for messages to people. Raises ValueError on noise beyond the limit, Excess on a frame beyond ``limit``, or
+    beyond ``small`` when it is no message. A payload of more than SMALL_LIMIT is a bytearray.
     """
 
-    def __init__(self, nonce=b"", limit=FRAME_LIMIT):
+    def __init__(self, nonce=b"", limit=FRAME_LIMIT, small=None):
         self.nonce = nonce
         self.limit = limit
+        self.small = limit if small is None else small
         self.noise = bytearray()
         self.skipped = 0
         self._buffer = bytearray()
@@ -203,13 +244,19 @@ class Frames(object):
         if len(buffer) < skip + HEAD.size:
             return None
         kind, length = HEAD.unpack_from(buffer, skip)
-        if length > self.limit:
-            raise ValueError("a frame of %d bytes, over the limit of %d" % (length, self.limit))
+        limit = self.limit if kind == b"M" else self.small
+        if length > limit:
+            raise Excess("a frame of %d bytes, over the limit of %d" % (length, limit))
         end = skip + HEAD.size + length
         if len(buffer) < end:
             return None
-        payload = bytes(buffer[skip + HEAD.size:end])
-        del buffer[:end]
+        if length <= SMALL_LIMIT:
+            payload = bytes(buffer[skip + HEAD.size:end])
+            del buffer[:end]
+        else:  # no copy of what is large
+            payload, self._buffer = buffer, buffer[end:]
+            del payload[end:]
+            del payload[:skip + HEAD.size]
         return kind, payload
 
 

@@ -30,12 +30,12 @@ _EXTRA = ("COPYING",)
 #: The execution and state modules that travel to every target, by file; what they import of ``thin.utils`` does, too.
 _USUAL = {
     "modules": """
-        alternatives apt_files apt_keys apt_selections apt_sources aptpkg archive cmdmod cmdmod_chroot cmdmod_script
-        config cp cron data debconfmod debian_service defaults disk dpkg_lowpkg environ event file file_managed
-        file_write git grains grains_write groupadd hashutil hosts http ini_manage kmod linux_shadow linux_sysctl
-        localemod logmod match mod_random mount network network_ways pillar pip pkg_resource rpm_lowpkg rpm_packages
-        saltutil slsutil ssh ssh_known status sysmod system systemd_service test timezone useradd virtualenv_mod
-        yum_groups yum_repos yumpkg
+        alternatives apt_files apt_keys apt_selections apt_sources aptpkg archive archive_unpack cmdmod cmdmod_chroot
+        cmdmod_script config cp cron data debconfmod debian_service defaults disk dpkg_lowpkg environ event file
+        file_managed file_write git grains grains_write groupadd hashutil hosts http ini_manage kmod linux_shadow
+        linux_sysctl localemod logmod match mod_random mount network network_ways pillar pip pkg_resource rpm_lowpkg
+        rpm_packages saltutil slsutil ssh ssh_known status sysmod system systemd_service test timezone useradd
+        virtualenv_mod yum_groups yum_repos yumpkg
     """,
     "states": """
         alternatives archive cmd cron debconfmod environ event file file_data file_edit file_more file_old git

@@ -35,6 +35,8 @@ _ALL: Final = (
     Rule("PS105", "render", "error", "A file cannot be rendered: no UTF-8, an unknown renderer, wrong Python."),
     Rule("PS106", "missing-import", "error", "A template imports or includes a file that is not there."),
     Rule("PS107", "pillar", "error", "The pillar of the tree, or pillar.example, cannot be compiled."),
+    Rule("PS108", "renderer-not-allowed", "warning",
+         "A file of a git remote asks for a renderer that the remote may not use: its `renderers` do not name it."),
     Rule("PS190", "needs-target", "info",
          "Rendering depends on what a machine answers; with a likely answer that was made up, it does not compile."),
     Rule("PS201", "malformed", "error", "High data that has not the shape of states."),

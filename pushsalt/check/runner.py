@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,10 +22,12 @@ from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled,
 from pushsalt.check.subjects import Subject, subjects
 from pushsalt.check.systems import systems
 from pushsalt.config import Config
-from pushsalt.errors import CommandError, RenderError
+from pushsalt.errors import CommandError, RenderError, StateError
 from pushsalt.events import Reporter
+from pushsalt.fileserver.backends.roots import LIMITS
 from pushsalt.run.job import Settings
 from pushsalt.run.project import Project
+from pushsalt.trust import Limit
 
 log = logging.getLogger(__name__)
 
@@ -35,13 +37,17 @@ _KEPT: Final = 30 * 86400
 
 @dataclass(frozen=True)
 class Options:
-    """What one check is asked for. ``pillar`` is merged over that of examples."""
+    """What one check is asked for. ``pillar`` is merged over that of examples.
+
+    ``limits``: folder -> the renderers that what lies in it may use, for a copy of a git remote.
+    """
 
     paths: tuple[Path, ...] = ()
     systems: tuple[str, ...] = ()
     pillar: dict[str, Any] = field(default_factory=dict)
     jobs: int = 0
     keep: bool = True
+    limits: dict[str, Limit] = field(default_factory=dict)
 
 
 @dataclass
@@ -64,6 +70,7 @@ class _Task:
     grains: dict[str, Any]
     settings: Settings
     pillar: dict[str, Any]
+    limits: dict[str, Limit]
 
 
 #: Told what is done: tasks done, of how many, and the name of the last.
@@ -78,9 +85,12 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     paths = options.paths or ((config.project,) if config.project else (Path(),))
     found = subjects([path for path in paths if path is not None], config, [str(root) for root in settings.file_roots])
     tasks = [
-        _Task(subject, name, grains, settings, options.pillar) for subject in found for name, grains in chosen.items()
+        _Task(subject, name, grains, settings, options.pillar, options.limits)
+        for subject in found
+        for name, grains in chosen.items()
     ]
     sources = [_of_sources(subject) for subject in found]
+    sources += [_of_wants(subject, options.limits, project) for subject in found]
     results = [each for some in sources for each in some]
     results += _all(tasks, config, options, progress)
     levels = config.opts["check"].get("levels") or {}
@@ -99,6 +109,31 @@ def _of_sources(subject: Subject) -> list[Finding]:
     environment = parsing_environment()
     found = [each for path in subject.sources for each in check_source(path, environment)]
     return [*found, *unread(subject)]
+
+
+def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> list[Finding]:
+    """The files of git remotes that ask for renderers which these may not use: of a remote's copy, or of a project."""
+    from pushsalt.formula.sources import FolderSource, RemoteSource
+    from pushsalt.formula.wants import wants
+    from pushsalt.git.project import configured
+
+    found = []
+    if (limit := limits.get(subject.root)) is not None:
+        copy = FolderSource(Path(subject.root), limit)
+        found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
+    for remote in configured(project.config) if subject.project else ():
+        if remote.limit is not None:
+            with suppress(StateError):  # it cannot be had, which is said where its files are needed
+                place = RemoteSource(project.remotes, remote)
+                before = f"{place.place}@{place.revision[:12]}:"
+                found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
+    if "remotes" in project.__dict__:
+        project.remotes.close()  # before there are other processes
+    return [
+        finding("renderer-not-allowed", f"{each.words} asks for {each.renderer}, which {limit.source} may not use",
+                path, each.line, hint=limit.hint(each.renderer))
+        for path, each, limit in found
+    ]  # fmt: skip
 
 
 def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Progress) -> Iterator[Finding]:
@@ -223,6 +258,7 @@ def _project(task: _Task) -> Project:
         "gitfs_remotes": [],
         "ext_pillar": [],
         "master_tops": {},
+        LIMITS: task.limits,
     }
     return _offline(Project(replace(project.config, opts=opts), Reporter()))
 
@@ -244,7 +280,8 @@ def _key(task: _Task, digests: dict[str, str]) -> str:
     tree = digests.get(subject.root)
     if tree is None:
         tree = digests[subject.root] = _digest([*subject.files, *_beside(subject)])
-    said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar]
+    limits = sorted(task.limits[subject.root].engines) if subject.root in task.limits else None
+    said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar, limits]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
 
 

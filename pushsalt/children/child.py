@@ -296,6 +296,11 @@ class Child:
             self.tell("exc", re=work.number, **codec.error_fields(error))
         except PushsaltError as exc:
             self.tell("exc", re=work.number, **codec.error_fields(exc))
+        except MemoryError:
+            log.debug("memory was short", exc_info=True)
+            text = f"rendering {message.get('fun') or message.get('url')} needs more memory than `render_memory` allows"
+            short = StateError(text, "raise render_memory in the configuration")
+            self.tell("exc", re=work.number, **codec.error_fields(short))
         except BaseException as exc:  # SystemExit of somebody's Python is an error as any other
             log.debug("a rendering failed", exc_info=True)
             self.tell("exc", re=work.number, **codec.error_fields(exc))

@@ -260,7 +260,10 @@ class RenderedTarget:
         config = self.project.config.opts
         minion = self.minion(pillar, rendering=True)
         opts = {**config, **minion.opts, **seen}
-        outside = Outside(opts, minion.context, run_program, minion.match, lambda: self.project.remotes)
+        path = self.project.config.path
+        outside = Outside(
+            opts, minion.context, run_program, minion.match, lambda: self.project.remotes, path.parent if path else None
+        )
         return find_source(name, folders("ext_pillar", config), outside)
 
     def _asked_ext_pillar(self, question: dict[str, Any]) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pushsalt import plugins
-from pushsalt.config import Config, is_profile, without_secrets
-from pushsalt.options import OPTIONS
+from pushsalt.config import Config
+from pushsalt.options import OPTIONS, UNSET
 
 #: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
 _OF_CONTROLLER: Final = frozenset(
@@ -28,31 +28,22 @@ _CREDENTIALS: Final = frozenset(
 
 def for_rendering(config: Config) -> dict[str, Any]:
     """The configuration as a render process gets it (``child``: the message ``setup``)."""
-    opts = {name: option.default for name, option in OPTIONS.items()}
-    for name, value in config.opts.items():
-        option = OPTIONS.get(name)
-        if option is None or option.scope != "controller" or name in _OF_CONTROLLER:
-            opts[name] = value
-    opts.update({name: {"driver": value["driver"]} for name, value in opts.items() if is_profile(value)})
+    opts = {
+        name: config.opts.get(name, option.default) if option.is_seen or name in _OF_CONTROLLER else option.default
+        for name, option in OPTIONS.items()
+    }
+    opts = {name: value for name, value in opts.items() if value is not UNSET}
     names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
     # Which there are decides whether they are asked for at all; the command calls them.
     tops = dict.fromkeys(config.opts.get("master_tops") or {})
-    shown = {name: value if name in _OF_CONTROLLER else _clean(name, value, config) for name, value in opts.items()}
     return {
-        "opts": {**shown, **names, "master_tops": tops},
-        "given": sorted(config.given & shown.keys()),
+        "opts": {**opts, **names, "master_tops": tops},
+        "given": sorted(config.given & opts.keys()),
         "path": None if config.path is None else str(config.path),
         "project": None if config.project is None else str(config.project),
         "cache_dir": str(config.cache_dir),
         "locked": config.locked,
     }
-
-
-def _clean(name: str, value: Any, config: Config) -> Any:
-    """A value without secrets: of an option that is in no table, whatever key they stand below."""
-    if name in OPTIONS:
-        return value
-    return without_secrets({**config.opts, "": {name: value}})[""].get(name)
 
 
 def _remotes(remotes: Any) -> list[Any]:

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resource": ("pushsalt.cli.resource", "What lies behind targets: list, refresh, list-grains, show-grains"),
     "cache": ("pushsalt.cli.cache", "What is kept of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
+    "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
     "init": ("pushsalt.cli.init", "Make a project folder to start from"),
     "clean": ("pushsalt.cli.clean", "Remove what pushsalt keeps on targets"),
     "demo": ("pushsalt.demo.cli", "Try it on throw-away targets of this machine"),

@@ -16,6 +16,7 @@ from pushsalt.errors import EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
     from pushsalt.check.runner import Report
+    from pushsalt.trust import Limit
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -62,8 +63,16 @@ def check(
     return run_check(given, [Path(path) for path in paths or []])
 
 
-def run_check(given: Given, paths: Sequence[Path], shown: Mapping[str, str] | None = None) -> int:
-    """The check that the options ask for, written out; its exit code. ``shown``: folder -> what it is called."""
+def run_check(
+    given: Given,
+    paths: Sequence[Path],
+    shown: Mapping[str, str] | None = None,
+    limits: Mapping[str, Limit] | None = None,
+) -> int:
+    """The check that the options ask for, written out; its exit code.
+
+    ``shown``: folder -> what it is called; ``limits``: folder -> the renderers that its files may use.
+    """
     from pushsalt.check.formats import load
     from pushsalt.check.rules import LEVELS
 
@@ -72,7 +81,7 @@ def run_check(given: Given, paths: Sequence[Path], shown: Mapping[str, str] | No
     least = given.level or "info"
     if least not in LEVELS:
         raise UsageError(f"--level: there is no level {least!r}", f"one of {', '.join(LEVELS)}")
-    report = _checked(given, paths)
+    report = _checked(given, paths, limits or {})
     failed = report.count("error") > 0
     levels = LEVELS[: LEVELS.index(least) + 1]
     report.findings = [each for each in report.findings if each.level in levels]
@@ -84,7 +93,7 @@ def run_check(given: Given, paths: Sequence[Path], shown: Mapping[str, str] | No
     return EXIT_FAILED if failed else 0
 
 
-def _checked(given: Given, paths: Sequence[Path]) -> Report:
+def _checked(given: Given, paths: Sequence[Path], limits: Mapping[str, Limit]) -> Report:
     from pushsalt.check.rules import codes
     from pushsalt.check.runner import Options, check
     from pushsalt.events import Reporter
@@ -99,6 +108,7 @@ def _checked(given: Given, paths: Sequence[Path]) -> Report:
         pillar=given.job("warning").pillar or {},
         jobs=int(jobs),
         keep=not given.no_cache,
+        limits=dict(limits),
     )
     with _Line() as line:
         report = check(given.settings(), options, Reporter(), line.show)

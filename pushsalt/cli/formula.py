@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,6 +55,7 @@ def add(
     from pushsalt.git.address import is_ref, parse_address
     from pushsalt.git.project import configured
     from pushsalt.git.remotes import named
+    from pushsalt.git.settings import DATA_RENDERERS
 
     project = _project(given)
     path = _yaml(project.config)
@@ -78,7 +79,7 @@ def add(
         )
     before = path.read_bytes()
     options = {"base": ref} if ref else _default_branch(project, address.url)
-    add_remote(path, address.url, options)
+    add_remote(path, address.url, {**options, "renderers": list(DATA_RENDERERS)})
     try:
         opened = _project(given)
         moves, troubles = _update(opened, [address.url])
@@ -88,7 +89,9 @@ def add(
     except BaseException:
         path.write_bytes(before)
         raise
-    return _show_moves(given, moves, f"{address.name} is in {path.name}")
+    code = _show_moves(given, moves, f"{address.name} is in {path.name}")
+    _say_wants(opened, [address.url])
+    return code
 
 
 @app.command("list", cls=Command)
@@ -121,6 +124,7 @@ def update(
     project = _project(given)
     moves, troubles = _update(project, names or [])
     code = _show_moves(given, moves, "")
+    _say_wants(project, [word for name in names or () for word in (name, f"{name}-formula")])
     if troubles:
         raise CommandError("\n".join(troubles), hint="the others are up to date; try again later")
     return code
@@ -191,8 +195,10 @@ def check(
         chosen = [_named(project, name) for name in names] if names else _sources(project)
         if not chosen:
             raise UsageError("the project has no formulas", hint="`pushsalt check PATH` looks at a folder")
-        folders = {str(stack.enter_context(exported(source))): source.place for source in chosen}
-        return run_check(given, [Path(folder) for folder in folders], folders)
+        folders = {str(stack.enter_context(exported(source))): source for source in chosen}
+        limits = {folder: source.limit for folder, source in folders.items() if source.limit is not None}
+        shown = {folder: source.place for folder, source in folders.items()}
+        return run_check(given, [Path(folder) for folder in folders], shown, limits)
 
 
 @app.command(cls=Command)
@@ -259,6 +265,25 @@ def _update(project: Project, names: Sequence[str]) -> tuple[list[Move], list[st
                 return move(project.config, remotes, wanted)
         finally:
             remotes.close()
+
+
+def _say_wants(project: Project, names: Sequence[str]) -> None:
+    """Warn of files of remotes that ask for renderers which these may not use; ``names``: of which, none: of all."""
+    from pushsalt.formula.sources import RemoteSource
+    from pushsalt.formula.wants import told, wants
+    from pushsalt.git.project import configured
+    from pushsalt.git.remotes import named
+
+    remotes = _remotes(project)
+    try:
+        for remote in named(configured(project.config), names):
+            if remote.limit is not None:
+                with suppress(StateError):  # said already: it cannot be had
+                    found = wants(RemoteSource(remotes, remote), remote.root)
+                    for text in told(remote.name or remote.address.name, remote.limit, found):
+                        project.reporter.warning(None, text)
+    finally:
+        remotes.close()
 
 
 def _sources(project: Project) -> list[Source]:

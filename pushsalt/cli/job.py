@@ -55,19 +55,19 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
 
     def write(results: dict[str, TargetReturn], elapsed: float) -> None:
         data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
-        terminal.stdout.write(
-            outputter.output(
-                data,
-                returns=results,
-                color=terminal.color,
-                terminal=terminal.stdout.is_terminal,
-                verbose=options.verbose,
-                elapsed=elapsed,
-                test=options.test,
-                opts=client.project.config.opts,
-            ),
-            utf8=given.out not in (None, "rich"),
+        pieces = outputters.pieces(
+            outputter,
+            data,
+            returns=results,
+            color=terminal.color,
+            terminal=terminal.stdout.is_terminal,
+            verbose=options.verbose,
+            elapsed=elapsed,
+            test=options.test,
+            opts=client.project.config.opts,
         )
+        for piece in pieces:
+            terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
 
     started = time.monotonic()
     at_once = outputters.streams(outputter)

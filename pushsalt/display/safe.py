@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 #: Controls (C0 without tab and newline, DEL, C1), line separators, marks and overrides of writing direction,
@@ -15,6 +16,9 @@ UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_HIDDEN}\ud800-\udfff]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CRLF = re.compile("\r+\n")
 
+#: Characters that are escaped in one go.
+_PIECE = 64 * 1024
+
 #: Nesting beyond this is shown as text: no reader of ours or theirs should recurse without end.
 DEPTH_LIMIT = 200
 
@@ -23,7 +27,10 @@ def escape(text: str) -> str:
     """``text`` with every character that a terminal could obey written out (``\\x1b``); tabs and newlines stay."""
     if text.isascii() and text.isprintable():
         return text
-    return UNSAFE.sub(_visible, _CRLF.sub("\n", text))
+    text = _CRLF.sub("\n", text)
+    if len(text) <= _PIECE:
+        return UNSAFE.sub(_visible, text)
+    return "".join(UNSAFE.sub(_visible, text[at : at + _PIECE]) for at in range(0, len(text), _PIECE))
 
 
 def one_line(text: str) -> str:
@@ -80,18 +87,49 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-    result: dict[str, Any] = {}
+    return {name: plain(item, depth + 1) for name, item in named(value)}
+
+
+def named(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """The items, each with a text for its key that no other has."""
+    names: set[str] = set()
     taken = {key for key in value if isinstance(key, str)}
     for key, item in value.items():
         name = _key(key)
-        if name in result or (not isinstance(key, str) and name in taken):
+        if name in names or (not isinstance(key, str) and name in taken):
             stem = f"{name} ({type(key).__name__})"
             name, number = stem, 1
-            while name in result or name in taken:
+            while name in names or name in taken:
                 number += 1
                 name = f"{stem} {number}"
-        result[name] = plain(item, depth + 1)
-    return result
+        names.add(name)
+        yield name, item
+
+
+def is_heavy(value: Any, longest: int, most: int) -> bool:
+    """Whether there is a text of more than ``longest`` characters in it, or more than ``most`` values."""
+    waiting, seen = [value], 0
+    while waiting:
+        item = waiting.pop()
+        seen += 1
+        if isinstance(item, (str, bytes)):
+            if len(item) > longest:
+                return True
+        elif isinstance(item, Mapping):
+            waiting += item.values()
+        elif isinstance(item, (list, tuple)):
+            waiting += item
+        if seen + len(waiting) > most:
+            return True
+    return False
+
+
+def slices(text: str | bytes, size: int) -> Iterator[str]:
+    """A long text as ``plain`` makes it, in pieces."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    for at in range(0, len(text), size):
+        piece = text[at : at + size]
+        yield _text(piece) if isinstance(piece, str) else decode(piece, at + size >= len(text))
 
 
 def _key(key: Any) -> str:

@@ -45,7 +45,7 @@ class Outside:
     """What a source may use of the target and of this machine.
 
     ``opts`` are the target's over the controller's; ``context`` renders for it; ``matches`` tells whether an expression
-    and its ``tgt_type`` mean it; ``remotes`` gives the git remotes of this command.
+    and its ``tgt_type`` mean it; ``remotes`` gives the git remotes of this command; ``folder`` is the configuration's.
     """
 
     opts: Mapping[str, Any]
@@ -53,6 +53,7 @@ class Outside:
     run: RunProgram
     matches: Callable[[str, str], bool]
     remotes: Callable[[], Remotes] | None = None
+    folder: Path | None = None
 
     def output(self, argv: Sequence[str]) -> bytes:
         """What a program writes. Raises OSError with its words when it fails and writes nothing."""

@@ -128,7 +128,7 @@ def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | 
         env = "base" if ref == remote.base else ref
     if env == ANY_ENV:
         env = str(opts.get("pillarenv") or opts.get("saltenv") or opts.get("git_pillar_base") or "base")
-    tree = CommitTree(remotes, *found)
+    tree = CommitTree(remotes, *found, remote.limit)
     if remote.root and not tree.is_folder(remote.root):
         log.error("git_pillar: %s has no folder %s: it is left out", tree.label, remote.root)
         return None

@@ -24,6 +24,7 @@ from pushsalt.fileserver.digests import key_of, known_digests
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
+    from pushsalt.trust import Limit
 
 #: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
 MAX_READ: Final = 256 * 1024 * 1024
@@ -39,7 +40,10 @@ class FileServerError(StateError):
 
 
 class FoundFile(Protocol):
-    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people."""
+    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people.
+
+    It may have a ``limit``: the only renderers that it may use (``pushsalt.trust.Limit``).
+    """
 
     @property
     def rel(self) -> str: ...
@@ -261,11 +265,12 @@ def merged(listings: Sequence[Listing]) -> Listing:
 
 @dataclass(frozen=True)
 class DiskFile:
-    """A regular file on this machine's disk."""
+    """A regular file on this machine's disk. ``limit``: see ``pushsalt.trust``; of a copy of a git remote."""
 
     rel: str
     path: str
     status: os.stat_result = field(compare=False, repr=False)
+    limit: Limit | None = None
 
     @property
     def size(self) -> int:
@@ -288,7 +293,10 @@ class DiskFile:
 
     def read(self) -> bytes:
         with self.open() as stream:
-            data = stream.read(MAX_READ + 1)
+            expected = min(os.fstat(stream.fileno()).st_size, MAX_READ) + 1
+            data = stream.read(expected)  # Python takes as much memory as it is asked for
+            if len(data) == expected:
+                data += stream.read(MAX_READ + 1 - expected)
         if len(data) > MAX_READ:
             raise FileServerError(f"{self.path} is larger than {MAX_READ} bytes")
         return data

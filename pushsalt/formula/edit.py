@@ -18,8 +18,11 @@ from pushsalt.errors import ConfigError
 KEY = "gitfs_remotes"
 
 
-def add_remote(path: Path, url: str, options: dict[str, str]) -> None:
-    """Append a remote, and ``git`` to ``fileserver_backend`` when it is not there. Raises ConfigError."""
+def add_remote(path: Path, url: str, options: dict[str, str | list[str]]) -> None:
+    """Append a remote with its options, and ``git`` to ``fileserver_backend`` when it is not there.
+
+    Raises ConfigError.
+    """
     text = path.read_text("utf-8")
     entry: Any = {url: [{key: value} for key, value in options.items()]} if options else url
 
@@ -32,7 +35,7 @@ def add_remote(path: Path, url: str, options: dict[str, str]) -> None:
         return data
 
     lines = [f"  - {_scalar(url)}{':' if options else ''}"]
-    lines += [f"      - {key}: {_scalar(value)}" for key, value in options.items()]
+    lines += [f"      - {key}: {_flat(value)}" for key, value in options.items()]
     changed = _with_item(text, KEY, "\n".join(lines) + "\n")
     data = _load(text, path)
     backends = data.get("fileserver_backend")
@@ -161,6 +164,10 @@ def _end_line(node: yaml.Node) -> int:
 
 def _ended(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
+
+
+def _flat(value: str | list[str]) -> str:
+    return _scalar(value) if isinstance(value, str) else f"[{', '.join(map(_scalar, value))}]"
 
 
 def _scalar(value: str) -> str:

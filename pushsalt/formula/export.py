@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pushsalt.formula.sources import FolderSource
+from pushsalt.formula.wants import PLUGINS
 
 if TYPE_CHECKING:
     from pushsalt.formula.sources import Source
@@ -16,14 +17,20 @@ if TYPE_CHECKING:
 
 @contextmanager
 def exported(source: Source) -> Iterator[Path]:
-    """Its folder: the one that it is in, or a copy of the revision in use, which goes away afterwards."""
+    """Its folder: the one that it is in, or a copy of the revision in use, which goes away afterwards.
+
+    Without plug-ins that would run on the controller, if it may not bring any.
+    """
     if isinstance(source, FolderSource):
         yield Path(source.place)
         return
     with tempfile.TemporaryDirectory(prefix="pushsalt-") as folder:
         root = Path(folder, source.name)
         root.mkdir()
+        runs_python = source.limit is None or source.limit.runs_python
         for name in source.listing().files:
+            if name.startswith(PLUGINS) and not runs_python:
+                continue
             data = source.read(name)
             if data is not None:
                 path = root / name

@@ -9,23 +9,29 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pushsalt.fileserver import FileServerError, FoundFile, Listing
 from pushsalt.fileserver.backends.roots import Roots
 from pushsalt.git.note import TAGS
+from pushsalt.git.settings import ANY_ENV
 from pushsalt.git.tree import CommitTree
 
 if TYPE_CHECKING:
     from pushsalt.config import Config
     from pushsalt.git.remotes import Remotes
+    from pushsalt.trust import Limit
 
 _MARKS = ("FORMULA", "pillar.example", "VERSION")
 _MAX = 4 * 1024 * 1024
 
 
 class Source(Protocol):
-    """One formula's files. ``revision`` is the commit in use, ``tag`` one that is there: empty for a plain folder."""
+    """One formula's files. ``revision`` is the commit in use, ``tag`` one that is there: empty for a plain folder.
+
+    ``limit``: the renderers that it may use.
+    """
 
     name: str
     place: str
     revision: str
     tag: str
+    limit: Limit | None
 
     def text(self, path: str) -> str:
         """A file's text, empty when there is none."""
@@ -39,13 +45,14 @@ class Source(Protocol):
 
 
 class FolderSource:
-    """A checkout, or an unpacked archive."""
+    """A checkout, or an unpacked archive; with a ``limit`` the copy of a remote."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, limit: Limit | None = None) -> None:
         self.name = folder.name
         self.place = str(folder)
         self.revision = ""
         self.tag = ""
+        self.limit = limit
         self._roots = Roots({"file_roots": {"base": [str(folder)]}, "fileserver_followsymlinks": False})
         self._revision()
 
@@ -69,20 +76,23 @@ class FolderSource:
 
 
 class RemoteSource:
-    """A git remote, as the saltenv base has it."""
+    """A git remote, as the saltenv base or its pillar environment has it."""
 
     def __init__(self, remotes: Remotes, remote: Any) -> None:
         """Raises GitError when it cannot be had."""
         self.name = remote.name or remote.address.name
         self.place = remote.address.shown
         ref = remote.ref("base") or remote.base
+        if remote.role == "git_pillar" and remote.branch != ANY_ENV:
+            ref = remote.branch
         found = remotes.resolve(remote, ref) or (remotes.resolve(remote, remote.fallback) if remote.fallback else None)
         if found is None:
             raise FileServerError(f"{remote.shown} has no branch or tag {ref}")
         mirror, commit, tree = found
         self.revision = commit
         self.root = remote.root
-        self._tree = CommitTree(remotes, mirror, commit, tree)
+        self.limit: Limit | None = remote.limit
+        self._tree = CommitTree(remotes, mirror, commit, tree, remote.limit)
         note = mirror.note
         tags = note.names(TAGS) if note is not None else []
         self.tag = max((tag for tag in tags if note and note.refs[TAGS + tag][0] == commit), default="")

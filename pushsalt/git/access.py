@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from pushsalt.cache.store import write_atomic
+from pushsalt.git import GitError
 from pushsalt.git.address import Address
 from pushsalt.git.process import environment
 from pushsalt.model import Secret
+from thin.utils import osutil
 
 #: Seconds for a TCP connection of ssh; a silent peer after that is for process.run.
 CONNECT: Final = 20
@@ -122,8 +124,13 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
     if login.passphrase:
         import tempfile
 
-        # It is executed: so it does not lie in a cache, which may be shared.
-        script = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pushsalt-git-")), "askpass")
+        # It is executed: so it does not lie in a cache, which may be shared, nor where no program may run.
+        try:
+            folder = osutil.tempdir(programs=True)
+        except OSError as exc:
+            raise GitError(f"the passphrase of the key {login.privkey} cannot be given to ssh: {exc.strerror}") from exc
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="pushsalt-git-", dir=folder))
+        script = Path(place, "askpass")
         write_atomic(script, _ASKPASS, 0o700)
         env |= {
             "SSH_ASKPASS": str(script),

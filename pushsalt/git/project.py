@@ -15,6 +15,7 @@ from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import NAME, LockFile
 from pushsalt.git.remotes import Remotes, Say
 from pushsalt.git.settings import Remote, gitfs_remotes, pillar_entries, pillar_remotes
+from pushsalt.trust import PYTHON, limit_of
 
 if TYPE_CHECKING:
     from pushsalt.config import Config
@@ -80,8 +81,13 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
                 paths = files.list_folder(f"_{kind}", saltenv)
                 for path in paths:
                     file = files.find(path, saltenv) if path.endswith(".py") and path not in found else None
-                    if file is not None and not isinstance(file, DiskFile):  # those are found where they are
+                    if file is None or isinstance(file, DiskFile):  # those are found where they are
+                        continue
+                    limit = limit_of(file)
+                    if limit is None or limit.runs_python:
                         found[path] = file.read()
+                    else:
+                        log.warning("%s is not loaded, it would run here: %s", file.path, limit.hint(PYTHON))
             except StateError as exc:  # said already: a remote without a copy
                 log.debug("plug-ins in _%s are left out: %s", kind, exc.message)
     if not found:

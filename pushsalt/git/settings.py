@@ -16,6 +16,7 @@ from pushsalt.git.access import Login
 from pushsalt.git.address import Address, is_ref, is_sha, parse_address, with_credentials
 from pushsalt.model import Secret
 from pushsalt.nearest import nearest
+from pushsalt.trust import Limit
 
 Role = Literal["gitfs", "git_pillar"]
 
@@ -27,8 +28,10 @@ REFSPECS: Final = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tag
 _LOGIN: Final = ("user", "password", "privkey", "pubkey", "passphrase", "insecure_auth")
 _SHARED: Final = (
     "name", "root", "mountpoint", "base", "ref_types", "all_saltenvs", "disable_saltenv_mapping", "fallback",
-    "refspecs", "ssl_verify", "proxy", "update_interval", "depth", "filter", *_LOGIN,
+    "refspecs", "ssl_verify", "proxy", "update_interval", "depth", "filter", "renderers", *_LOGIN,
 )  # fmt: skip
+#: What `pushsalt formula add` allows: renderers that run no Python of the file.
+DATA_RENDERERS: Final = ("jinja", "yaml", "json")
 PARAMETERS: Final[Mapping[Role, tuple[str, ...]]] = {
     "gitfs": (*_SHARED, "saltenv", "saltenv_whitelist", "saltenv_blacklist"),
     "git_pillar": (*_SHARED, "env"),
@@ -39,7 +42,7 @@ _WORDS: Final = {
     **dict.fromkeys(("false", "no", "off", "0", "", "none"), False),
 }
 _NUMBERS: Final = ("update_interval", "depth")
-_LISTS: Final = ("refspecs", "ref_types", "saltenv_whitelist", "saltenv_blacklist")
+_LISTS: Final = ("refspecs", "ref_types", "saltenv_whitelist", "saltenv_blacklist", "renderers")
 
 _REFSPEC = re.compile(r"\+?(?P<from>[^-+:\s^][^:\s]*):(?P<to>refs/[^:\s]+)")
 _FILTER = re.compile(r"|blob:none|blob:limit=[0-9]+[kmg]?|tree:[0-9]+")
@@ -73,6 +76,13 @@ class Remote:
     saltenv_blacklist: tuple[str, ...] = ()
     branch: str = ""
     env: str = ""
+    #: the only renderers that its files may use; None: those of the configuration
+    renderers: frozenset[str] | None = None
+
+    @property
+    def limit(self) -> Limit | None:
+        """What its files are trusted with."""
+        return None if self.renderers is None else Limit(self.renderers, f"the git remote {self.shown}")
 
     @property
     def shown(self) -> str:
@@ -223,6 +233,7 @@ def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
         saltenv_blacklist=tuple(get("saltenv_blacklist", [])) if role == "gitfs" else (),
         branch=branch,
         env=get("env") if role == "git_pillar" else "",
+        renderers=_renderers(own.get("renderers", _global(role, "renderers", opts, None)), f"{label}: renderers"),
     )
     _check(remote, label)
     return remote
@@ -296,6 +307,17 @@ def _typed(name: str, value: Any, label: str) -> Any:
     if isinstance(value, list | tuple | dict):
         raise ConfigError(f"{label} must be text, not {in_words(value)}", hint="give one value")
     return "" if value is None else str(value)
+
+
+def _renderers(value: Any, label: str) -> frozenset[str] | None:
+    """Names of renderers; None where nobody says any."""
+    if value is None:
+        return None
+    names = _typed("renderers", value, label)
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ConfigError(f"{label}: {name!r} is no name of a renderer", hint="for example [jinja, yaml, json]")
+    return frozenset(names)
 
 
 def _refspec(spec: str, label: str) -> str:

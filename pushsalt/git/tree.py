@@ -16,6 +16,7 @@ from pushsalt.git.objects import LINK, SUBMODULE, TREE, Entry, Objects
 if TYPE_CHECKING:
     from pushsalt.git.mirror import Mirror
     from pushsalt.git.remotes import Remotes
+    from pushsalt.trust import Limit
 
 Result = TypeVar("Result")
 
@@ -33,6 +34,11 @@ class GitFile:
     mode: int
     oid: str
     tree: CommitTree = field(compare=False, repr=False)
+
+    @property
+    def limit(self) -> Limit | None:
+        """The renderers that files of the remote may use."""
+        return self.tree.limit
 
     @property
     def size(self) -> int:
@@ -67,8 +73,12 @@ _digests: dict[tuple[str, str], str] = {}
 class CommitTree:
     """The tree of a commit of a remote. Its objects are fetched once more when the cache turns out to be damaged."""
 
-    def __init__(self, remotes: Remotes, mirror: Mirror, commit: str, tree: str) -> None:
+    def __init__(
+        self, remotes: Remotes, mirror: Mirror, commit: str, tree: str, limit: Limit | None = None
+    ) -> None:
+        """``limit`` is the remote's; others with the same copy may have another."""
         self.commit = commit
+        self.limit = limit
         self.oid = tree
         self.label = f"{mirror.remote.address.shown}@{commit[:12]}"
         self._remotes = remotes

@@ -20,8 +20,12 @@ from typing import Any, Final
 import yaml
 
 from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.ansibleyaml import Vaulted, load
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import FIELDS, Layer, Source, check_id, parse_layer
+from pushsalt.inventory.sshwords import option as sshoption
+from pushsalt.inventory.sshwords import unchecked
+from pushsalt.yamlio import YamlError
 
 #: Ansible's variable -> our setting
 _SETTINGS: Final = {
@@ -33,13 +37,14 @@ _SETTINGS: Final = {
 }  # fmt: skip
 _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
 #: those of other variables
-_ALSO: Final = {
-    "ansible_connection": "transport", "ansible_ssh_common_args": "jump", "ansible_ssh_extra_args": "jump"
-}  # fmt: skip
-_JUMP: Final = re.compile(r"(?:-o\s*['\"]?ProxyJump[= ]|-J\s*)['\"]?([^\s'\"]+)")
+_SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
+_CHECKING: Final = ("ansible_host_key_checking", "ansible_ssh_host_key_checking")
+_ALSO: Final = {"ansible_connection": "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
 _SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
-_RANGE: Final = re.compile(r"\[(?P<first>\w+):(?P<last>\w+)(?::(?P<step>\d+))?\]")
+_RANGE: Final = re.compile(r"\[(?P<first>\w{1,18}):(?P<last>\w{1,18})(?::(?P<step>\d{1,18}))?\]", re.ASCII)
 _MOST: Final = 100_000
+_LONGEST_LITERAL: Final = 65_536
+_LONGEST_PATTERN: Final = 1000
 
 
 @dataclass
@@ -58,10 +63,6 @@ class Group:
         """Note where variables stand."""
         if places:
             self.places.setdefault(id, {}).update(places)
-
-
-class _Vaulted:
-    """In place of a value that only Ansible can open."""
 
 
 def is_ini(text: str) -> bool:
@@ -157,8 +158,9 @@ def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at
     if not isinstance(body, dict):
         raise InventoryError(f"group {name} must be a mapping", "of hosts, children and vars", source.where((name,)))
     for id, variables in _mapping(body.get("hosts"), f"hosts of group {name}", source, name).items():
+        variables = _mapping(variables, f"variables of host {id}", source, id)
         for each in _expanded(str(id), source.where((id,))):
-            group.hosts.setdefault(each, {}).update(variables or {})
+            group.hosts.setdefault(each, {}).update(variables)
             group.stand(each, source.places((*at, "hosts", id), variables or ()))
     group.variables.update(_mapping(body.get("vars"), f"vars of group {name}", source, name))
     group.stand(None, source.places((*at, "vars"), body.get("vars") or ()))
@@ -170,7 +172,7 @@ def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at
 def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
     """``{group: {hosts: [..], children: [..], vars: {..}}, _meta: {hostvars: {id: {..}}}}``; a list is of hosts."""
     groups: dict[str, Group] = {}
-    meta = source.data.get("_meta") or {}
+    meta = _mapping(source.data.get("_meta"), "_meta", source, "_meta")
     hostvars = _mapping(meta.get("hostvars"), "_meta: hostvars", source, "_meta")
     for name, body in source.data.items():
         if name == "_meta":
@@ -178,15 +180,16 @@ def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host
         body = {"hosts": body} if isinstance(body, list) else body
         if not isinstance(body, dict):
             raise InventoryError(f"group {name} is no mapping", "see `ansible-inventory --list`", source.where((name,)))
-        hosts = body.get("hosts") or []
-        group = groups[str(name)] = Group(str(name), {str(id): {} for id in hosts})
-        group.children = [str(child) for child in body.get("children") or []]
-        group.variables = dict(body.get("vars") or {})
+        hosts = _names(body.get("hosts"), f"hosts of group {name}", source, name)
+        group = groups[str(name)] = Group(str(name), {id: {} for id in hosts})
+        group.children = _names(body.get("children"), f"children of group {name}", source, name)
+        group.variables = dict(_mapping(body.get("vars"), f"vars of group {name}", source, name))
         group.stand(None, source.places((name, "vars"), group.variables))
     rest = Group("ungrouped")
     for id, variables in hostvars.items():
-        at = next((group for group in groups.values() if id in group.hosts), rest)
-        at.hosts.setdefault(str(id), {}).update(variables or {})
+        variables = _mapping(variables, f"variables of host {id}", source, str(id))
+        at = next((group for group in groups.values() if str(id) in group.hosts), rest)
+        at.hosts.setdefault(str(id), {}).update(variables)
         at.stand(str(id), source.places(("_meta", "hostvars", id), variables or ()))
     if rest.hosts:
         groups.setdefault("ungrouped", rest).hosts.update(rest.hosts)
@@ -269,11 +272,16 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
                 )  # fmt: skip
 
 
-def _members_of_children(name: str, groups: Mapping[str, Group], seen: frozenset[str] = frozenset()) -> set[str]:
+def _members_of_children(name: str, groups: Mapping[str, Group]) -> set[str]:
     """All groups below one, itself too."""
     found = {name}
-    for child in groups[name].children if name in groups and name not in seen else ():
-        found |= _members_of_children(child, groups, seen | {name})
+    waiting = [name]
+    while waiting:
+        group = groups.get(waiting.pop())
+        for child in group.children if group is not None else ():
+            if child not in found:
+                found.add(child)
+                waiting.append(child)
     return found
 
 
@@ -305,6 +313,7 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
     """Ansible's variables as settings of ours; what is not about the connection is pillar."""
     settings: dict[str, Any] = {}
     pillar: dict[str, Any] = {}
+    ssh_options: list[str] = []
     for name, value in variables.items():
         if _is_ansibles(value):
             left_out.add(str(name))
@@ -312,20 +321,51 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
             settings[_SETTINGS[name]] = value
         elif name == "ansible_connection":
             settings["transport"] = _CONNECTIONS.get(str(value).rpartition(".")[2], "ssh")
-        elif name in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
-            jump = _JUMP.search(str(value))
-            if jump is not None:
-                hops = [hop.rpartition("@")[2].partition(":")[0] for hop in jump[1].split(",")]
-                known = all(hop in ids for hop in hops)
-                settings.update({"jump": hops} if known else {"ssh_options": [f"ProxyJump={jump[1]}"]})
+        elif name in _SSH_ARGS:
+            for option, word in _ssh_args(str(value)):
+                if option == "proxyjump":
+                    hops = [hop.rpartition("@")[2].partition(":")[0] for hop in word.split(",")]
+                    if all(hop in ids for hop in hops):
+                        settings["jump"] = hops
+                    else:
+                        ssh_options.append(f"ProxyJump={word}")
+                elif unchecked(f"{option}={word}"):
+                    ssh_options.append(f"{_UNCHECKED.get(option, option)}={word}")
+        elif name in _CHECKING:
+            if str(value).lower() in ("false", "no", "off", "0"):
+                ssh_options.append("StrictHostKeyChecking=no")
         elif not str(name).startswith("ansible_"):
             pillar[str(name)] = value
     interpreter = str(settings.get("python", ""))
     if interpreter.startswith("auto"):  # a way to look for one
         del settings["python"]
+    if ssh_options:
+        settings["ssh_options"] = ssh_options
     if pillar:
         settings["pillar"] = pillar
     return settings
+
+
+_UNCHECKED: Final = {
+    name.lower(): name for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "GlobalKnownHostsFile")
+}
+
+
+def _ssh_args(text: str) -> Iterator[tuple[str, str]]:
+    """Name (in small letters) and value of each option of ssh in a line of arguments."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    words = [word.lstrip() for word in words]
+    while words:
+        word = words.pop(0)
+        if word in ("-o", "-J") and words:
+            word += words.pop(0).lstrip()
+        if word.startswith("-o"):
+            yield sshoption(word[2:])
+        elif word.startswith("-J"):
+            yield "proxyjump", word[2:]
 
 
 def _is_ansibles(value: Any) -> bool:
@@ -334,7 +374,7 @@ def _is_ansibles(value: Any) -> bool:
         return "{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;")
     if isinstance(value, Mapping):
         return "__ansible_vault" in value or any(_is_ansibles(item) for item in value.values())
-    return isinstance(value, _Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))
+    return isinstance(value, Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))
 
 
 class _Beside:
@@ -353,7 +393,10 @@ class _Beside:
             try:
                 text = path.read_text("utf-8")
                 data = load(text)
-            except (OSError, UnicodeDecodeError, yaml.YAMLError) as exc:
+            except YamlError as exc:
+                where = Position(str(path), exc.line, exc.column)
+                raise InventoryError(f"the variables cannot be read: {exc.problem}", "correct them", where) from None
+            except (OSError, ValueError, yaml.YAMLError) as exc:
                 place = getattr(getattr(exc, "problem_mark", None), "line", None)
                 where = Position(str(path), None if place is None else place + 1)
                 raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
@@ -375,30 +418,11 @@ class _Beside:
                                   and each.is_file() and not each.name.startswith("."))  # fmt: skip
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as Ansible writes it."""
-
-
-_Loader.add_constructor("!vault", lambda loader, node: _Vaulted())
-_Loader.add_constructor("!vault-encrypted", lambda loader, node: _Vaulted())
-_Loader.add_constructor("!unsafe", lambda loader, node: node.value)
-
-
-def load(text: str) -> Any:
-    """Ansible's YAML. Raises yaml.YAMLError."""
-    return yaml.load(text, Loader=_Loader)
-
-
-def has_tags(text: str) -> bool:
-    """Whether tags are in a text that only Ansible's YAML has."""
-    return re.search(r":\s+!(vault|unsafe)\b", text) is not None
-
-
 def load_tagged(text: str) -> dict[Any, Any] | None:
     """An inventory with tags that only Ansible's YAML has; None for anything else."""
     try:
         data = load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, YamlError, ValueError):
         return None
     return data if is_yaml(data) else None
 
@@ -414,6 +438,14 @@ def _mapping(value: Any, what: str, source: Source, key: str) -> dict[Any, Any]:
     return value
 
 
+def _names(value: Any, what: str, source: Source, key: str) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, str | int) for item in value):
+        raise InventoryError(f"{what} must be a list of names", "see `ansible-inventory --list`", source.where((key,)))
+    return [str(item) for item in value]
+
+
 def _pair(word: str, where: Position) -> tuple[str, Any]:
     name, equals, value = word.partition("=")
     if not equals:
@@ -423,6 +455,8 @@ def _pair(word: str, where: Position) -> tuple[str, Any]:
 
 def _literal(text: str) -> Any:
     """A value of an INI file: Python's literal, else text."""
+    if len(text) > _LONGEST_LITERAL:
+        return text
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -432,11 +466,14 @@ def _literal(text: str) -> Any:
 def _with_port(id: str) -> tuple[str, dict[str, Any]]:
     """``host:22`` in two; an IPv6 address stays whole."""
     name, colon, port = id.rpartition(":")
-    return (name, {"ansible_port": int(port)}) if colon and ":" not in name and port.isdigit() else (id, {})
+    found = colon and ":" not in name and re.fullmatch("[0-9]{1,5}", port)
+    return (name, {"ansible_port": int(port)}) if found else (id, {})
 
 
 def _expanded(pattern: str, where: Position) -> list[str]:
     """``web[01:20]``, ``db-[a:c]``, ``x[1:9:2]`` as all that they mean."""
+    if len(pattern) > _LONGEST_PATTERN:
+        raise InventoryError(f"{pattern[:80]!r} ... is too long for a host", "write it shorter", where)
     found = _RANGE.search(pattern)
     if found is None:
         return [pattern]
@@ -453,4 +490,6 @@ def _expanded(pattern: str, where: Position) -> list[str]:
         values = []
     if not values:
         raise InventoryError(f"{found[0]} is no range", "write [01:20] or [a:f]", where)
+    if len(values) * len(tail) > _MOST:
+        raise InventoryError(f"{pattern[:80]} means more than {_MOST} hosts", "write smaller ranges", where)
     return [f"{head}{value}{rest}" for value in values for rest in tail]

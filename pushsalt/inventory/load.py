@@ -3,9 +3,9 @@
 Two shapes of our own, told apart by their keys: the native one (``defaults``, ``hosts``, ``groups``) and the salt-ssh
 flat roster. Others are told by what they are: Ansible's INI, YAML and ``--list`` JSON, Terraform states, ssh_config.
 A folder has an inventory in each file, or, as Salt's ``dir`` roster, the settings of one host in the file of its name.
-A file that is executable and begins with ``#!/`` is run with ``--list``, and what it prints is read. A file that has no
-Jinja in it is read as YAML, with the line of every key; one that has is rendered first, unless it already reads as a
-native inventory (whose braces then belong to its values).
+A file that is executable and begins with ``#!/`` is run with ``--list``, and what it prints is read, as data. A roster
+that has Jinja in it is rendered first (``kinds`` says what is a roster); all else is read as YAML, with the line of
+every key, and braces belong to its values.
 
 Several files: each is complete in itself (its defaults and groups hold for its own hosts only), ``jump`` may name ids
 of all. An id that a later file has again is taken wholly from there, and a warning says so: two machines of one name
@@ -14,7 +14,6 @@ never share settings.
 
 from __future__ import annotations
 
-import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,28 +21,28 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, RenderError
-from pushsalt.inventory import Inventory, ansible, folder_files, is_program
+from pushsalt.inventory import Inventory, ansible, folder_files, is_program, kinds
+from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
-from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, parse_layer
+from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
 from pushsalt.model import Target
+from pushsalt.trust import Foreign, Trusted
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 
 #: text and path of a roster -> its data, rendered as Salt does (Jinja, then YAML)
-Render = Callable[[str, str], Any]
+Render = Callable[[Trusted, str], Any]
 
 #: path of a program -> what it prints when it is called with ``--list``. Raises InventoryError.
 Execute = Callable[[Path], str]
 
 #: The keys of one host's settings.
 SETTINGS: Final = frozenset((*FIELDS, *WITHOUT_EFFECT))
-
-_TEMPLATE: Final = re.compile(r"\A#!|\{[{%#]")
 
 
 def _not_executed(path: Path) -> str:
@@ -67,7 +66,8 @@ def load_inventory(
     warnings: list[str] = []
     base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
     if not paths:
-        return Inventory({"localhost": Target(id="localhost", transport="local")})
+        own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
+        return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
@@ -95,8 +95,19 @@ class _Reader:
         if path.is_dir():
             return self._folder(path)
         if is_program(path):
-            return self._of_text(path, self._execute(path), own=False)
-        return self._of_text(path, _text(path), own=True)
+            printed = Foreign(self._execute(path), str(path))
+            return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
+        return self._of_text(path, _named(path))
+
+    def _is_here(self, path: Path, host: Host) -> bool:
+        """Whether what a program printed means this machine: that is not for others to say."""
+        layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
+        found = bool(layers) and layers[-1].settings["transport"].value == "local"
+        if found:
+            self._warnings.append(
+                f"{path}: host {host.id} is left out: a program cannot say `transport: local`; write it in a file"
+            )
+        return found
 
     def _folder(self, folder: Path) -> list[Host]:
         """Every file of a folder, by name."""
@@ -111,29 +122,36 @@ class _Reader:
         """The one host whose settings a file has that is named after it; none for another file. Salt: roster dir."""
         if is_program(path):
             return []
-        text = _text(path)
-        if ansible.is_ini(text) or is_ssh_config(text):
+        text = _named(path)
+        if not isinstance(text, Trusted) and (ansible.is_ini(text) or is_ssh_config(text)):
             return []
-        source = self._parsed(path, text, own=True)
+        source = self._parsed(path, text)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
         return [Host(id, source.where(()), (self._base, layer))]
 
-    def _parsed(self, path: Path, text: str, *, own: bool) -> Source:
-        tagged = ansible.load_tagged(text) if ansible.has_tags(text) else None
-        source = _parse(path, text, self._render) if tagged is None else Source(path, tagged, {}, text)
-        own = own and not (isinstance(source.data, dict) and (is_state(source.data) or ansible.is_listing(source.data)))
-        return replace(source, detailed=self._detailed, own=own)
+    def _parsed(self, path: Path, text: str) -> Source:
+        if isinstance(text, Trusted):
+            source = _rendered(path, text, self._render)
+        else:
+            tagged = ansible.load_tagged(text) if has_tags(text) else None
+            source = _parse(path, text) if tagged is None else Source(path, tagged, {}, text)
+        foreign = isinstance(text, Foreign)
+        own = not foreign and not _is_printed(source.data)
+        return replace(source, detailed=self._detailed, foreign=foreign, own=own)
 
-    def _of_text(self, path: Path, text: str, *, own: bool) -> list[Host]:
-        """``own``: the operator's file has it, no program printed it."""
-        if is_ssh_config(text):
-            return parse_ssh_config(path, text, self._base, self._warnings)
-        if ansible.is_ini(text):
-            return ansible.parse_ini(Source(path, {}, {}, text, self._detailed, own), self._base, self._warnings)
-        source = self._parsed(path, text, own=own)
+    def _of_text(self, path: Path, text: str) -> list[Host]:
+        """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""
+        foreign = isinstance(text, Foreign)
+        if not isinstance(text, Trusted):
+            if is_ssh_config(text):
+                return parse_ssh_config(Source(path, {}, {}, text, foreign=foreign), self._base, self._warnings)
+            if ansible.is_ini(text):
+                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign)
+                return ansible.parse_ini(source, self._base, self._warnings)
+        source = self._parsed(path, text)
         if source.data is None:
             return []
         if not isinstance(source.data, dict):
@@ -143,6 +161,11 @@ class _Reader:
                 where=source.where(()),
             )
         return _parser(source.data)(source, self._base, self._warnings)
+
+
+def _is_printed(data: Any) -> bool:
+    """Whether a program or a cloud made data of this shape, even if it lies in a file."""
+    return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
 
 
 def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
@@ -156,6 +179,12 @@ def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
     if ansible.is_yaml(data):
         return ansible.parse_yaml
     return parse_roster
+
+
+def _named(path: Path) -> str:
+    """The text of a file that the operator named: ``Trusted`` if it is a roster to render. Raises InventoryError."""
+    text = _text(path)
+    return kinds.template(path, text) or text
 
 
 def _text(path: Path) -> str:
@@ -177,15 +206,17 @@ def _text(path: Path) -> str:
         raise InventoryError(f"{path} cannot be read: {reason}", hint="check the path and its permissions") from None
 
 
-def _parse(path: Path, text: str, render: Render) -> Source:
-    template = _TEMPLATE.search(text)
+def _parse(path: Path, text: str) -> Source:
+    if len(text) > MAX_BYTES:
+        raise InventoryError(f"{path} prints more than {MAX_BYTES // 2**20} MiB", hint="have it print less")
     try:
         data, lines = load_yaml_with_lines(text, str(path))
-        if not template or (_parser(data) is not parse_roster and not text.startswith("#!")):
-            return Source(path, data, lines, text)
     except YamlError as exc:
-        if not template:
-            raise _not_yaml(path, exc) from None
+        raise _not_yaml(path, exc, text) from None
+    return Source(path, data, lines, text)
+
+
+def _rendered(path: Path, text: Trusted, render: Render) -> Source:
     try:
         return Source(path, render(text, str(path)), {}, text)
     except YamlError as exc:
@@ -197,7 +228,10 @@ def _parse(path: Path, text: str, render: Render) -> Source:
         raise InventoryError(f"the roster cannot be rendered: {reason}", exc.hint or "correct it", where) from None
 
 
-def _not_yaml(path: Path, exc: YamlError) -> InventoryError:
+def _not_yaml(path: Path, exc: YamlError, text: str = "") -> InventoryError:
     """The reason and place alone: an excerpt of the text might show a password."""
     where = Position(str(path), exc.line, exc.column)
-    return InventoryError(f"not valid YAML: {exc.problem}", hint="correct that line", where=where)
+    hint = "correct that line"
+    if kinds.has_jinja(text):
+        hint += "; Jinja is rendered in a salt-ssh roster only, or where the first line is #!jinja|yaml"
+    return InventoryError(f"not valid YAML: {exc.problem}", hint=hint, where=where)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import PushsaltError, RenderError
-from pushsalt.trust import Trusted
+from pushsalt.trust import Foreign, Trusted
 
 if TYPE_CHECKING:
     from pushsalt.render.context import RenderContext
@@ -29,7 +29,7 @@ class Rosters:
         #: what Jinja made of (path, text): that an image does not hold is found out before it is read
         self._texts: dict[tuple[str, str], str] = {}
 
-    def render(self, text: str, path: str) -> Any:
+    def render(self, text: Trusted, path: str) -> Any:
         """The data of a roster as Salt renders it, Jinja then YAML. Raises RenderError."""
         from pushsalt.render import compile_template
 
@@ -37,7 +37,7 @@ class Rosters:
         if rendered is not None:
             try:
                 data = compile_template(
-                    Trusted(rendered, path),
+                    Foreign(rendered, path),
                     path=path,
                     sls="",
                     saltenv="base",
@@ -51,7 +51,7 @@ class Rosters:
                 return data
         self.unsteady = True
         return compile_template(
-            Trusted(text, path),
+            text,
             path=path,
             sls="",
             saltenv="base",
@@ -59,7 +59,7 @@ class Rosters:
             default_renderer="jinja|yaml",
         )
 
-    def same(self, text: str, path: str, digest: object) -> bool:
+    def same(self, text: Trusted, path: str, digest: object) -> bool:
         """Whether the roster is still what it was when it had this digest; then it counts as read."""
         try:
             rendered = self._rendered(text, path)
@@ -70,7 +70,7 @@ class Rosters:
         self.digests[path] = _digest(rendered)
         return True
 
-    def _rendered(self, text: str, path: str) -> str | None:
+    def _rendered(self, text: Trusted, path: str) -> str | None:
         """What Jinja makes of it; None where the roster, or a renderer of the user's, wants something else."""
         from pushsalt.render import render_any
         from pushsalt.render.pipeline import renderer_named
@@ -82,8 +82,7 @@ class Rosters:
         yaml = renderer_named("yaml", context)
         if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":
             return None
-        source = Trusted(text, path)
-        found = render_any(source, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
+        found = render_any(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
         if not isinstance(found, str) or found.startswith("#!"):
             return None
         self._texts[path, text] = found

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, in_words
+from pushsalt.inventory import foreign, sshwords
+from pushsalt.inventory.sshwords import CONTROL
 from pushsalt.model import SdbUri, Secret
 from pushsalt.nearest import nearest
 
@@ -23,7 +25,6 @@ TRANSPORTS: Final = ("ssh", "local", "offline")
 
 #: the key that a line begins with
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Source:
     text: str = ""
     #: whether it is wanted where each key of a mapping stands: that takes long in large inventories
     detailed: bool = False
+    #: whether a program or a cloud made it, and not the operator: it may say less
+    foreign: bool = False
     #: whether it is the operator's own, whose sdb:// URIs are resolved; what programs and clouds print is data
     own: bool = False
 
@@ -103,7 +106,7 @@ def check_id(raw: object, where: Position) -> str:
         problem = "is empty"
     elif text in (".", "..") or "/" in text or "\\" in text:
         problem = "looks like a path: '/', '\\', '.' and '..' are not allowed"
-    elif _CONTROL.search(text) or re.search(r"\s", text):
+    elif CONTROL.search(text) or re.search(r"\s", text):
         problem = "has a space or a control character"
     elif text.startswith("-"):
         problem = "begins with '-', which reads as an option"
@@ -138,6 +141,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                     parsed: Any = _uri(key, value)
                 else:
                     parsed = None if value is None else parse(value, source.path.parent)
+                if source.foreign and parsed is not None:
+                    parsed = _of_others(name, parsed, f"{where}: `{key}` of {words}", warnings)
             except _Wrong as exc:
                 raise InventoryError(
                     f"`{key}` of {words} {exc}", hint=f"correct `{key}` or leave it out", where=where
@@ -155,6 +160,19 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
     return Layer(words, settings)
+
+
+def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
+    """The value, as far as a program or a cloud may say it. Raises _Wrong."""
+    wrong = foreign.problem(name, value)
+    if wrong is not None:
+        raise _Wrong(wrong)
+    if name == "grains":
+        value, left_out = foreign.on_one_line(value)
+        if left_out:
+            shown = ", ".join(ascii(each)[1:-1][:80] for each in left_out[:5])
+            warnings.append(f"{place}: left out, with a control character or a line break in it: {shown}")
+    return value
 
 
 # --- sdb:// URIs ---------------------------------------------------------------------------------------------------
@@ -207,7 +225,7 @@ def _plain(value: Any, _folder: Path) -> str:
         raise _Wrong(f"must be text, not {in_words(value)}")
     if not value:
         raise _Wrong("is empty")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         raise _Wrong("has a control character or a line break in it")
     if value.startswith("-"):
         raise _Wrong("begins with '-', which reads as an option")
@@ -221,6 +239,19 @@ def _word(value: Any, folder: Path) -> str:
     if re.search(r"\s", text):
         raise _Wrong(f"has a space in it: {text[:80]!r}")
     return text
+
+
+def _checked(problem: Callable[[str], str | None]) -> _Parser:
+    """Text that passes one of the checks of ``sshwords``."""
+
+    def parse(value: Any, folder: Path) -> str:
+        text = _plain(value, folder)
+        wrong = problem(text)
+        if wrong is not None:
+            raise _Wrong(wrong)
+        return text
+
+    return parse
 
 
 def _secret(value: Any, _folder: Path) -> Secret:
@@ -310,6 +341,9 @@ def _remote_dir(value: Any, folder: Path) -> str:
     text = _plain(value, folder)
     if not text.startswith(("/", "~/")) or ".." in text.split("/"):
         raise _Wrong(f"must be an absolute path, not {text[:80]!r}")
+    wrong = sshwords.command_problem(text)
+    if wrong is not None:
+        raise _Wrong(wrong)
     return text
 
 
@@ -320,22 +354,22 @@ def _not(parse: _Parser) -> _Parser:
 #: key in an inventory -> (field of Target, check)
 FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "transport": ("transport", _transport),
-    "host": ("host", _word),
+    "host": ("host", _checked(sshwords.host_problem)),
     "port": ("port", _port),
-    "user": ("user", _plain),
+    "user": ("user", _checked(sshwords.user_problem)),
     "passwd": ("passwd", _optional_secret),
     "priv": ("priv", _key_files),
     "priv_passwd": ("priv_passwd", _optional_secret),
     "agent": ("agent", _bool),
     "identities_only": ("agent", _not(_bool)),
     "sudo": ("sudo", _bool),
-    "sudo_user": ("sudo_user", _plain),
+    "sudo_user": ("sudo_user", _checked(sshwords.sudo_user_problem)),
     "sudo_password": ("sudo_password", _secret),
     "tty": ("tty", _bool),
     "timeout": ("timeout", _seconds),
     "jump": ("jump", _several(_word)),
-    "ssh_options": ("ssh_options", _several(_plain)),
-    "python": ("python", _plain),
+    "ssh_options": ("ssh_options", _several(_checked(sshwords.option_problem))),
+    "python": ("python", _checked(sshwords.command_problem)),
     "thin_dir": ("thin_dir", _remote_dir),
     "minion_opts": ("minion_opts", _mapping),
     "mine_functions": ("minion_opts", _mine_functions),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
 
 from pushsalt.inventory.merge import Host
@@ -30,8 +30,12 @@ def is_ssh_config(text: str) -> bool:
     return False
 
 
-def parse_ssh_config(path: Path, text: str, base: Layer, warnings: list[str]) -> list[Host]:
-    """The hosts in the file's order. As in OpenSSH the first value that is found for a name counts."""
+def parse_ssh_config(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
+    """The hosts in the file's order. As in OpenSSH the first value that is found for a name counts.
+
+    ``source`` has the text alone.
+    """
+    text = source.text
     blocks: list[tuple[list[str], dict[str, Any]]] = [(["*"], {})]
     lines: dict[tuple[Any, ...], int] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -49,7 +53,7 @@ def parse_ssh_config(path: Path, text: str, base: Layer, warnings: list[str]) ->
         elif key in _KEYS and value.lower() != "none":
             blocks[-1][1].setdefault(_KEYS[key], value)
     ids = dict.fromkeys(name for names, _ in blocks for name in names if not re.search(r"[*?!]", name))
-    source = Source(path, {}, lines, text)
+    source = replace(source, lines=lines)
     plain: dict[str, list[int]] = {}  # the blocks of each name; those with patterns are asked for every one
     wide = [at for at, (names, _) in enumerate(blocks) if any(re.search(r"[*?![]", name) for name in names)]
     for at, (names, _) in enumerate(blocks):

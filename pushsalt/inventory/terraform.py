@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from pushsalt.inventory.merge import Host
@@ -40,6 +41,7 @@ def is_state(data: object) -> bool:
 
 def parse_state(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
     """The machines of a state: ids are their names, groups their resource types; tags and labels are grains."""
+    source = replace(source, foreign=True)
     hosts: dict[str, Host] = {}
     for kind, name, values in _instances(source.data):
         address = _first(values, _ADDRESSES) or _nested(values)
@@ -60,29 +62,40 @@ def parse_state(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
 
 
 def _instances(data: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for resource in data.get("resources") or ():
-        if isinstance(resource, dict) and resource.get("mode", "managed") == "managed":
-            for number, instance in enumerate(resource.get("instances") or ()):
-                if resource.get("type") in _MACHINES and isinstance(instance, dict):
-                    key = instance.get("index_key", number)
-                    name = resource.get("name", "machine")
-                    many = len(resource["instances"]) > 1
-                    yield (
-                        str(resource["type"]),
-                        f"{name}-{key}" if many else str(name),
-                        instance.get("attributes") or {},
-                    )
-    yield from _modules((data.get("values") or {}).get("root_module") or {})
+    for resource in _mappings(data.get("resources")):
+        if not _is_machine(resource):
+            continue
+        instances = _mappings(resource.get("instances"))
+        name = resource.get("name", "machine")
+        for number, instance in enumerate(instances):
+            key = instance.get("index_key", number)
+            values = _mapping(instance.get("attributes"))
+            yield str(resource["type"]), f"{name}-{key}" if len(instances) > 1 else str(name), values
+    yield from _modules(_mapping(_mapping(data.get("values")).get("root_module")))
 
 
 def _modules(module: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for resource in module.get("resources") or ():
-        if resource.get("mode", "managed") == "managed" and resource.get("type") in _MACHINES:
+    for resource in _mappings(module.get("resources")):
+        if _is_machine(resource):
             index = resource.get("index")
             name = str(resource.get("name", "machine"))
-            yield str(resource["type"]), name if index is None else f"{name}-{index}", resource.get("values") or {}
-    for child in module.get("child_modules") or ():
+            values = _mapping(resource.get("values"))
+            yield str(resource["type"]), name if index is None else f"{name}-{index}", values
+    for child in _mappings(module.get("child_modules")):
         yield from _modules(child)
+
+
+def _is_machine(resource: dict[str, Any]) -> bool:
+    kind = resource.get("type")
+    return resource.get("mode", "managed") == "managed" and isinstance(kind, str) and kind in _MACHINES
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _first(values: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -91,14 +104,12 @@ def _first(values: dict[str, Any], names: tuple[str, ...]) -> Any:
 
 def _nested(values: dict[str, Any]) -> Any:
     """Addresses within network interfaces: Google, libvirt, vSphere and what is like them."""
-    for interface in values.get("network_interface") or ():
-        if isinstance(interface, dict):
-            outside = [
-                access.get("nat_ip") for access in interface.get("access_config") or () if isinstance(access, dict)
-            ]
-            for address in (*outside, interface.get("network_ip"), *(interface.get("addresses") or ())):
-                if address:
-                    return address
+    for interface in _mappings(values.get("network_interface")):
+        outside = [access.get("nat_ip") for access in _mappings(interface.get("access_config"))]
+        more = interface.get("addresses")
+        for address in (*outside, interface.get("network_ip"), *(more if isinstance(more, list) else ())):
+            if address and isinstance(address, str):
+                return address
     return None
 
 

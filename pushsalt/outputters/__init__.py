@@ -11,20 +11,27 @@ An outputter is a module with ``output(data, **kw) -> str``, Salt's own signatur
 ``test``      whether it was a dry run
 ``opts``      the configuration (Salt's option names)
 
+``pieces(data, **kw) -> Iterator[str]``, if a module has it, gives the same text piece by piece, for large returns.
+
 ``stream = True`` in a module says that ``output`` of one target at a time, concatenated, is the whole output.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+log = logging.getLogger(__name__)
+
+#: Characters that are written at a time.
+_AT_ONCE: Final = 64 * 1024
 #: What --out shows as choices, the default first. Others (nested, highstate, plug-ins) work by name too.
 CHOICES = ("rich", "json", "yaml", "ndjson", "quiet")
 
@@ -54,6 +61,31 @@ def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
 def streams(outputter: Outputter) -> bool:
     """Whether each target's output may be written as soon as that target is done."""
     return bool(getattr(outputter, "stream", False))
+
+
+def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
+    """The text piece by piece, each of some size, from those that make it so; from others the whole.
+
+    One that fails costs nobody a return: they are said as JSON then, and why.
+    """
+    make = getattr(outputter, "pieces", None)
+    if make is None:
+        try:
+            yield outputter.output(data, **kw)
+        except Exception as exc:
+            log.error("the outputter failed, JSON takes its place: %s: %s", type(exc).__name__, exc)
+            log.debug("the outputter failed", exc_info=True)
+            yield from pieces(load("json"), data, **kw)
+        return
+    held: list[str] = []
+    size = 0
+    for piece in make(data, **kw):
+        held.append(piece)
+        size += len(piece)
+        if size > _AT_ONCE:
+            yield "".join(held)
+            held, size = [], 0
+    yield "".join(held)
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

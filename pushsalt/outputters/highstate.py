@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pushsalt.display.style import Line, Span, block, draw, line
+from pushsalt.display.trim import trimmed
 from pushsalt.outputters import nested
 
 #: outcome -> (word, style), in the order of a summary.
@@ -23,6 +24,8 @@ _NO_STATES_HINT = "write top.sls into a folder of file_roots, or name the SLS: p
 #: Changes that only repeat the state's name, by their key.
 _REPEATED = {"newfile": "new file", "cmd": ""}
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
+#: All states of a target show at most so many lines.
+ROWS = 200_000
 #: A single state shows at most so many lines of changes or comment, unless -v asks for all.
 LINE_LIMIT = 200
 
@@ -65,6 +68,7 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
 
 
 def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
+    tag, value = trimmed(tag), trimmed(value)
     module, _, rest = tag.partition("_|-")
     rest, _, function = rest.rpartition("_|-")
     id, _, name = rest.partition("_|-")
@@ -118,7 +122,10 @@ def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
     word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
     function_width = min(max((len(item.function) for item in shown), default=0), 24)
     rows: list[Line] = []
-    for item in shown:
+    for number, item in enumerate(shown):
+        if len(rows) > ROWS:
+            rows.append(line((f"... {len(shown) - number} more states: --out json shows all", "dim"), indent=2))
+            break
         word, style = OUTCOMES[item.outcome]
         if item.function == _NO_STATES:
             said = item.comment.replace("Please see master log for details.", "").strip()

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pushsalt.display.safe import plain
-from pushsalt.outputters.json import dumps
+from pushsalt.display.safe import is_heavy, named, plain
+from pushsalt.outputters.json import PIECE, VALUES, dumps, heavy
 
 stream = True
 
 
 def output(data: Any, **kw: Any) -> str:
     """A line for each target. A value that is no mapping (``pushsalt target``) is a line an item."""
-    value = plain(data)
-    items = [{id: ret} for id, ret in value.items()] if isinstance(data, Mapping) else value
-    return "".join(dumps(item) + "\n" for item in items)
+    return "".join(pieces(data))
+
+
+def pieces(data: Any, **kw: Any) -> Iterator[str]:
+    """The same, piece by piece."""
+    if not isinstance(data, Mapping):
+        yield "".join(dumps(item) + "\n" for item in plain(data))
+        return
+    for id, ret in named(data):
+        if is_heavy(ret, PIECE, VALUES):
+            yield "{" + dumps(id) + ": "
+            yield from heavy(ret)
+            yield "}\n"
+        else:
+            yield dumps({id: plain(ret)}) + "\n"

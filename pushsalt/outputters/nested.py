@@ -11,13 +11,14 @@ from typing import Any
 
 from pushsalt.display.safe import DEPTH_LIMIT, plain
 from pushsalt.display.style import Line, Span, block, draw, line
+from pushsalt.display.trim import trimmed
 
 STEP = 4
 
 
 def output(data: Any, *, color: bool = False, **kw: Any) -> str:
     """All of ``data``, a target's id being a key like any other."""
-    return draw(lines(data), color)
+    return draw(lines({id: trimmed(ret) for id, ret in data.items()} if isinstance(data, Mapping) else data), color)
 
 
 def lines(value: Any, indent: int = 0) -> list[Line]:

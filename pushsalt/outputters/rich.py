@@ -12,6 +12,7 @@ from typing import Any
 
 from pushsalt.display.problems import problem_lines
 from pushsalt.display.style import Line, Span, block, draw, line
+from pushsalt.display.trim import trimmed
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
 from pushsalt.outputters import highstate, nested
@@ -80,7 +81,7 @@ def infer(id: str, ret: Any) -> TargetReturn:
 
 
 def _section(result: TargetReturn, verbose: int) -> Section:
-    ret = result.ret
+    ret = result.ret if result.shape == "states" else trimmed(result.ret)
     match result.shape:
         case "states":
             states = highstate.parse(ret)

@@ -1,14 +1,19 @@
-"""One YAML document, ``{target id: return}``."""
+"""One YAML document, ``{target id: return}``. What is large is written in pieces, as JSON's outputter does."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import yaml
 
-from pushsalt.display.safe import UNSAFE, plain, unicode_escape
+from pushsalt.display.safe import DEPTH_LIMIT, UNSAFE, is_heavy, named, plain, unicode_escape
+from pushsalt.outputters.json import PIECE
+from pushsalt.outputters.json import heavy as json_pieces
 
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+#: Values that are written at a time: the emitter takes much memory for each.
+VALUES: Final = 5000
 
 
 class _Dumper(_Base):  # type: ignore[misc]
@@ -28,7 +33,61 @@ _Dumper.add_multi_representer(str, _str)
 
 def output(data: Any, **kw: Any) -> str:
     """The document as text; keys keep their order."""
-    text = yaml.dump(
-        plain(data), Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False, width=2**20
-    )
+    return "".join(pieces(data))
+
+
+def pieces(data: Any, **kw: Any) -> Iterator[str]:
+    """The same, piece by piece."""
+    if isinstance(data, Mapping) and data and is_heavy(data, PIECE, VALUES):
+        yield from _heavy(data, "", 0)
+    else:
+        yield _dumped(plain(data))
+
+
+def _heavy(value: Mapping[Any, Any] | Sequence[Any], indent: str, depth: int) -> Iterator[str]:
+    """The items of a large value as a block, in groups of such as are not large themselves."""
+    mapped = isinstance(value, Mapping)
+    light: list[tuple[str, Any]] = []
+    size = 0
+    for name, item in named(value) if isinstance(value, Mapping) else (("", item) for item in value):
+        if not is_heavy(item, PIECE, VALUES):
+            shown = plain(item, depth + 1)
+            light.append((name, shown))
+            size += _size(shown)
+            if size > VALUES:
+                yield _group(light, mapped, indent)
+                light, size = [], 0
+            continue
+        if light:
+            yield _group(light, mapped, indent)
+            light, size = [], 0
+        yield _indented(_dumped({name: None}).removesuffix(" null\n") if mapped else "-", indent)
+        if not isinstance(item, Mapping | list | tuple) or depth > DEPTH_LIMIT:
+            yield " "
+            yield from json_pieces(item if depth <= DEPTH_LIMIT else type(item).__name__)
+            yield "\n"
+        else:
+            yield "\n"
+            yield from _heavy(item, indent + "  ", depth + 1)
+    if light:
+        yield _group(light, mapped, indent)
+
+
+def _group(items: list[tuple[str, Any]], mapped: bool, indent: str) -> str:
+    return _indented(_dumped(dict(items) if mapped else [item for _, item in items]), indent)
+
+
+def _indented(text: str, indent: str) -> str:
+    return "\n".join(indent + line if line else line for line in text.split("\n"))
+
+
+def _size(value: Any) -> int:
+    """How many values there are in it, at most those of a light one."""
+    if isinstance(value, Mapping):
+        return 1 + sum(map(_size, value.values()))
+    return 1 + sum(map(_size, value)) if isinstance(value, list | tuple) else 1
+
+
+def _dumped(value: Any) -> str:
+    text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False, width=2**20)
     return unicode_escape(text.removesuffix("...\n"))

@@ -163,7 +163,7 @@ class TemplateLoader(jinja2.BaseLoader):
         found = self._find(name)
         if found is None:
             raise jinja2.TemplateNotFound(name)
-        text = source_text(found)
+        text = source_text(found, "jinja")
         self._sources.add(name, found.path, text)
         if name in self._written:
             environment.globals["tplfile"] = self._written[name]

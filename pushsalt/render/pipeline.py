@@ -21,6 +21,7 @@ from pushsalt.render.context import FoundFile, RenderContext
 from pushsalt.render.limits import OutOfTime
 from pushsalt.render.problems import (
     SourceError,
+    not_allowed,
     origin_of,
     python_chain,
     reason,
@@ -31,7 +32,7 @@ from pushsalt.render.problems import (
 from pushsalt.render.reads import spoil
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, WrongInput, as_content
-from pushsalt.trust import Template, Trusted, engines_for
+from pushsalt.trust import Limit, Template, Trusted, engines_for, limit_of
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
 
 log = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ def render_any(
         context = context.confined()
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
-    call = _Call(path, sls, saltenv, context, variables or {}, engines)
+    call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
     limits.check()
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
@@ -155,7 +156,7 @@ def _in_time(error: RenderError) -> BaseException:
 def read_source(found: FoundFile, *, sls: str, saltenv: str) -> Trusted:
     """The text of a file of the file server. Raises RenderError, complete for people, when it is not UTF-8."""
     try:
-        return Trusted(source_text(found), found.path)
+        return Trusted(source_text(found), found.path, limit_of(found))
     except SourceError as exc:
         raise render_error(exc, path=found.path, sls=sls, saltenv=saltenv) from None
 
@@ -177,7 +178,8 @@ def render_text(
     if engines is not None:
         context = context.confined()
     try:
-        result = _Call(path, "", saltenv, context, variables or {}, engines).stage(Stage(engine), StageText(text))
+        call = _Call(path, "", saltenv, context, variables or {}, engines, limit_of(text))
+        result = call.stage(Stage(engine), StageText(text))
     except SourceError as exc:
         raise _in_time(render_error(exc, path=path, sls="", saltenv=saltenv)) from None
     if not isinstance(result, str):
@@ -384,6 +386,8 @@ class _Call:
     variables: Mapping[str, Any]
     #: the only renderers that may be used, whatever the text or the configuration says; None: no such limit
     engines: frozenset[str] | None = None
+    #: what the source of the text may use, which ``engines`` heed
+    limit: Limit | None = None
 
     def run(self, text: str, stages: list[Stage]) -> RenderedSource:
         data: Any = StageText(text, lambda line, column: Origin(self.path, line, text))
@@ -405,6 +409,8 @@ class _Call:
 
         Raises SourceError with a place in a source file, where it is known.
         """
+        if self.limit is not None and stage.name not in self.limit.engines:
+            raise not_allowed(stage.name, self.limit)
         if self.engines is not None and stage.name not in self.engines:
             problem = f"the renderer {stage.name!r} is only used on files of the file roots, and this is none"
             raise SourceError(problem, hint=f"here are: {', '.join(sorted(self.engines))}")

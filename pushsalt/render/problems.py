@@ -10,6 +10,7 @@ from pushsalt.errors import FunctionError, Position, PushsaltError, RenderError,
 from pushsalt.excerpt import excerpt
 from pushsalt.render.context import FoundFile
 from pushsalt.render.source import Origin, StageText, source_lines
+from pushsalt.trust import Limit, limit_of
 
 MAX_CALLERS: Final = 10
 
@@ -119,8 +120,14 @@ def raised_in_template(exc: Exception, chain: Sequence[Origin]) -> Exception:
             return SourceError(with_function(f"{type(exc).__name__}: {reason(exc)}", exc), chain, hint)
 
 
-def source_text(found: FoundFile) -> str:
-    """The text of a source file. Raises SourceError when it is not UTF-8."""
+def source_text(found: FoundFile, engine: str = "") -> str:
+    """The text of a source file, which ``engine`` is to render if it is known by now.
+
+    Raises SourceError when it is not UTF-8, or comes from where this renderer is not allowed.
+    """
+    limit = limit_of(found)
+    if engine and limit is not None and engine not in limit.engines:
+        raise not_allowed(engine, limit, [Origin(found.path, 1, "")])
     data = found.read()
     try:
         return data.decode("utf-8")
@@ -128,6 +135,11 @@ def source_text(found: FoundFile) -> str:
         line = data.count(b"\n", 0, exc.start) + 1
         place = Origin(found.path, line, data.decode("utf-8", "replace"))
         raise SourceError(f"{found.path} is not UTF-8: {exc.reason}", [place]) from None
+
+
+def not_allowed(name: str, limit: Limit, chain: Sequence[Origin] = ()) -> SourceError:
+    """The problem of a file that asks for a renderer which its source may not use."""
+    return SourceError(f"the renderer {name!r} is not allowed for files of {limit.source}", chain, limit.hint(name))
 
 
 def at_place(exc: TargetError | FunctionError, chain: Sequence[Origin]) -> str:

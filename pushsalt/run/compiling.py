@@ -44,7 +44,10 @@ def compiled_pillar(
         spoil("external pillar")
     files = cast("FileServer", twin.facts.seen_files("pillar"))
     context = replace(twin.context, fileserver=files, keep_code=False)
-    outside = Outside(opts, context, run_program, twin.match, lambda: twin.project.remotes)
+    path = twin.project.config.path
+    outside = Outside(
+        opts, context, run_program, twin.match, lambda: twin.project.remotes, path.parent if path is not None else None
+    )
     result = compile_pillar(
         twin.id,
         opts,

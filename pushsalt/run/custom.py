@@ -26,6 +26,7 @@ from pushsalt.fileserver import FileServerError, disk_file
 from pushsalt.model import Blob
 from pushsalt.run import resourcefiles
 from pushsalt.run.marks import marked
+from pushsalt.trust import may_run_here
 from thin import runtime
 from thin.custom import TAGS
 
@@ -58,6 +59,8 @@ class CustomModule:
     parts: Mapping[str, bytes]
     #: it has no ``__init__.py``: what is in it adds to a shipped resource type
     extends: bool = False
+    #: whether it may run on the controller at all: not when its git remote may not use Python
+    here: bool = True
 
     @cached_property
     def virtual(self) -> list[str]:
@@ -68,7 +71,9 @@ class CustomModule:
 
     @cached_property
     def controller(self) -> frozenset[str]:
-        """Names of the functions that it marks with ``__controller__``."""
+        """Names of the functions that it marks with ``__controller__``, and that may run there."""
+        if not self.here:
+            return frozenset()
         try:
             return frozenset(marked(self.text))
         except (SyntaxError, ValueError):  # the target says what is wrong
@@ -177,7 +182,7 @@ class CustomModules:
         """Of what is marked for the controller, and of utilities: nothing else is run there."""
         found: dict[str, list[str]] = {}
         for name, module in sorted(self.by_kind.get(kind, {}).items()):
-            for virtual in module.virtual if module.controller or kind == "utils" else ():
+            for virtual in module.virtual if module.controller or (kind == "utils" and module.here) else ():
                 found.setdefault(virtual, []).append(name)
         return found
 
@@ -202,11 +207,14 @@ class CustomModules:
         return f"salt.loaded.ext.{TAGS.get(kind, kind)}.{name}"
 
     def _named(self, full: str) -> CustomModule:
+        """A module that is to run here. Raises ImportError."""
         _, kind, name = full.split(".", 2)
-        try:
-            return self.by_kind[kind][name]
-        except KeyError:
-            raise ImportError(f"no module named {full!r}", name=full) from None
+        found = self.by_kind[kind].get(name)
+        if found is None:
+            raise ImportError(f"no module named {full!r}", name=full)
+        if not found.here:
+            raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
+        return found
 
     # --- what lies there
 
@@ -225,7 +233,8 @@ class CustomModules:
                 contents = {path: file.read() for path, file in parts.items()}
                 extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
                 text = "" if extends else decode_source(next(iter(contents.values())))
-                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends)
+                here = all(map(may_run_here, parts.values()))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, here)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)
         return found

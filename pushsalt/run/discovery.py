@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: Failures of types that are said.
+_SAID = 20
 #: type -> what is declared of it.
 Declared = dict[str, Any]
 
@@ -72,7 +75,7 @@ class Discovery:
         """Keep what the target said, of what it was asked for. Returns type -> ids."""
         said = said if isinstance(said, dict) else {}
         found, failed = (part if isinstance(part, dict) else {} for part in (said.get("found"), said.get("failed")))
-        for type, text in failed.items():
+        for type, text in itertools.islice(failed.items(), _SAID):
             what = "there is trouble with some" if type in found else "they cannot be looked for"
             log.warning("%s: resources of type %.60s: %s: %.300s", self._target.id, type, what, text)
         asked = {type: ids for type, ids in found.items() if type in declared}
@@ -89,11 +92,12 @@ async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Decl
     Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
     """
     from pushsalt.children.rendered import RenderedTarget
+    from pushsalt.run.intake import imposed
 
     project = runner.project
     target = await runner.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
     kept = project.grains.get(manager)
-    grains = {**(kept if isinstance(kept, dict) else {}), **target.grains}
+    grains = imposed(target, kept if isinstance(kept, dict) else {})
     plain = replace(options, pillar=None, saltenv=None, pillarenv=None)
     values: Any
     runner.ready_to_render()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt import __version__
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
+from pushsalt.inventory.kinds import template
 from pushsalt.model import SdbUri, Secret, Target
 from thin import wire
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 3
+_FORMAT: Final = 4
+#: As `inventory.load` has it.
+MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 #: Key of a row, no field of a target: where its sdb:// URIs stand.
 _URIS: Final = "sdb"
@@ -43,7 +46,12 @@ def digest_of(project: Project) -> bytes | None:
     for path in project.config.inventories:
         for file in _files(path):
             try:
-                data = project.listed(file).encode() if is_program(file) else file.read_bytes()
+                if is_program(file):
+                    data = project.listed(file).encode()
+                elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
+                    data = file.read_bytes()
+                else:
+                    return None
             except (OSError, InventoryError):  # who reads it says so
                 return None
             total += len(data)
@@ -77,10 +85,10 @@ def holds(project: Project, image: dict[str, Any], digest: bytes) -> bool:
     for path, rendered in image["rendered"].items():
         file = Path(path)
         try:
-            text = project.listed(file) if is_program(file) else file.read_bytes().decode("utf-8-sig")
+            text = None if is_program(file) else template(file, file.read_bytes().decode("utf-8-sig"))
         except (OSError, ValueError, InventoryError):  # who reads it says so
             return False
-        if not project.rosters.same(text, path, rendered):
+        if text is None or not project.rosters.same(text, path, rendered):
             return False
     return True
 

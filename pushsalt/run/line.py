@@ -11,6 +11,7 @@ from pushsalt.bundle.runtime import Met, Runtime
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.run import handshake
+from pushsalt.run.intake import Intake, excess
 from pushsalt.transport import Connection, Stream
 from thin import boot, wire
 
@@ -55,7 +56,8 @@ class Line:
         self.sent_runtime = False
         self._kept: dict[str, Any] = {}
         self._target, self._runtime, self._warn, self._fail = target, runtime, warn, fail
-        self._frames = wire.Frames(self.opening.nonce.encode())
+        self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
+        self.intake = Intake(target)
         self._has_read = True
         loop = asyncio.get_running_loop()
         self._hello: asyncio.Future[None] = loop.create_future()
@@ -84,7 +86,7 @@ class Line:
 
         ``kept``: what is sent once for this and all that follow, by name, as long as it stays the same object.
         """
-        self.traffic = Traffic()
+        self.traffic, self.intake = Traffic(), Intake(self._target)
         self._has_read, self.sent_runtime = True, False
         beginning = b""
         for name, value in kept.items():
@@ -127,6 +129,12 @@ class Line:
 
     def _heard(self, data: bytes) -> None:
         """Bytes that are no frame: sudo may ask for its password among them."""
+        try:
+            self.intake.heard(len(data))
+        except wire.Excess as exc:
+            self._fail(excess(self._target.id, exc))
+            self.stream.close()
+            return
         before = self.opening.prompts
         if not self._go.done() and self.opening.heard(data) and self.opening.password is not None:
             if before or self.opening.prompts > 1:
@@ -147,13 +155,15 @@ class Line:
     async def receive(self) -> Iterator[tuple[bytes, bytes]] | None:
         """The frames that have come by now, as kind and payload; None at the end.
 
-        Raises TargetError when the connection broke; the iterator raises ValueError on what is no frame.
+        Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError on
+        what is no frame.
         """
         data = await self.stream.read()
         if not data:
             return None
         self._has_read = True
         self.traffic.bytes_received += len(data)
+        self.intake.received(len(data))
         if not self._hello.done():
             self.opening.seen(data)
             if self._target.tty:

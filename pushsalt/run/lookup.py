@@ -62,8 +62,12 @@ class Remembered:
             if known:
                 self._used(bank.path.name, bank.written(key))
             fixed = self._targets[key].grains if key in self._targets else _NOTHING
-            self._grains[key] = {**known, **fixed}
+            self._grains[key] = {**known, **fixed, **self._own_id(key)} if known or fixed else _NOTHING
         return self._grains[key]
+
+    def _own_id(self, key: str) -> dict[str, str]:
+        """The grain ``id``: a resource's key is ``type:id``."""
+        return {"id": key if key in self._targets else key.partition(":")[2] or key}
 
     def pillar(self, key: str) -> Mapping[str, Any]:
         if key not in self._pillar:
@@ -117,6 +121,8 @@ class Remembered:
         if found is None:
             return None
         found &= self._targets.keys()
+        if key == "id":  # whatever an earlier version has kept
+            found = {id for id in found if term.of({"id": id})}
         self._overlay(term, key, found)
         if self.behind.there():
             behind = self._indexed(term, self._project.resource_grains)

@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds that a return waits for the mine.
 PATIENCE: Final = 60.0
+#: Values that one target may have in the mine.
+NAMES: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,13 @@ def keeps(project: Project) -> bool:
 
 
 def store(project: Project, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
-    """Keep values of a target, besides or instead of those that are there."""
+    """Keep values of a target, besides or instead of those that are there; whether that went well."""
     if not keeps(project):
         return True
+    names = len(values) if clear else len({*(project.mine.get(target.key) or ()), *values})
+    if names > NAMES:
+        log.error("%s: nothing is kept beyond %d values in the mine: mine.delete forgets one", target.id, NAMES)
+        return False
     return project.mine.put(target.key, values) if clear else project.mine.update(target.key, values)
 
 
@@ -135,6 +141,8 @@ async def collect(
     target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
 ) -> dict[str, Any]:
     """The values of functions that were called and do not take too long; what failed is said and left out."""
+    from pushsalt.run.intake import returned_grains
+
     if answers:
         await asyncio.wait(answers, timeout=PATIENCE)
     values = {}
@@ -143,7 +151,8 @@ async def collect(
             log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, PATIENCE)
             continue
         try:
-            values[each.alias] = each.wrapped(answer.result())
+            value = returned_grains(target, each.function, each.args, answer.result())
+            values[each.alias] = each.wrapped(value)
         except (FunctionError, TargetError) as exc:
             said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
             log.log(

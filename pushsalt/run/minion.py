@@ -372,7 +372,7 @@ class Minion:
             raise unknown_function(name, more=self.custom.functions("modules"))
         try:
             return function(*args, **kwargs)
-        except (StateError, FunctionError, TargetError):
+        except (StateError, FunctionError, TargetError, MemoryError):
             raise
         except Exception as exc:
             log.debug("%s: %s raised", self.id, name, exc_info=True)

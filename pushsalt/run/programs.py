@@ -12,6 +12,8 @@ from pushsalt.render.context import Completed
 
 #: Seconds for one program; targets wait for it.
 TIMEOUT: Final = 120.0
+#: What a program that is an inventory may print.
+MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
@@ -45,7 +47,7 @@ def list_inventory(path: Path) -> str:
             hint="it must belong to you or root, and nobody else may write to it (chmod go-w)",
         )
     try:
-        done = run_program([str(program), "--list"])
+        done = _bounded([str(program), "--list"])
     except (OSError, TimeoutError) as exc:
         reason = getattr(exc, "strerror", None) or str(exc)
         raise InventoryError(f"{path} cannot be run: {reason}", hint="run it yourself with --list") from None
@@ -53,4 +55,48 @@ def list_inventory(path: Path) -> str:
         said = done.err.decode("utf-8", "replace").strip().splitlines()
         why = f": {said[-1]}" if said else ""
         raise InventoryError(f"{path} --list ended with {done.code}{why}", hint="run it yourself with --list")
+    if len(done.out) > MAX_BYTES:
+        raise InventoryError(f"{path} --list prints more than {MAX_BYTES // 2**20} MiB", hint="have it print less")
     return done.out.decode("utf-8", "replace")
+
+
+def _bounded(argv: list[str]) -> Completed:
+    """Run to the end, or until it has printed more than MAX_BYTES; of its stderr the end is kept.
+
+    Raises OSError when it cannot be started, TimeoutError when it had to be killed.
+    """
+    import selectors
+    import subprocess
+    import time
+
+    end = time.monotonic() + TIMEOUT
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    out, err = bytearray(), bytearray()
+    with (
+        subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+        ) as process,
+        selectors.DefaultSelector() as waiting,
+    ):
+        try:
+            waiting.register(process.stdout, selectors.EVENT_READ, out)  # type: ignore[arg-type]
+            waiting.register(process.stderr, selectors.EVENT_READ, err)  # type: ignore[arg-type]
+            while waiting.get_map():
+                ready = waiting.select(max(0.0, end - time.monotonic()))
+                if not ready:
+                    raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds")
+                for key, _ in ready:
+                    piece = os.read(key.fd, 65536)
+                    if not piece:
+                        waiting.unregister(key.fileobj)
+                    key.data.extend(piece)
+                if len(out) > MAX_BYTES:
+                    break
+                del err[:-65536]
+            else:
+                process.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds") from None
+        finally:
+            process.kill()
+    return Completed(0 if len(out) > MAX_BYTES else process.returncode, bytes(out), bytes(err))

@@ -15,6 +15,7 @@ from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.model import SdbUri
+from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
 from pushsalt.run.ground import Trees
 from pushsalt.run.job import Settings
@@ -55,6 +56,7 @@ class Project(Trees):
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
+        self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in config.warnings:
             reporter.warning(None, text)
 

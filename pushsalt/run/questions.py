@@ -52,7 +52,9 @@ class Questions:
         self._begin(self._answer(question))
 
     def needed(self, message: Message) -> None:
-        """Send what a ``need`` names."""
+        """Send what a ``need`` names. Raises ValueError when it is one too many."""
+        if len(self._tasks) >= LIMIT:
+            raise ValueError(f"more than {LIMIT} needs at once")
         digests, parts = message.get("digests") or (), message.get("parts") or {}
         self._begin(self._send({digest: parts.get(digest) for digest in digests if isinstance(digest, str)}))
 

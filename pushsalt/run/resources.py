@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TYPE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
-_ID: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f]{1,255}")
+_ID_LENGTH: Final = 255
 #: A word of a command that every login shell hands on as it is (see ``pushsalt.bundle.shim``).
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
 #: Options of a manager that are not for what is worked on by it.
@@ -34,6 +34,8 @@ _OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
 _MORE: Final = ("include", "chroots")
 #: How many resources of one type a target may say that it manages.
 _MOST: Final = 100_000
+#: Warnings about what one target says of its resources.
+_WARNINGS: Final = 20
 
 #: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as a target says it.
 Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -181,7 +183,8 @@ class Resources:
         it is declared so: by its own word nobody takes over what another has, nor gets to see the pillar that is meant
         for another. Returns type -> ids that are registered.
         """
-        sound = self._sound(manager, found)
+        warn = _Warnings(manager)
+        sound = self._sound(manager, found, warn)
         keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
         sound = {**keep, **sound}
         before = dict.fromkeys(self.managed_by(manager))
@@ -192,14 +195,14 @@ class Resources:
             for id, said in ids.items():
                 key = f"{type}:{id}"
                 if id in self._project.inventory.targets and id not in _named(declared, type):
-                    log.warning(
+                    warn(
                         "%s: it says that it manages %s, and the inventory has an id %s: left out; name it in "
                         "resource_ids if both are meant", manager, key, id,
                     )  # fmt: skip
                     continue
                 owner = self.manager(key) if key not in before else manager
                 if owner not in (None, manager) and self._still(str(owner), type, id):
-                    log.warning(
+                    warn(
                         "%s: %s is managed by %s already and stays with it: resources of a type need different ids",
                         manager, key, owner,
                     )  # fmt: skip
@@ -212,6 +215,7 @@ class Resources:
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if said.get("enter") else None
                     grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
+        warn.end()
         self._read.pop(manager, None)
         self.bank.put(manager, taken)
         here = [(type, id, manager) for type, ids in taken.items() for id in ids]
@@ -247,20 +251,46 @@ class Resources:
         self.bank.delete(manager)
         return len(keys)
 
-    def _sound(self, manager: str, found: Found) -> dict[str, dict[str, Mapping[str, Any]]]:
+    def _sound(self, manager: str, found: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
         """What a target said, without what makes no sense: it may be anything."""
-        sound: dict[str, dict[str, Mapping[str, Any]]] = {}
+        from pushsalt.run.intake import fit, own_grains
+
+        sound: dict[str, dict[str, Any]] = {}
         for type, ids in found.items() if isinstance(found, Mapping) else ():
             if not isinstance(type, str) or not _TYPE.fullmatch(type) or type in INVENTORY_TYPES:
-                log.warning("%s: it names a resource type that cannot be one: %.60r", manager, type)
+                warn("%s: it names a resource type that cannot be one: %.60r", manager, type)
                 continue
             sound[type] = {}
             for id, said in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
                 words = said.get("enter") or [] if isinstance(said, Mapping) else None
-                if not isinstance(id, str) or not _ID.fullmatch(id) or not isinstance(words, list):
-                    log.warning("%s: it names a %s that cannot be one: %.60r", manager, type, id)
+                known = isinstance(id, str) and 0 < len(id) <= _ID_LENGTH and fit(id)
+                if not known or not isinstance(words, list):
+                    warn("%s: it names a %s that cannot be one: %.60r", manager, type, id)
                 elif not all(isinstance(word, str) and _WORD.fullmatch(word) for word in words):
-                    log.warning("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
+                    warn("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
                 else:
-                    sound[type][id] = said
+                    sound[type][id] = {"enter": words}
+                    if isinstance(said.get("grains"), Mapping):
+                        behind = Target(id, transport="resource", resource=type, manager=manager)
+                        try:
+                            sound[type][id]["grains"] = own_grains(behind, said["grains"], warn=warn)
+                        except ValueError as exc:
+                            warn("%s: the grains of its %s %s are left out: %s", manager, type, id, exc)
         return sound
+
+
+class _Warnings:
+    """Says the first few of what one target makes to be said."""
+
+    def __init__(self, manager: str) -> None:
+        self._manager = manager
+        self._said = 0
+
+    def __call__(self, text: str, *args: object) -> None:
+        self._said += 1
+        if self._said <= _WARNINGS:
+            log.warning(text, *args)
+
+    def end(self) -> None:
+        if self._said > _WARNINGS:
+            log.warning("%s: %d more of its resources have such faults", self._manager, self._said - _WARNINGS)

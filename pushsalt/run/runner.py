@@ -55,6 +55,9 @@ class Runner:
             result = await work.go()
         except Exception as exc:
             result = failure(id, exc)
+            if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
+                work.states.clear()
+                work.events.clear()
         result.warnings, result.events = work.warnings, work.events
         return result
 
@@ -100,6 +103,10 @@ class Runner:
             from pushsalt.transport import resource
 
             await resource.close(self.connecting)
+        if "ssh" in self.connecting.shared:
+            from pushsalt.transport import ssh
+
+            await ssh.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:

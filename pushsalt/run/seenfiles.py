@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from pushsalt.render.reads import Facts, Key, Recording, current, key_of, spoil, takes_time
+from pushsalt.trust import limit_of
 
 if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer, FoundFile, SlsFile
@@ -154,6 +155,7 @@ class SeenFile:
         self._place = (saltenv, path)
         self.path = found.path
         self.rel = found.rel
+        self.limit = limit_of(found)
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ from pushsalt.bundle.runtime import Runtime
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
 from pushsalt.run import handshake, questions
+from pushsalt.run.intake import excess
 from pushsalt.run.line import Line, Lines, Message, Traffic, framed
 from pushsalt.run.questions import Questions, Serve
 from pushsalt.transport import Connection
@@ -31,6 +32,8 @@ BOOTSTRAP_TIMEOUT = 60.0
 CLOSE_TIMEOUT = 5.0
 DEADLINE_MARGIN = 15.0
 EVENTS = frozenset({"start", "state", "log", "event"})
+#: Characters of warnings in one frame, and of what an exception says.
+_TEXT = 64 * 1024
 #: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
 _CUT = 77
 
@@ -114,6 +117,7 @@ class Session:
         self._work_sent = False
         self._bye_sent = False
         self._lines: Lines | None = None
+        self._deep = False
         #: in order, so that another session may follow on the line
         self._over = False
         self._wrote_after_bye = False
@@ -141,6 +145,7 @@ class Session:
         """
         session = cls(target, serve, on_event, warnings)
         session._lines = lines
+        session._deep = bool(start is not None and start.opts.get("grains_deep_merge"))
         try:
             await session._open(connection, runtime, start or Start(), first)
         except BaseException:
@@ -158,8 +163,14 @@ class Session:
 
     async def grains(self, refresh: bool = False) -> dict[str, Any]:
         """The target's grains."""
-        grains: dict[str, Any] = await self._ask({"k": "grains", "refresh": refresh})
-        return grains
+        return self.take_grains(await self._ask({"k": "grains", "refresh": refresh}))
+
+    def take_grains(self, claimed: Any) -> dict[str, Any]:
+        """The target's grains, of what it says that they are. Raises TargetError."""
+        try:
+            return self._line.intake.grains(claimed, self._deep)
+        except ValueError as exc:
+            raise self._nonsense(exc) from None
 
     async def discover(self, declared: Mapping[str, Any]) -> dict[str, Any]:
         """What the target manages of these types, as it says it: ``found`` and ``failed`` (thin/wire.py)."""
@@ -320,8 +331,7 @@ class Session:
                         log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
                         raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
         except ValueError as exc:
-            hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
-            self._fail(TargetError("protocol_error", f"{self.target.id}: {exc}", hint))
+            self._fail(self._nonsense(exc))
             self._line.stream.close()
             return
         except TargetError as exc:
@@ -334,6 +344,13 @@ class Session:
             self._line.stream.close()
             return
         await self._ended()
+
+    def _nonsense(self, exc: ValueError) -> TargetError:
+        """The error of a target that sent what it may not send."""
+        if isinstance(exc, wire.Excess):
+            return excess(self.target.id, exc)
+        hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
+        return TargetError("protocol_error", f"{self.target.id}: {exc}", hint)
 
     def _done(self) -> None:
         """The session is over, the line is not. Raises ValueError when nobody has asked for that."""
@@ -365,8 +382,12 @@ class Session:
         return TargetError("bootstrap_failed", message, "nothing was done on the target: it is safe to run again")
 
     def _take(self, kind: bytes, payload: bytes) -> None:
+        intake = self._line.intake
+        intake.frame()
         if kind == b"M":
-            self._message(wire.unpack(payload))
+            message = intake.message(payload)
+            if message is not None:
+                self._message(message)
         elif kind == b"H":
             self._line.greet(handshake.fields_of(payload))
             self.info.update(self._line.info)
@@ -391,13 +412,16 @@ class Session:
             _resolve(self._ready)
 
     def _warn(self, text: str) -> None:
-        self.warnings += [handshake.printable(line) for line in text.split("\n") if line]
+        lines = [line for line in text[:_TEXT].split("\n") if line]
+        self.warnings += map(handshake.printable, self._line.intake.warnings(lines))
 
     def _message(self, message: Message) -> None:
         kind, number = message.get("k"), message.get("re")
         if kind == "ready":
             self.info.update({key: value for key, value in message.items() if key not in ("k", "pid", "warnings")})
-            self._warn("\n".join(str(text) for text in message.get("warnings") or ()))
+            if message.get("grains") is not None:
+                self.info["grains"] = self._line.intake.grains(message["grains"], self._deep)
+            self._warn("\n".join(str(text) for text in (message.get("warnings") or ())[:100]))
             _resolve(self._ready)
         elif kind == "error":
             fields = {key: str(message.get(key, "")) for key in ("kind", "message")}
@@ -406,7 +430,8 @@ class Session:
             future = self._pending.pop(number, None) if isinstance(number, int) else None
             if future is not None and not future.done():
                 if kind == "ret":
-                    self.info["retcode"] = message.get("retcode", 0)
+                    code = message.get("retcode", 0)
+                    self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
                     self.info["salt"] = message.get("salt")
                     future.set_result(message.get("ret"))
                 else:
@@ -422,10 +447,10 @@ class Session:
             log.debug("%s: stderr: %s", self.target.id, handshake.printable(str(message.get("text", ""))))
 
     def _exception(self, message: Message) -> FunctionError:
-        name = str(message.get("type") or "Exception")
-        text = str(message.get("message") or name)
+        name = str(message.get("type") or "Exception")[:200]
+        text = str(message.get("message") or name)[:_TEXT]
         if message.get("tb"):
-            log.debug("%s: %s", self.target.id, message["tb"])
+            log.debug("%s: %s", self.target.id, message["tb"][:_TEXT])
         if message.get("known", True):
             return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
         known = message.get("nearest")
@@ -458,6 +483,9 @@ class Session:
             return
         for handle in self._bound_by:
             handle.cancel()
+        left_out = self._line.intake.left_out
+        if left_out:
+            log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
         stream = self._line.stream
         if self._is_sound and self._lines is not None:
             self._lines.keep(self._line)

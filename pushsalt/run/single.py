@@ -252,8 +252,7 @@ class Work:
         if not own and job.kind == "call":
             with self.phase("run"):
                 value = await self.session.first[0]
-            if job.fun == "grains.items" and not job.args and not job.kwargs and isinstance(value, dict):
-                await self.runner.in_thread(partial(self.project.remember_grains, self.target, value))
+            value = await self._returned(value)
             return value, int(self.session.info.get("retcode") or 0)
         with self.phase("grains"):
             grains = self.session.info.get("grains") or await self.session.grains()
@@ -283,6 +282,19 @@ class Work:
             return only, int(only.get("result") is False)
         return returns, 0
 
+    async def _returned(self, value: Any) -> Any:
+        """What a function returned, as it is shown; all grains are kept."""
+        if not self.job.fun.startswith("grains."):
+            return value
+        from pushsalt.run.intake import returned_grains
+
+        deep = bool(self._opts().get("grains_deep_merge"))
+        if self.job.fun == "grains.items" and not self.job.args and not self.job.kwargs and isinstance(value, dict):
+            assert self.session is not None
+            grains = self.session.take_grains(value)
+            await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
+        return returned_grains(self.target, self.job.fun, self.job.args, value, deep)
+
     def _call(self) -> dict[str, Any]:
         return {"k": "call", "fun": self.job.fun, "args": self.job.args, "kwargs": self.job.kwargs, "cli": True}
 
@@ -293,10 +305,10 @@ class Work:
         return self.job.args
 
     def _opts(self) -> dict[str, Any]:
-        from pushsalt.config import minion_opts
+        from pushsalt.config import target_opts
 
         options = self.options
-        return minion_opts(
+        return target_opts(
             self.project.config,
             self.target,
             test=options.test or None,

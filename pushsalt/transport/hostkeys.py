@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
@@ -17,12 +18,20 @@ from pathlib import Path
 import asyncssh
 
 DEFAULT_PORT = 22
+MARKERS = ("", "cert-authority", "revoked")
+MAX_BYTES = 256 * 1024 * 1024
+#: what no text has: bytes that are no UTF-8, and control characters but the tabulator
+_NO_TEXT = re.compile("[\ufffd\x00-\x08\x0b-\x1f\x7f]")
+_HASHED = re.compile(r"\|1\|[A-Za-z0-9+/]{27}=\|[A-Za-z0-9+/]{27}=")
 _NEGLIGIBLE = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: ``marker`` is "", "cert-authority" or "revoked"; the key is still text."""
+    """One line: ``marker`` is "", "cert-authority" or "revoked"; the key is still text.
+
+    Any other marker is kept too, as is a key that lacks or is no key. A line whose names cannot be read has none.
+    """
 
     marker: str
     patterns: str
@@ -58,17 +67,21 @@ def _regex(pattern: str) -> str:
 
 @dataclass
 class Known:
-    """What is known of one host. ``elsewhere``: its keys under the default port, when another port was looked up."""
+    """What is known of one host. ``elsewhere``: its keys under the default port, when another port was looked up.
+
+    ``unreadable``: the places of lines that are about it, or may be, and whose key cannot be read: no key is new to it.
+    """
 
     trusted: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
-    authorities: list[asyncssh.SSHKey] = field(default_factory=list)
+    authorities: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
     revoked: list[tuple[asyncssh.SSHKey, str]] = field(default_factory=list)
     elsewhere: list[asyncssh.SSHKey] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
 
-    def algorithms(self) -> list[str]:
+    def algorithms(self, certificates: bool = True) -> list[str]:
         """Host key algorithms to ask for, those of the known keys first, so that a known key is not passed over."""
         wanted: list[str] = []
-        if self.authorities:
+        if self.authorities and certificates:
             wanted += [name + "-cert-v01@openssh.com" for name in _ALGORITHMS]
         for key, _ in self.trusted:
             wanted += [name.decode() for name in key.sig_algorithms]
@@ -95,11 +108,15 @@ class KnownHosts:
         self._lines: list[Line] = []
         self._named: dict[str, list[int]] = {}  # places in _lines
         self._tried: list[int] = []
+        self._nameless: list[str] = []  # places of lines that may be about any host
         for path in files:
             for line in _read(path):
                 self._take(line)
 
     def _take(self, line: Line) -> None:
+        if not line.patterns:
+            self._nameless.append(line.where)
+            return
         place = len(self._lines)
         self._lines.append(line)
         if line.patterns.startswith("|1|") or set(line.patterns) & set("*?!"):
@@ -109,7 +126,7 @@ class KnownHosts:
                 self._named.setdefault(name, []).append(place)
 
     def lookup(self, host: str, port: int) -> Known:
-        known = Known()
+        known = Known(unreadable=list(self._nameless))
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
         named = {*self._named.get(name.lower(), ()), *self._named.get(host.lower(), ())}
         for place in sorted({*named, *self._tried}):
@@ -117,12 +134,12 @@ class KnownHosts:
             here = line.matches(name)
             if here or (name != host and line.matches(host)):
                 key = _parse(line.key)
-                if key is None:
-                    continue
-                if line.marker == "revoked":
+                if key is None or line.marker not in MARKERS:
+                    known.unreadable.append(line.where)
+                elif line.marker == "revoked":
                     known.revoked.append((key, line.where))
                 elif line.marker == "cert-authority":
-                    known.authorities.append(key)
+                    known.authorities.append((key, line.where))
                 elif here:
                     known.trusted.append((key, line.where))
                 else:
@@ -150,18 +167,25 @@ class KnownHosts:
 
 def _read(path: Path) -> list[Line]:
     try:
-        text = path.read_text("utf-8", "replace")
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            return [Line("", "", "", str(path))]  # a pipe would be waited for
+        lines = path.read_bytes().splitlines()
     except _NEGLIGIBLE:
         return []
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        marker = words.pop(0)[1:] if words[0].startswith("@") else ""
-        if len(words) >= 3 and marker in ("", "cert-authority", "revoked"):
-            found.append(Line(marker, words[0], " ".join(words[1:3]), f"{path}:{number}"))
-    return found
+    return [line for number, raw in enumerate(lines, 1) if (line := _line(raw, f"{path}:{number}")) is not None]
+
+
+def _line(raw: bytes, where: str) -> Line | None:
+    """None for a line that says nothing. Only names and key must be readable: a comment may be in any encoding."""
+    words = raw.decode("utf-8", "replace").split()
+    if not words or words[0].startswith("#"):
+        return None
+    marker = words.pop(0)[1:] if words[0].startswith("@") else ""
+    names, key = " ".join(words[:1]), " ".join(words[1:3])
+    if _NO_TEXT.search(names) or (names.startswith("|") and not _HASHED.fullmatch(names)):
+        names = ""
+    return Line(marker, names, "" if _NO_TEXT.search(key) else key, where)
 
 
 def _parse(text: str) -> asyncssh.SSHKey | None:

@@ -12,10 +12,9 @@ import contextlib
 import logging
 import os
 import random
-import re
 import signal as signals
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,12 @@ import asyncssh
 
 from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
+from pushsalt.inventory import sshwords
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
-from pushsalt.transport.sshconfig import default_files, resolve
-from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError
+from pushsalt.transport.sshconfig import default_files, hops, resolve
+from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError, for_keys, public_half
 from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
@@ -77,6 +77,13 @@ async def connect(target: Target, options: ConnectOptions) -> SshConnection:
         raise login.too_late(bound) from None
     finally:
         await login.give_up()
+
+
+async def close(options: ConnectOptions) -> None:
+    """Let go of what the connections of one command had in common."""
+    shared: _Shared | None = options.shared.get("ssh")
+    if shared is not None:
+        await shared.keys.close()
 
 
 class SshConnection:
@@ -229,7 +236,7 @@ class _Login:
     def __init__(self, target: Target, options: ConnectOptions, shared: _Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
         files = default_files() if options.ssh_config is None else options.ssh_config
-        self.settings = settings = resolve(target, files)
+        self.settings = settings = resolve(target, files, accept_new=options.accept_new_host_keys)
         self.hosts = self._known_hosts()
         name = str(settings.get("HostKeyAlias") or settings.host)
         self.known: Known = self.hosts.lookup(name, settings.port)
@@ -246,7 +253,7 @@ class _Login:
         """Have the jump hosts on the way connected."""
         chain = self.target.jump
         if not chain and self.settings.get("ProxyJump"):
-            chain = tuple(hop.strip() for hop in str(self.settings.get("ProxyJump")).split(","))
+            chain = hops(self.target, str(self.settings.get("ProxyJump")))
         if chain:
             try:
                 self.jump = await _through(chain, self.options, self.shared)
@@ -269,10 +276,12 @@ class _Login:
             except asyncio.CancelledError:
                 raise
             except Exception as exc:
+                if self._without_certificate(exc, arguments):
+                    continue
                 if not self._dropped(exc):
                     raise self._explain(exc) from exc
                 self.trouble.drops += 1
-                if self.trouble.drops == 2 and self.jump is None and not self.settings.get("ProxyCommand"):
+                if self.trouble.drops == 2 and self.jump is None and not self.settings.proxy:
                     await self._probe()
                 log.debug("%s: dropped before the login (%s), trying again", self.target.id, exc)
                 await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
@@ -281,15 +290,27 @@ class _Login:
             jump, self.jump = self.jump, None
             return SshConnection(self.target.id, connection, self.settings.user, jump)
 
+    def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
+        """Whether to ask for the bare host key: it is known by itself, and only its certificate does not count."""
+        if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.known.trusted:
+            return False
+        plain = self.known.algorithms(certificates=False)
+        if self.settings.get("HostKeyAlgorithms") or arguments["server_host_key_algs"] == plain:
+            return False
+        log.warning("%s: its host certificate is not used: %s; its key is known by itself", self.target.id, said(exc))
+        arguments["server_host_key_algs"] = plain
+        return True
+
     async def _arguments(self) -> dict[str, Any]:
         get = self.settings.get
         keys = await self._client_keys()
+        certificates = self._certificates(self.settings.files("CertificateFile", ()))
         interval = get("ServerAliveInterval")
         arguments: dict[str, Any] = {
             "config": None, "client_factory": lambda: _Client(self), "username": self.settings.user,
             "known_hosts": self._match, "host_key_alias": get("HostKeyAlias"),
             "server_host_key_algs": get("HostKeyAlgorithms") or self.known.algorithms(),
-            "client_keys": keys or None, "client_certs": self.settings.files("CertificateFile", ()), "agent_path": None,
+            "client_keys": keys or None, "client_certs": certificates, "agent_path": None,
             "password": str(self.target.passwd) if self.target.passwd is not None else None,
             "preferred_auth": get("PreferredAuthentications") or ["publickey", "keyboard-interactive", "password"],
             "public_key_auth": get("PubkeyAuthentication", True), "gss_host": None, "gss_kex": False, "gss_auth": False,
@@ -305,8 +326,8 @@ class _Login:
         }  # fmt: skip
         if self.jump is not None:
             arguments["tunnel"] = self.jump.connection
-        elif get("ProxyCommand"):
-            arguments["proxy_command"] = str(get("ProxyCommand"))
+        elif self.settings.proxy:
+            arguments["proxy_command"] = self.settings.proxy
         if get("BindAddress"):
             arguments["local_addr"] = (str(get("BindAddress")), 0)
         return arguments
@@ -320,7 +341,8 @@ class _Login:
         passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
         found: list[Any] = []
         unusable: KeyUnusableError | None = None
-        for path in files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]:
+        named = files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]
+        for path in named:
             try:
                 found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
                 self.trouble.tried.append(str(path))
@@ -328,7 +350,10 @@ class _Login:
                 # What nobody asked for, or ssh_config names for every host, may be missing or locked.
                 if explicit or (files and path.exists()):
                     unusable = unusable or exc
+        # After the keys, which are read first: a certificate that ended explains why none of them was taken.
+        certificates = self._certificates(Path(f"{path}-cert.pub") for path in named)
         pairs = await self._agent_keys(files if unusable or self.settings.get("IdentitiesOnly") else None)
+        pairs = for_keys(pairs, certificates)
         if unusable is not None and not pairs and (explicit or not found) and (explicit or self.target.passwd is None):
             raise unusable.for_target(self.target.id)
         if pairs:
@@ -344,7 +369,13 @@ class _Login:
         if only is None:
             return pairs
         wanted = {data for path in only if (data := _public(path)) is not None}
-        return [pair for pair in pairs if pair.key_public_data in wanted]
+        return [pair for pair in pairs if public_half(pair) in wanted]
+
+    def _certificates(self, paths: Iterable[Path]) -> list[Any]:
+        """Those that hold now; what the others lack is said if the login fails."""
+        found, trouble = self.shared.keys.certificates(paths)
+        self.trouble.certificates += trouble
+        return found
 
     # --- host keys
 
@@ -358,17 +389,21 @@ class _Login:
                 if word == "User" and self.options.known_hosts_file and not self.settings.own_known_hosts:
                     files.append(self.options.known_hosts_file)
                 else:
-                    files += self.settings.files(f"{word}KnownHostsFile", default)
+                    files += self.settings.files(f"{word}KnownHostsFile", default) or self._remembered(word, default)
         key = tuple(files)
         if key not in self.shared.known:
             self.shared.known[key] = KnownHosts(files)
         return self.shared.known[key]
 
+    def _remembered(self, word: str, default: list[Path]) -> list[Path]:
+        """Where new keys are kept though ssh_config says nowhere: one that changes later must not be new again."""
+        return default if word == "User" and self.options.accept_new_host_keys else []
+
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
         known = self.known
         return (
-            [key for key, _ in known.trusted] + known.elsewhere, known.authorities, [key for key, _ in known.revoked],
-            [], [], [], [],
+            [key for key, _ in known.trusted] + known.elsewhere, [key for key, _ in known.authorities],
+            [key for key, _ in known.revoked], [], [], [], [],
         )  # fmt: skip
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
@@ -376,8 +411,11 @@ class _Login:
         if self.known.trusted:
             self.refusal = self.trouble.changed(key, self.known)
             return False
-        if not (self.options.accept_new_host_keys or self.settings.accept_new) or not self.hosts.files:
-            self.refusal = self.trouble.unknown(key)
+        if self.known.authorities or self.known.unreadable:
+            self.refusal = self.trouble.beside(key, self.known)
+            return False
+        if not self.options.accept_new_host_keys or not self.hosts.files:
+            self.refusal = self.trouble.unknown(key, self.settings.unchecked)
             return False
         try:
             path = self.hosts.add(self.trouble.name, self.settings.port, key)
@@ -494,7 +532,5 @@ def _hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
     known = options.inventory.get(name)
     if known is not None:
         return replace(known, jump=chain[:-1] or known.jump)
-    user, _, place = name.rpartition("@")
-    found = re.fullmatch(r"(\[[^\]]+\]|[^:]*)(?::(\d+))?", place.removeprefix("ssh://"))
-    host, port = (found[1].strip("[]"), found[2]) if found else (place, None)
-    return Target(id=name, host=host, user=user or None, port=int(port) if port else None, jump=chain[:-1])
+    user, host, port = sshwords.hop(name)
+    return Target(id=name, host=host, user=user, port=int(port) if port else None, jump=chain[:-1])

@@ -1,18 +1,30 @@
-"""The settings of one SSH connection: the inventory's first, then its ssh_options, then ssh_config's."""
+"""The settings of one SSH connection: the inventory's first, then its ssh_options, then ssh_config's.
+
+Of asyncssh's reader of ssh_config the table of words and their values is used. What is read of a line, when tokens are
+expanded and how commands are run is decided here: there, tokens are expanded before a ProxyCommand is split, and again
+with each file, and Match exec is a shell's.
+"""
 
 from __future__ import annotations
 
 import getpass
+import hashlib
 import logging
+import os
 import re
+import shlex
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final
 
 from asyncssh.config import ConfigParseError, SSHClientConfig
 
+from pushsalt.errors import TargetError
+from pushsalt.inventory import sshwords
 from pushsalt.model import Target
+from pushsalt.transport import sshcommand
 
 log = logging.getLogger(__name__)
 
@@ -28,24 +40,39 @@ ALLOWED = frozenset(
 #: Of no consequence here; not worth a warning.
 _SILENT = {"batchmode", "loglevel", "controlmaster", "controlpath", "controlpersist", "compression", "forwardagent",
            "forwardx11", "requesttty", "numberofpasswordprompts", "connectionattempts", "checkhostip"}  # fmt: skip
+#: Words whose values may have tokens; and those of them that may have ``${VARIABLES}`` of the environment.
+_EXPANDED: Final = ("CertificateFile", "IdentityAgent", "IdentityFile", "UserKnownHostsFile", "ProxyJump")
+_OF_ENVIRONMENT: Final = ("certificatefile", "identityagent", "identityfile", "userknownhostsfile")
+#: Words whose value is the rest of the line.
+_WHOLE: Final = ("proxycommand", "remotecommand", "localcommand", "knownhostscommand")
+_LINE: Final = re.compile(r"\s*(?P<word>[^\s=]+)(?:\s*=\s*|\s+|\Z)(?P<rest>.*?)\s*\Z", re.S)
+_DEEPEST: Final = 16
 _said: set[str] = set()
 
 
 def default_files() -> tuple[Path, ...]:
     """The user's ssh_config, then the system's, where they exist."""
-    files = (Path.home() / ".ssh" / "config", Path("/etc/ssh/ssh_config"))
-    return tuple(path for path in files if path.is_file())
+    return tuple(path for path in (_users(), Path("/etc/ssh/ssh_config")) if path.is_file())
+
+
+def _users() -> Path:
+    return Path.home() / ".ssh" / "config"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is known of a host before connecting; ``get`` reads any other word of ssh_config."""
+    """What is known of a host before connecting; ``get`` reads any other word of ssh_config, tokens expanded.
+
+    ``proxy`` has the words of the ProxyCommand. ``unchecked`` says where ssh_config would have unknown host keys
+    accepted, as text for people: that is not followed.
+    """
 
     host: str
     port: int
     user: str
     get: Callable[..., Any]
-    accept_new: bool = False
+    proxy: tuple[str, ...] = ()
+    unchecked: str = ""
     #: the inventory itself says which file of host keys is the user's
     own_known_hosts: bool = False
 
@@ -55,20 +82,171 @@ class Settings:
         if given is None:
             return list(default)
         names = [given] if isinstance(given, str) else given
-        return [Path(name).expanduser() for name in names if name not in ("none", "/dev/null")]
+        return [Path(name).expanduser() for name in names if sshwords.is_file(name)]
 
 
 class _Config(SSHClientConfig):
     """ssh_config as far as it is understood: the rest is said once and left out, as ssh's own versions differ too."""
 
-    def __init__(self, *args: Any, given: Sequence[str] = ()) -> None:
+    _percent_expand: ClassVar[set[str]] = set()  # type: ignore[misc]
+
+    def __init__(self, *args: Any, target: Target, given: Sequence[str] = ()) -> None:
         super().__init__(*args)
+        self._target = target
+        self._depth = 0
+        self._careful = False
+        #: word of ssh_config -> file and line
+        self.places: dict[str, str] = {}
         self._path, self._line_no = Path("ssh_options"), 0
-        for option in given:
-            name, _, value = option.replace("=", " ", 1).partition(" ")
-            handler = self._handlers.get(name.lower())
-            if handler is not None and value.strip():
-                handler[1](self, handler[0], value.split())
+        for each in given:
+            name, value = sshwords.option(each)
+            if value:
+                self._take(name, [value] if name == "identityagent" else value.split())
+
+    def _take(self, name: str, args: list[str]) -> None:
+        handler = self._handlers.get(name)
+        if handler is None:
+            return
+        new = handler[0] not in self._options
+        handler[1](self, handler[0], args)
+        if new and handler[0] in self._options:
+            self.places[handler[0]] = f"{self._path}:{self._line_no}" if self._line_no else str(self._path)
+
+    def parse(self, path: Path) -> None:
+        """Read a file, and those that it includes. Raises OSError, UnicodeError, ConfigParseError."""
+        if self._depth == 0:
+            self._careful = path == _users()
+        if self._careful:
+            found = path.stat()
+            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+                raise ConfigParseError("others can write to it: chmod go-w, as ssh itself wants it")
+        if self._depth >= _DEEPEST:
+            raise ConfigParseError(f"{path}: included too deep")
+        self._depth += 1
+        self._path, self._line_no, self._matching = path, 0, True
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            self._line_no = number
+            if line.strip() and not line.lstrip().startswith("#"):
+                self._read(line)
+        self._depth -= 1
+
+    def _read(self, line: str) -> None:
+        found = _LINE.match(line)
+        name = found["word"].lower() if found else ""
+        if found is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
+            return
+        if name in _WHOLE:
+            args = [found["rest"]] if found["rest"] else []
+        else:
+            try:
+                args = shlex.split(found["rest"])
+                if name in _OF_ENVIRONMENT:
+                    args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
+            except (ValueError, ConfigParseError) as exc:
+                if name in self._conditionals or name == "include":
+                    raise
+                _say(f"ssh_config: {self._path} line {self._line_no}: {exc}; left out")
+                return
+        if args:
+            self._take(name, args)
+        elif name in self._conditionals:
+            self._error(f"{name} of nothing")
+
+    def _variable(self, found: re.Match[str]) -> str:
+        value = os.environ.get(found[1])
+        if value is None:
+            raise ConfigParseError(f"{found[1]} is not in the environment")
+        return value.replace("%", "%%")
+
+    def _hostname(self, option: str, args: list[str]) -> None:
+        value = args.pop(0)
+        if option not in self._options:
+            self._options[option] = sshcommand.expand(value, {"h": self._orig_host}.__getitem__)
+
+    def _conditions(self, option: str, args: list[str]) -> None:
+        """Match: as asyncssh has it, but that the commands of ``exec`` are run here, and not by a shell."""
+        matching = True
+        rest: list[str] = []
+        while args:
+            word = args.pop(0)
+            name = word.lower().removeprefix("!")
+            if name == "exec":
+                if rest:
+                    self._match(option, rest)
+                    matching, rest = matching and self._matching, []
+                if not args:
+                    self._error("Match exec has no command")
+                line = args.pop(0)
+                if matching:
+                    matching = self._runs(line) != word.startswith("!")
+            else:
+                rest.append(word)
+                if name not in ("all", "canonical", "final") and args:
+                    rest.append(args.pop(0))
+        if rest:
+            self._match(option, rest)
+            matching = matching and self._matching
+        self._matching = matching
+
+    def _runs(self, line: str) -> bool:
+        try:
+            words = sshcommand.command(line, self.token)
+        except ValueError as exc:
+            self._error(f"Match exec: {exc}")
+        return sshcommand.succeeds(words)
+
+    def token(self, letter: str) -> str:
+        """The value of a token as far as files were read. Raises KeyError; TargetError for a value that is refused."""
+        original = self._orig_host
+        host = str(self.get("Hostname") or original)
+        port = str(self.get("Port") or 22)
+        user = str(self.get("User") or self._local_user)
+        jump = str(self.get("ProxyJump") or "")
+        match letter:
+            case "h":
+                return checked(self._target, "host", host, sshwords.host_problem)
+            case "n":
+                return checked(self._target, "host", original, sshwords.host_problem)
+            case "k":
+                alias = str(self.get("HostKeyAlias") or original)
+                return checked(self._target, "HostKeyAlias", alias, sshwords.host_problem)
+            case "p":
+                return port
+            case "r":
+                return checked(self._target, "user", user, sshwords.user_problem)
+            case "j":
+                return ",".join(hops(self._target, jump))
+            case "u":
+                return self._local_user
+            case "d":
+                return str(Path.home())
+            case "i":
+                return str(os.getuid())
+            case "l":
+                return socket.gethostname()
+            case "L":
+                return socket.gethostname().partition(".")[0]
+            case "C":
+                text = "".join((socket.gethostname(), host, port, user, jump))
+                return hashlib.sha1(text.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()
+        raise KeyError(letter)
+
+
+def checked(target: Target, setting: str, value: str, problem: Callable[[str], str | None]) -> str:
+    """The value, if it is one that may reach ssh or a command. Raises TargetError."""
+    wrong = problem(value)
+    if wrong is None:
+        return value
+    raise TargetError(
+        "setting_refused", f"{target.id}: `{setting}` {wrong}",
+        f"correct `{setting}` in the inventory or ssh_config; an id that is no host name needs a `host`",
+    )  # fmt: skip
+
+
+def hops(target: Target, jump: str) -> tuple[str, ...]:
+    """The jump hosts that a ProxyJump names. Raises TargetError."""
+    found = tuple(each.strip() for each in jump.split(",")) if jump else ()
+    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in found)
 
 
 def _lenient(handler: Any) -> Any:
@@ -77,57 +255,151 @@ def _lenient(handler: Any) -> Any:
             handler(config, option, args)
             if args:
                 config._error(f"more than one value: {' '.join(args)}")
-        except ConfigParseError as exc:
+        except (ConfigParseError, sshcommand.TokenError) as exc:
             _say(f"ssh_config: {exc}; left out")
             args.clear()
 
     return handle
 
 
+_HANDLERS: Final = {
+    **SSHClientConfig._handlers,
+    "hostname": ("Hostname", _Config._hostname),
+    "stricthostkeychecking": ("StrictHostKeyChecking", SSHClientConfig._set_string),
+}
 _Config._handlers = {
     name: (option, handler if name in ("host", "match", "include") else _lenient(handler))
-    for name, (option, handler) in SSHClientConfig._handlers.items()
+    for name, (option, handler) in _HANDLERS.items()
 }
+_Config._handlers["match"] = ("Match", _Config._conditions)
 
 
-def resolve(target: Target, files: Sequence[Path]) -> Settings:
-    """The settings of a target. Files that cannot be used at all are said and left out."""
-    host = target.host or target.id
-    given = [option for option in target.ssh_options if _allowed(option)]
-    strict = [option.replace("=", " ").split()[-1].lower() for option in given if re.match(r"(?i)StrictHost", option)]
+def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) -> Settings:
+    """The settings of a target. Files that cannot be used at all are said and left out.
+
+    Raises TargetError for a host, user or jump host that may not reach ssh or a command, and where the inventory would
+    have any host key accepted, unless ``accept_new`` says that new ones are.
+    """
+    host = checked(target, "host" if target.host else "id", target.host or target.id, sshwords.alias_problem)
+    if target.user is not None:
+        checked(target, "user", target.user, sshwords.user_problem)
+    given = _given(target, accept_new)
     config = _load(target, host, files, given, final=False)
     if config.has_match_final():
         config = _load(target, host, files, given, final=True)
-    user = target.user or config.get("User") or _local_user()
+    user = str(target.user or config.get("User") or _local_user())
+    port = target.port or int(str(config.get("Port", 22)))
+    if not 0 < port < 65536:
+        raise TargetError("setting_refused", f"{target.id}: {port} is no port", "correct `port`, or Port in ssh_config")
+    alias = config.get("HostKeyAlias")
+    if alias is not None:
+        checked(target, "HostKeyAlias", str(alias), sshwords.host_problem)
+    expanded = _expanded(config, target)
     return Settings(
-        host=str(config.get("Hostname", host)), port=target.port or int(str(config.get("Port", 22))), user=str(user),
-        get=config.get, accept_new=bool(strict) and strict[0] in ("no", "off", "accept-new"),
-        own_known_hosts=any(re.match(r"(?i)UserKnownHostsFile\b", option) for option in given),
-    )  # fmt: skip
+        host=checked(target, "host", str(config.get("Hostname", host)), sshwords.host_problem),
+        port=port,
+        user=checked(target, "user", user, sshwords.user_problem),
+        get=lambda word, default=None: expanded[word] if word in expanded else config.get(word, default),
+        proxy=_proxy(config, target),
+        unchecked=_unchecked(config),
+        own_known_hosts=any(sshwords.option(option)[0] == "userknownhostsfile" for option in given),
+    )
+
+
+def _given(target: Target, accept_new: bool) -> list[str]:
+    """The ssh_options of an inventory that hold. Raises TargetError for one that is refused."""
+    given = []
+    for option in target.ssh_options:
+        if not _allowed(option):
+            continue
+        problem = sshwords.option_problem(option)
+        if problem is not None:
+            raise TargetError(
+                "setting_refused", f"{target.id}: ssh_options: {problem}", "correct that option in the inventory"
+            )
+        if sshwords.unchecked(option):
+            if not accept_new:
+                raise TargetError(
+                    "host_key_unchecked",
+                    f"{target.id}: the inventory turns the check of host keys off by {option!r}"
+                    + (f" ({target.origin['ssh_options']})" if "ssh_options" in target.origin else ""),
+                    "take it out; to accept and remember new host keys, give --accept-new-host-keys once",
+                )
+            continue  # what was accepted is remembered, in the usual place: a key that changes is still refused
+        given.append(option)
+    return given
+
+
+def _unchecked(config: _Config) -> str:
+    """What ssh_config says against the check of host keys."""
+    for word in ("StrictHostKeyChecking", "UserKnownHostsFile"):
+        value: Any = config.get(word)
+        if value is None:
+            continue
+        text = value if isinstance(value, str) else " ".join(value) or "none"
+        if sshwords.unchecked(f"{word}={text}"):
+            return f"{word} {text} ({config.places.get(word, 'ssh_config')})"
+    return ""
+
+
+def _expanded(config: _Config, target: Target) -> dict[str, Any]:
+    """The words whose values may have tokens. Raises TargetError."""
+    found: dict[str, Any] = {}
+    for word in _EXPANDED:
+        value: Any = config.get(word)
+        if value is None:
+            continue
+        try:
+            if isinstance(value, str):
+                found[word] = sshcommand.expand(value, config.token)
+                if word == "ProxyJump":
+                    hops(target, found[word])
+            else:
+                found[word] = [sshcommand.expand(each, config.token) for each in value]
+        except sshcommand.TokenError as exc:
+            raise _broken(target, config, word, exc) from None
+    return found
+
+
+def _proxy(config: _Config, target: Target) -> tuple[str, ...]:
+    line = config.get("ProxyCommand")
+    if line is None or target.jump or config.get("ProxyJump"):
+        return ()
+    try:
+        return tuple(sshcommand.command(str(line), config.token))
+    except ValueError as exc:
+        raise _broken(target, config, "ProxyCommand", exc) from None
+
+
+def _broken(target: Target, config: _Config, word: str, exc: ValueError) -> TargetError:
+    place = config.places.get(word, "ssh_config")
+    message = f"{target.id}: {word} ({place}): {exc}"
+    return TargetError("setting_refused", message, "correct that line; see ssh_config(5)")
 
 
 def _load(target: Target, host: str, files: Sequence[Path], given: Sequence[str], final: bool) -> _Config:
-    def fresh() -> _Config:
-        place = (target.user or (), host, target.port or ())
-        return _Config(None, False, False, final, _local_user(), *place, given=given)
-
-    config = fresh()
+    place = (target.user or (), host, target.port or ())
+    config = _Config(None, False, False, final, _local_user(), *place, target=target, given=given)
     for path in files:
         try:
             config.parse(path)
+        except TargetError:
+            raise
         except (OSError, UnicodeError, ConfigParseError) as exc:
             _say(f"{path} is left out from here on: {exc}")
         except Exception as exc:
             _say(f"{path} is left out from here on: {type(exc).__name__}: {exc}")
+        config._depth = 0
     return config
 
 
 def _allowed(option: str) -> bool:
-    name = option.replace("=", " ", 1).split(" ")[0]
-    if name.lower() in ALLOWED:
+    name = sshwords.option(option)[0]
+    if name in ALLOWED:
         return True
-    if name.lower() not in _SILENT:
-        _say(f"ssh_options: {name} is not supported and left out")
+    if name not in _SILENT:
+        shown = option.replace("=", " ", 1).split()[0] if option.split() else option
+        _say(f"ssh_options: {shown} is not supported and left out")
     return False
 
 

@@ -1,15 +1,23 @@
-"""Private keys, certificates and the agent: read once per process, whatever the number of targets."""
+"""Private keys, certificates and the agent: read once per process, whatever the number of targets.
+
+Certificates are short-lived: a file that was written since is read again, and an agent is asked again once one of its
+certificates has ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 import logging
 import os
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import asyncssh
+from asyncssh.public_key import CERT_TYPE_USER, decode_ssh_certificate
 
 from pushsalt.errors import TargetError
 
@@ -35,30 +43,72 @@ class Keys:
     """Loaded keys by file and passphrase, and the identities of agents by socket."""
 
     def __init__(self) -> None:
-        self._files: dict[tuple[str, str | None], Any] = {}
+        self._files: dict[tuple[str, str | None], tuple[Any, Any]] = {}  # -> stamps of its files, what was loaded
+        self._certificates: dict[str, tuple[Any, Any]] = {}
         self._agents: dict[str, asyncio.Task[list[Any]]] = {}
         self._clients: list[Any] = []
 
     def file(self, path: Path, passphrase: str | None) -> Any:
-        """What asyncssh takes as a client key: the key, or (key, certificate). Raises KeyUnusableError."""
-        name = (str(path), passphrase)
-        if name not in self._files:
+        """What asyncssh takes as a client key: the key, or (key, certificate). Raises KeyUnusableError.
+
+        A certificate that does not hold now is left out; ``why_not`` says why.
+        """
+        name, beside = (str(path), passphrase), Path(f"{path}-cert.pub")
+        stamps = (_stamp(path), _stamp(beside))
+        stamp, found = self._files.get(name, (None, None))
+        if found is None or stamp != stamps:
             try:
-                self._files[name] = _load(path, passphrase)
+                found = _load(path, passphrase)
             except KeyUnusableError as exc:
-                self._files[name] = exc
-        found = self._files[name]
+                found = exc
+            self._files[name] = (stamps, found)
+        if isinstance(found, KeyUnusableError):
+            raise found
+        if stamps[1] is None:
+            return found
+        certificate = self.certificate(beside)
+        return (found, certificate) if why_not(certificate, found.public_data) == "" else found
+
+    def certificate(self, path: Path) -> Any:
+        """The certificate in this file. Raises KeyUnusableError."""
+        stamp, found = self._certificates.get(str(path), (None, None))
+        if found is None or stamp != _stamp(path):
+            stamp = _stamp(path)
+            try:
+                found = asyncssh.read_certificate(path)
+            except (OSError, asyncssh.KeyImportError) as exc:
+                found = KeyUnusableError(f"the certificate {path} cannot be used: {exc}", "renew or remove it")
+            self._certificates[str(path)] = (stamp, found)
         if isinstance(found, KeyUnusableError):
             raise found
         return found
 
+    def certificates(self, paths: Iterable[Path]) -> tuple[list[Any], list[str]]:
+        """Those of these files that hold now, and in words what the others lack; a missing file is no trouble."""
+        found, trouble = [], []
+        for path in paths:
+            if _stamp(path) is None:
+                continue
+            try:
+                certificate = self.certificate(path)
+                reason = why_not(certificate)
+            except KeyUnusableError as exc:
+                trouble.append(exc.message)
+                continue
+            if reason:
+                trouble.append(f"the certificate {path} {reason}")
+            else:
+                found.append(certificate)
+        return found, trouble
+
     async def agent(self, socket: str) -> list[Any]:
         """Key pairs that the agent signs with; empty when there is none or it does not answer."""
-        if socket not in self._agents:
-            self._agents[socket] = asyncio.create_task(self._ask(socket))
-        pairs = await asyncio.shield(self._agents[socket])
-        # Each login settles the signature algorithm on its own copy.
-        return [copy.copy(pair) for pair in pairs]
+        task = self._agents.get(socket)
+        if task is None or (task.done() and any(_ended(pair) for pair in task.result())):
+            task = self._agents[socket] = asyncio.create_task(self._ask(socket))
+        pairs = await asyncio.shield(task)
+        # Each login settles the signature algorithm on its own copy. A server bounds the tries: none for what ended.
+        return [copy.copy(pair) for pair in pairs if not _ended(pair)]
 
     async def _ask(self, socket: str) -> list[Any]:
         try:
@@ -72,9 +122,12 @@ class Keys:
         self._clients.append(client)
         return list(await client.get_keys())
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Let go of the agents."""
         for client in self._clients:
             client.close()
+            with contextlib.suppress(OSError):
+                await client.wait_closed()
 
 
 def _load(path: Path, passphrase: str | None) -> Any:
@@ -102,9 +155,64 @@ def _load(path: Path, passphrase: str | None) -> Any:
                 f"the private key {path} needs a passphrase", "set `priv_passwd`, or add the key to the SSH agent"
             ) from exc
         raise KeyUnusableError(f"{path} is no private key: {exc}", "correct `priv` (or IdentityFile)") from exc
+    return key
+
+
+def why_not(certificate: Any, public: bytes = b"") -> str:
+    """Why a user's certificate does not count now, as the end of a sentence; empty when it does.
+
+    ``public`` is the key that it must be for.
+    """
     try:
-        return key, asyncssh.read_certificate(f"{path}-cert.pub")
-    except FileNotFoundError:
-        return key
-    except (OSError, asyncssh.KeyImportError) as exc:
-        raise KeyUnusableError(f"the certificate {path}-cert.pub cannot be used: {exc}", "renew or remove it") from exc
+        certificate.validate(CERT_TYPE_USER, None)
+    except ValueError as exc:
+        return {
+            "Certificate expired": "has ended: have it renewed",
+            "Certificate not yet valid": "is not valid yet: compare the clocks",
+            "Invalid certificate type": "is not for users",
+        }.get(str(exc), f"is not valid: {exc}")
+    if public and certificate.key.public_data != public:
+        return "is for another key"
+    return ""
+
+
+def for_keys(pairs: Sequence[Any], certificates: Sequence[Any]) -> list[Any]:
+    """An agent's key pairs, each of a certificate of these before the bare one."""
+    by_key = {certificate.key.public_data: certificate for certificate in certificates}
+    found = []
+    for pair in pairs:
+        if not pair.has_cert and pair.key_public_data in by_key:
+            certified = copy.copy(pair)
+            certified.set_certificate(by_key[pair.key_public_data])
+            found.append(certified)
+        found.append(pair)
+    return found
+
+
+def public_half(pair: Any) -> bytes:
+    """The plain public key of an agent's identity, which may be a certificate."""
+    certificate = _certificate_of(pair)
+    return bytes(certificate.key.public_data if certificate is not None else pair.key_public_data)
+
+
+def _certificate_of(pair: Any) -> Any:
+    """The certificate that an agent's identity is, or None."""
+    if not pair.has_cert:
+        return None
+    try:
+        return decode_ssh_certificate(pair.key_public_data)
+    except asyncssh.KeyImportError:
+        return None
+
+
+def _ended(pair: Any) -> bool:
+    certificate = _certificate_of(pair)
+    return certificate is not None and bool(time.time() >= certificate._valid_before)
+
+
+def _stamp(path: Path) -> Any:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid

@@ -35,7 +35,8 @@ class Trouble:
     """The facts of one login that errors are made of; they are filled in as it goes on.
 
     ``name`` and ``port`` are what known_hosts is searched for, ``tried`` the keys that were offered, ``drops`` how
-    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came.
+    often the server closed the connection before the login, ``connected`` and ``secured`` how far the last try came,
+    ``certificates`` what the user's certificates lack.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Trouble:
     drops: int = 0
     connected: bool = False
     secured: bool = False
+    certificates: list[str] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -113,9 +115,23 @@ class Trouble:
         hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
         return self._error("host_key_changed", message, hint)
 
-    def unknown(self, key: asyncssh.SSHKey) -> TargetError:
-        """Nothing is known of this host."""
+    def beside(self, key: asyncssh.SSHKey, known: Known) -> TargetError:
+        """No key of this host is known, but something else is that a new key could not be told from."""
+        message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}; "
+        if known.unreadable:
+            message += f"its key in known_hosts cannot be read: {', '.join(known.unreadable)}"
+            hint = "correct or remove that line: until then no key is taken for a new one"
+        else:
+            places = ", ".join(where for _, where in known.authorities)
+            message += f"known_hosts wants one that a CA has signed: {places}"
+            hint = "give the machine a host certificate of that CA, or narrow the names of the @cert-authority line"
+        return self._error("host_key_unknown", message, hint)
+
+    def unknown(self, key: asyncssh.SSHKey, unchecked: str = "") -> TargetError:
+        """Nothing is known of this host. ``unchecked``: what in ssh_config would have it accepted."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
+        if unchecked:
+            message += f"; {unchecked} does not change that"
         hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
         return self._error("host_key_unknown", message, hint)
 
@@ -125,6 +141,8 @@ class Trouble:
         message = f"{self.host} does not let {self.user} in with {' or '.join(tried) or 'no credential'}"
         if "Permission denied" not in text:
             message += f": {text}"
+        if self.certificates:
+            message += f"; {'; '.join(dict.fromkeys(self.certificates))}"
         hint = "set `user`, `priv` or `passwd`, or add a key to the SSH agent; see what `ssh` says to the same host"
         return self._error("auth_failed", message, hint)
 

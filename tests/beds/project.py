@@ -55,6 +55,8 @@ class Project:
         self.folder = folder / "project"
         self.home = folder / "home"
         self.cache = folder / "cache"
+        #: more variables of the environment
+        self.variables: dict[str, str] = {}
         for path in (self.folder / "salt", self.folder / "pillar", self.home / ".ssh"):
             path.mkdir(parents=True, exist_ok=True)
         settings = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}, **config}
@@ -77,7 +79,8 @@ class Project:
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         cache = {"PUSHSALT_CACHE": str(self.cache), "XDG_RUNTIME_DIR": ""}
-        return {**kept, "HOME": str(self.home), "PYTHONPATH": str(ROOT), **cache, "PYTHONWARNINGS": "error"}
+        python = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+        return {**kept, "HOME": str(self.home), **python, **cache, **self.variables}
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "pushsalt", *words]

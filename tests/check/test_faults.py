@@ -70,4 +70,5 @@ def test_a_fault_is_found_where_it_is(name: str, tmp_path: Path) -> None:
 def test_there_are_faults_of_every_rule() -> None:
     tried = {fault["finds"][0] for fault in FAULTS.values()}
     elsewhere = {"needs-target", "not-alone", "malformed-requisite"}  # tests/check/test_check.py
+    elsewhere.add("renderer-not-allowed")  # tests/formula/test_wants.py
     assert set(BY_NAME) - elsewhere == tried

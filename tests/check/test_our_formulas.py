@@ -20,7 +20,7 @@ NAMES = sorted(path.name for path in FORMULAS.iterdir() if path.is_dir())
 def test_there_is_nothing_to_find(tmp_path: Path) -> None:
     report = check(Settings(cache_dir=tmp_path / "cache"), Options(paths=(FORMULAS,), jobs=1), Reporter())
     assert [f"{each.place}: {each.message}" for each in report.findings] == []
-    assert report.trees == len(NAMES) == 6
+    assert report.trees == len(NAMES) == 7
 
 
 @pytest.fixture(scope="module")

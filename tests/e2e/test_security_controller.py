@@ -88,7 +88,7 @@ NONSENSE: dict[str, tuple[Frames, str]] = {
     "empty": ([["M", "b''"]], "protocol_error"),
     "no-msgpack": ([["M", "raw('c1')"]], "protocol_error"),
     "huge-map": ([["M", "raw('dfffffffff')"]], "protocol_error"),
-    "deep": ([["M", "deep(5000)"]], "protocol_error"),
+    "deep": ([["M", "deep(5000)"]], "excess"),
     "a-list": ([["M", "[1, 2]"]], "protocol_error"),
     "kind-is-a-list": ([["M", "{'k': ['list']}"]], "protocol_error"),
     "kind-is-a-map": ([["M", "{'k': {}, 're': {}}"]], "protocol_error"),

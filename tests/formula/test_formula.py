@@ -148,7 +148,8 @@ def test_add_a_tag_by_name(tmp_path):
     assert [(move["ref"], move["new"]) for move in json.loads(done.out)] == [("refs/tags/v1", one.tip("v1"))]
     assert (site.folder / "pushsalt.yaml").read_text() == (
         f"# mine\nformula_base_url: file://{tmp_path}\n"
-        f"gitfs_remotes:\n  - {one.url}:\n      - base: v1\nfileserver_backend: [roots, git]\n"
+        f"gitfs_remotes:\n  - {one.url}:\n      - base: v1\n      - renderers: [jinja, yaml, json]\n"
+        "fileserver_backend: [roots, git]\n"
     )
     [found] = json.loads(site.run("formula", "list", "--out", "json").out)
     assert (found["name"], found["version"], found["revision"]) == ("web", "1", one.tip("v1"))

@@ -15,6 +15,7 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Settings
 from pushsalt.errors import FunctionError, StateError
+from pushsalt.options import OPTIONS
 from pushsalt.run.minion import Minion
 
 HEAD, *CASES = map(json.loads, (Path(__file__).parent.parent / "cases/functions.jsonl").read_text("utf-8").splitlines())
@@ -34,7 +35,9 @@ def minions(tmp_path_factory):
         (top / path).symlink_to(goal)
     for path, mode in HEAD["modes"].items():
         (top / path).chmod(mode)
-    (top / "inventory.yaml").write_text("hosts: {it: {transport: offline}}\n")
+    own = {name: value for name, value in HEAD["opts"].items() if name not in OPTIONS}
+    inventory = {"hosts": {"it": {"transport": "offline", "minion_opts": own}}}
+    (top / "inventory.yaml").write_text(json.dumps(inventory))
     (top / "pushsalt.yaml").write_text(json.dumps(HEAD["opts"]))
     project = Client(Settings(config=top / "pushsalt.yaml", cache_dir=top / "cache")).project
     target = project.inventory.targets["it"]

@@ -1,5 +1,6 @@
 """Inventories of other tools, folders, programs, and the image of a large one."""
 
+import os
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -118,6 +119,13 @@ def test_a_large_inventory_is_read_once_and_its_image_says_the_same(tmp_path, mo
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     path.write_text(path.read_text().replace("deploy", "admin"))
     assert opened().inventory.targets["w7"].user == "admin"
+
+
+def test_a_pipe_is_not_waited_for_to_know_whether_an_image_holds(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    project = Project.open(Settings(inventories=[tmp_path / "pipe"], cache_dir=tmp_path / "cache"), Reporter())
+    with pytest.raises(InventoryError, match="no regular file"):
+        _ = project.inventory
 
 
 ROSTER = """{{% set user = 'deploy' %}}

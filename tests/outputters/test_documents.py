@@ -4,12 +4,12 @@ import json
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pushsalt.display.safe import UNSAFE, plain
 from pushsalt.errors import UsageError
-from pushsalt.outputters import CHOICES, load, streams
+from pushsalt.outputters import CHOICES, load, pieces, streams
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
 values = st.recursive(
@@ -106,3 +106,48 @@ def test_a_users_outputter_is_found_in_a_folder(tmp_path):
     (tmp_path / "shout.py").write_text("def output(data, **kw):\n    return str(data).upper()\n")
     assert load("shout", [tmp_path]).output({"a": "b"}) == "{'A': 'B'}"
     assert load("json", [tmp_path]).output({}) == "{}\n"
+
+
+@pytest.fixture(params=[(1, 3), (5, 1)], ids=str)
+def small_pieces(request, monkeypatch):
+    """What is written in pieces is small already."""
+    for name in ("json", "ndjson", "yaml"):
+        longest, most = request.param
+        monkeypatch.setattr(load(name), "PIECE", longest)
+        monkeypatch.setattr(load(name), "VALUES", most)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.dictionaries(texts, values, max_size=4), st.booleans())
+def test_a_document_in_pieces_says_the_same(small_pieces, data, terminal):
+    assert strict(load("json").output(data, terminal=terminal)) == plain(data)
+    lines = load("ndjson").output(data).split("\n")[:-1]
+    assert [strict(line) for line in lines] == [{id: ret} for id, ret in plain(data).items()]
+    text = load("yaml").output(data)
+    assert not UNSAFE.search(text)
+    assert yaml.safe_load(text) == plain(data)
+
+
+def test_a_large_return_is_indented_as_a_small_one(monkeypatch):
+    data = {"a": {"x": ["long text", {}, []], "y": {"z": "long text", 1: None}}, "b": [[1], [[2]]]}
+    whole = load("json").output(data, terminal=True)
+    monkeypatch.setattr(load("json"), "PIECE", 4)
+    assert load("json").output(data, terminal=True) == whole
+
+
+@pytest.mark.parametrize("out", ["json", "ndjson", "yaml"])
+def test_no_piece_is_as_large_as_a_large_text(out):
+    data = {"a": "\x00" * 3_000_000, "b": [{"x": "\U0001f600" * 1_000_000}], "c": 1}
+    sizes = [len(piece) for piece in pieces(load(out), data)]
+    assert max(sizes) < 1_000_000 < sum(sizes)
+
+
+class Broken:
+    @staticmethod
+    def output(data, **kw):
+        raise RuntimeError("no")
+
+
+def test_an_outputter_that_fails_costs_no_return(caplog):
+    assert strict("".join(pieces(Broken, {"a": 1}))) == {"a": 1}
+    assert "the outputter failed" in caplog.text

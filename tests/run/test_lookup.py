@@ -278,3 +278,21 @@ def test_images_of_what_is_run_or_looks_like_a_template(tmp_path):
     assert [read("y7"), read("y7")] == [(["y7"], True), (["y7"], False)]
     inventory.write_text("{% for n in range(2100) %}\nr{{ n }}: {host: h}\n{% endfor %}# long enough" + "." * 9000)
     assert [read("r7"), read("r7")] == [(["r7"], True), (["r7"], False)]  # Jinja ran, and gave the same
+
+
+@pytest.mark.parametrize(
+    "expr, tgt_type, ids",
+    [
+        ("G@id:web1", "compound", []),
+        ("id:web1", "grain", []),
+        ("id:web*", "grain_pcre", []),
+        ("G@id:db1 and G@os:Debian", "compound", []),
+        ("web1", "glob", ["web1"]),
+    ],
+)
+def test_a_cache_that_believed_a_target_is_not_believed(make, expr, tgt_type, ids):
+    """What an earlier version has kept may have another id in it."""
+    client = make()
+    client.project.grains.put("here", {"id": "web1", "os": "Debian"})
+    assert chosen(client, expr, tgt_type) == ids
+    assert chosen(client, "here and not G@id:web1") == ["here"]

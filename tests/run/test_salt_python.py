@@ -150,7 +150,7 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path, fake: Path) -> Project:
-    return Project(tmp_path, salt_python=str(fake), zz_program=f"{tmp_path}/program")
+    return Project(tmp_path, salt_python=str(fake), ssh_minion_opts={"zz_program": f"{tmp_path}/program"})
 
 
 def ran(project: Project, *words: str) -> Any:

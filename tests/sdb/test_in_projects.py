@@ -10,6 +10,7 @@ import pytest
 
 from pushsalt.api import Client, Settings
 from pushsalt.children.settings import for_rendering
+from pushsalt.config import without_secrets
 from pushsalt.errors import ConfigError, TargetError
 from pushsalt.model import SdbUri, Secret
 from pushsalt.run import inventoryimage
@@ -68,14 +69,16 @@ def shown(made, target, what):
 
 
 def test_in_configuration_inventory_pillar_and_states(tmp_path):
-    hosts = {"web1": offline(pillar={"own": "sdb://counted/own"}, minion_opts={"deep": {"x": ["sdb://counted/opt"]}})}
-    made = project(tmp_path, hosts, **{"mysql.pass": "sdb://site/db:password"})
+    own = {"deep": {"x": ["sdb://counted/opt"]}, "mysql.pass": "sdb://site/db:password"}
+    hosts = {"web1": offline(pillar={"own": "sdb://counted/own"}, minion_opts=own)}
+    made = project(tmp_path, hosts, proxy_host="sdb://counted/proxy")
     made.files({
         "pillar/top.sls": "base: {'*': [a]}\n",
         "pillar/a.sls": "password: {{ salt['sdb.get']('sdb://site/db:password') }}\nraw: sdb://site/db:password\n",
     })  # fmt: skip
-    assert shown(made, "web1", "[pillar.own, opts.deep.x[0], opts['mysql.pass'], pillar.password]") == [
-        "value-of-own", "value-of-opt", "kept-in-the-file", "kept-in-the-file",
+    look = "[pillar.own, opts.deep.x[0], opts['mysql.pass'], pillar.password, opts.proxy_host]"
+    assert shown(made, "web1", look) == [
+        "value-of-own", "value-of-opt", "kept-in-the-file", "kept-in-the-file", "value-of-proxy",
     ]  # fmt: skip
     assert shown(made, "web1", "salt['config.get']('mysql.pass')") == "kept-in-the-file"
     assert shown(made, "web1", "salt['sdb.get']('sdb://counted/nothing')") is None
@@ -241,7 +244,7 @@ def test_a_text_made_of_what_a_target_claims_cannot_ask(tmp_path):
         ("listing.json", '{"_meta": {"hostvars": {"web1": {"ansible_password": "sdb://counted/p"}}}}'),
         ("terraform.tfstate", json.dumps({"version": 4, "terraform_version": "1.9.0", "lineage": "x", "serial": 1,
          "outputs": {}, "resources": [{"mode": "managed", "type": "aws_instance", "name": "web1", "instances": [
-             {"attributes": {"public_ip": "sdb://counted/p", "tags": {"Name": "web1", "x": "sdb://counted/x"}}}]}]})),
+             {"attributes": {"public_ip": "192.0.2.1", "tags": {"Name": "web1", "x": "sdb://counted/x"}}}]}]})),
     ],
 )  # fmt: skip
 def test_what_programs_and_clouds_print_is_a_text(tmp_path, name, text):
@@ -254,6 +257,20 @@ def test_what_programs_and_clouds_print_is_a_text(tmp_path, name, text):
     assert found.secrets.ready(target) is target
     assert "sdb://counted/" in f"{target.host} {target.passwd!s} {target.pillar} {target.grains}"
     assert not isinstance(target.passwd, SdbUri)
+    assert asked(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["terraform.tfstate", "listing.json"])
+def test_a_uri_that_others_write_is_no_host(tmp_path, name):
+    data = {
+        "terraform.tfstate": {"version": 4, "terraform_version": "1.9.0", "resources": [
+            {"mode": "managed", "type": "aws_instance", "name": "web1",
+             "instances": [{"attributes": {"public_ip": "sdb://counted/h"}}]}]},
+        "listing.json": {"_meta": {"hostvars": {"web1": {"ansible_host": "sdb://counted/h"}}}},
+    }  # fmt: skip
+    made = project(tmp_path, None)
+    done = made.run("-i", str(made.write(name, json.dumps(data[name]))), "target", "*")
+    assert done.code == 1 and "`host` of host web1" in done.err and "no host name" in done.err
     assert asked(tmp_path) == []
 
 
@@ -319,8 +336,9 @@ def test_profiles_come_from_the_configuration_alone(tmp_path):
 
 
 def test_no_value_is_shown_or_kept(tmp_path):
-    hosts = {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin"), "pillar": {"x": "sdb://counted/own"}}}
-    made = project(tmp_path, hosts, **{"mysql.pass": "sdb://site/db:password"})
+    hosts = {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin"), "pillar": {"x": "sdb://counted/own"},
+                      "minion_opts": {"mysql.pass": "sdb://site/db:password"}}}  # fmt: skip
+    made = project(tmp_path, hosts)
     made.files({
         "pillar/top.sls": "base: {'*': [a]}\n",
         "pillar/a.sls": "a: {{ salt['sdb.get']('sdb://counted/pillar') }}\n",
@@ -367,11 +385,12 @@ def test_profiles_do_not_travel(tmp_path):
         vault={"auth": {"token": "another-token"}},
     )
     made.write("salt/_modules/look.py", "def at(name):\n    return __opts__.get(name)\n")
-    assert made.json("run", "here", "look.at", "myvault").data == {"here": {"driver": "vault"}}
+    assert made.json("run", "here", "look.at", "myvault").data == {"here": None}
     assert made.json("run", "here", "look.at", "vault").data == {"here": None}
     made.write("pushsalt.yaml", (made.folder / "pushsalt.yaml").read_text().replace("{", '{"pillar_opts": true, ', 1))
     pillar = made.json("run", "here", "pillar.items", "unmask=True").data["here"]["master"]
-    assert (pillar["myvault"], pillar["vault"]) == ({"driver": "vault"}, {})
+    assert "root_dir" in pillar and not {"myvault", "vault"} & set(pillar)
+    assert not {"myvault", "vault"} & set(without_secrets(opened(made).config.opts))
     error = made.json("run", "here", "state.single", "module.run", "look.at=[{name: myvault}]")
     assert "a-root-token" not in error.out
 
@@ -385,8 +404,7 @@ def test_a_render_process_is_told_of_no_login(tmp_path):
         age_identity="/keys/age.txt",
     )
     told = json.dumps(for_rendering(opened(made).config))
-    assert '"myvault": {"driver": "vault"}' in told
-    for word in ("vault.example", "a-root-token", "a-role", "a-secret-id", "/keys/age.txt", "secrets.yaml"):
+    for word in ("myvault", "vault.example", "a-root-token", "a-role", "a-secret-id", "/keys/age.txt", "secrets.yaml"):
         assert word not in told
 
 

@@ -78,6 +78,17 @@ def bed(tmp_path, monkeypatch):
     link.connect(before)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_the_user_cannot_put_another_file_in_the_place_of_the_crontab(bed, tmp_path):
+    program = tmp_path / "bin/crontab"
+    seen = tmp_path / "seen"
+    looks = f'[ -f "$1" ] && stat -c "%U %a" "$1" "$(dirname "$1")" > {seen}\nexit 0\n'
+    program.write_text(f'#!/bin/sh\n[ "$1" = -u ] && shift 2\n[ "$1" = -l ] && exit 0\n{looks}')
+    ret = bed.loaders.states["cron.file"](bed.source("tab", "1 2 3 4 5 /bin/x\n"), user="daemon")
+    assert ret["result"] is True
+    assert seen.read_text().splitlines() == ["daemon 600", "root 711"]
+
+
 def test_a_file_is_the_crontab(bed, tmp_path):
     user = pwd.getpwuid(os.geteuid()).pw_name
     source = bed.source("tab", "1 2 3 4 5 /bin/x\n")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.thin.filebed import Bed
 from thin import link
-from thin.utils.files import atomic
+from thin.utils import places
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")
 
@@ -115,10 +115,10 @@ def test_a_file_is_never_there_with_the_wrong_owner_or_mode(bed, monkeypatch):
     seen = []
     rename = os.rename
 
-    def spy(source, target):
-        st = os.lstat(source)
+    def spy(source, target, **folders):
+        st = os.stat(source, dir_fd=folders["src_dir_fd"], follow_symlinks=False)
         seen.append((f"{stat.S_IMODE(st.st_mode):04o}", st.st_uid))
-        rename(source, target)
+        rename(source, target, **folders)
 
     monkeypatch.setattr(os, "rename", spy)
     bed.state("managed", name=bed.path("secret"), contents="x", mode="0400", user="daemon", group="daemon")
@@ -141,7 +141,7 @@ def test_a_mount_point_is_written_in_place(bed, monkeypatch):
     path = bed.file("hosts", "old\n", 0o640)
     inode = os.lstat(path).st_ino
 
-    def busy(source, target):
+    def busy(source, target, **folders):
         raise OSError(16, "Device or resource busy")
 
     monkeypatch.setattr(os, "rename", busy)
@@ -259,18 +259,17 @@ def test_a_missing_web_source_says_so_without_the_password(bed, web):
 def test_rendered_text_touches_no_other_file(bed, monkeypatch):
     bed.source("t", "{{ password }}\n")
     made = []
-    monkeypatch.setattr(atomic, "temporary", spying(atomic.temporary, made))
+    monkeypatch.setattr(places.Place, "temporary", spying(places.Place.temporary, made))
     context = {"password": "pw"}
     bed.state("managed", name=bed.path("f"), source="salt://t", template="jinja", context=context, mode="0600")
-    assert [os.path.dirname(path) for path in made] == [bed.target]
+    assert made == [bed.target]
     assert os.listdir(bed.target) == ["f"]
 
 
 def spying(function, made):
-    def spy(*args, **kwargs):
-        found = function(*args, **kwargs)
-        made.append(found[1])
-        return found
+    def spy(place, *args):
+        made.append(os.path.dirname(place.path))
+        return function(place, *args)
 
     return spy
 

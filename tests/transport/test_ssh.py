@@ -15,7 +15,7 @@ import pytest
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Secret, Target
-from pushsalt.transport import ConnectOptions, connect
+from pushsalt.transport import ConnectOptions, connect, ssh
 from tests.beds import sshd
 from tests.beds.sshd import SshdBed, free_port, keygen
 
@@ -348,7 +348,7 @@ async def test_the_agent_is_asked_once_for_all(bed, tmp_path, monkeypatch):
         targets = [target(bed, id, priv=(), agent=True) for id in ("t1", "t2")]
         assert await asyncio.gather(*(run(one, options) for one in targets)) == [b"here\n"] * 2
         assert len(options.shared["ssh"].keys._clients) == 1
-        options.shared["ssh"].keys.close()
+        await ssh.close(options)
     finally:
         agent.terminate()
         agent.wait()
@@ -382,11 +382,10 @@ async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
 
 
 async def test_ssh_options_of_a_roster(bed, tmp_path, caplog):
-    files = (f"UserKnownHostsFile={tmp_path / 'hosts'}", "GlobalKnownHostsFile=none")
-    harmless = (*files, "StrictHostKeyChecking=accept-new")
+    harmless = (f"UserKnownHostsFile={tmp_path / 'hosts'}", "StrictHostKeyChecking=accept-new")
     marker = tmp_path / "executed"
     harmful = (f"ProxyCommand=touch {marker}", f"LocalCommand=touch {marker}", "PermitLocalCommand=yes")
-    options = ConnectOptions(ssh_config=())
+    options = ConnectOptions(ssh_config=(), accept_new_host_keys=True)
     assert await run(target(bed, ssh_options=(*harmless, *harmful)), options) == b"here\n"
     assert (tmp_path / "hosts").exists() and not marker.exists()
     assert "ProxyCommand is not supported" in caplog.text
@@ -422,3 +421,119 @@ async def test_what_the_jump_host_cannot_reach(bed):
     options = jumping(bed)
     error = await refused(target(bed, port=free_port(), jump=("bastion",)), options)
     assert error.kind == "connection_refused" and "jump host" in error.message
+
+
+# --- words that reach a command
+
+
+async def test_a_proxy_command_gets_words_and_no_script(bed, tmp_path):
+    """The operator's own line runs, through a shell only where it asks for one; a host's words stay words."""
+    place = bed.targets["t1"].host()
+    relay = tmp_path / "relay"
+    relay.write_text(
+        "#!/usr/bin/env python3\nimport os, socket, sys, threading\n"
+        f"open({str(tmp_path / 'args')!r}, 'w').write(repr(sys.argv[1:]))\n"
+        "s = socket.create_connection(('127.0.0.1', int(sys.argv[2])))\n"
+        "def up():\n while d := os.read(0, 65536): s.sendall(d)\n os._exit(0)\n"
+        "threading.Thread(target=up, daemon=True).start()\n"
+        "while d := s.recv(65536): os.write(1, d)\n"
+    )
+    relay.chmod(0o755)
+    config = tmp_path / "config"
+    for line, extra in (("%h %p '%r x'", ""), ('%h %p "%r x"', f"; touch {tmp_path / 'asked'}")):
+        config.write_text(f"Host *\n  HostKeyAlias 127.0.0.1\n  ProxyCommand {relay} {line} {extra}\n")
+        options = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+        wanted = target(bed, host="web1")
+        assert await run(wanted, options) == b"here\n"
+        assert (tmp_path / "args").read_text() == repr(["web1", str(place["port"]), f"{place['user']} x"])
+        canary = tmp_path / "canary"
+        for user in (f"root;touch {canary}", f"$(touch${{IFS}}{canary})", f"a\ntouch {canary}\n", "a\0b"):
+            assert (await refused(target(bed, host="web1", user=user), options)).kind == "setting_refused"
+        for host in (f"x;touch${{IFS}}{canary}", f"`touch${{IFS}}{canary}`", "-oProxyCommand=x"):
+            assert (await refused(target(bed, host=host), options)).kind == "setting_refused"
+        assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["StrictHostKeyChecking=no", "StrictHostKeyChecking off", "StrictHostKeyChecking=accept-new",
+     "UserKnownHostsFile=/dev/null", "GlobalKnownHostsFile=/dev/null"],
+)  # fmt: skip
+async def test_an_inventory_cannot_turn_the_check_of_host_keys_off(bed, tmp_path, option):
+    hosts = tmp_path / "known_hosts"
+    options = ConnectOptions(known_hosts_file=hosts, ssh_config=())
+    wanted = target(bed, ssh_options=(option,), passwd=Secret("secret-word"))
+    error = await refused(wanted, options)
+    assert error.kind == "host_key_unchecked" and option in error.message and "--accept-new-host-keys" in error.hint
+    assert not hosts.exists()
+    # with the option, keys are remembered where they always are, so that one that changes is refused
+    accepting = ConnectOptions(known_hosts_file=hosts, ssh_config=(), accept_new_host_keys=True)
+    assert await run(wanted, accepting) == b"here\n"
+    keygen(tmp_path / "other")
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    hosts.write_text(f"[127.0.0.1]:{bed.targets['t1'].port} {key}\n")
+    accepting = ConnectOptions(known_hosts_file=hosts, ssh_config=(), accept_new_host_keys=True)
+    assert (await refused(wanted, accepting)).kind == "host_key_changed"
+
+
+async def test_ssh_config_cannot_either_and_the_error_says_so(bed, tmp_path):
+    config = tmp_path / "config"
+    config.write_text("Host *\n  StrictHostKeyChecking no\n")
+    options = ConnectOptions(known_hosts=(tmp_path / "hosts",), ssh_config=(config,))
+    error = await refused(target(bed), options)
+    assert error.kind == "host_key_unknown" and f"StrictHostKeyChecking no ({config}:2)" in error.message
+    known = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+    assert await run(target(bed), known) == b"here\n"
+
+
+async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = tmp_path / "config"
+    config.write_text("Host *\n  UserKnownHostsFile /dev/null\n  GlobalKnownHostsFile none\n")
+    error = await refused(target(bed), ConnectOptions(ssh_config=(config,)))
+    assert error.kind == "host_key_unknown" and f"UserKnownHostsFile /dev/null ({config}:2)" in error.message
+    assert await run(target(bed), ConnectOptions(ssh_config=(config,), accept_new_host_keys=True)) == b"here\n"
+    assert len((tmp_path / ".ssh" / "known_hosts").read_text().splitlines()) == 1
+    keygen(tmp_path / "other")
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    (tmp_path / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{bed.targets['t1'].port} {key}\n")
+    error = await refused(target(bed), ConnectOptions(ssh_config=(config,), accept_new_host_keys=True))
+    assert error.kind == "host_key_changed"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{name} ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA!!", "{name} ssh-ed25519", "{name}", "{name} ssh-future AAAA",
+        "@cert-authority {name} ssh-ed25519 broken", "@unheard-of {name} {key}", "|1|broken|hash= {key}",
+        "\xff\xfe ssh-ed25519 AAAA", "web\0x {key}", "@cert-authority {name} {key}", "@cert-authority * {key}",
+    ],
+)  # fmt: skip
+async def test_beside_a_line_that_cannot_be_read_or_a_ca_no_key_is_new(bed, tmp_path, line):
+    keygen(tmp_path / "other")
+    key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
+    hosts = tmp_path / "known_hosts"
+    text = "# mine\n" + line.format(name=f"[127.0.0.1]:{bed.targets['t1'].port}", key=key) + "\n"
+    hosts.write_bytes(text.encode("latin-1"))
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), accept_new_host_keys=True)
+    error = await refused(target(bed), options)
+    assert error.kind == "host_key_unknown" and f"{hosts}:2" in error.message
+    assert "--accept-new-host-keys" not in error.hint
+    assert hosts.read_bytes() == text.encode("latin-1")
+
+
+async def test_lines_of_other_hosts_and_odd_comments_do_no_harm(bed, tmp_path):
+    hosts = tmp_path / "known_hosts"
+    key = " ".join(Path(f"{bed.host_key}.pub").read_text().split()[:2])
+    hosts.write_bytes(f"other ssh-ed25519 broken\n@cert-authority other {key}\nx {key} m\xfcller\n\n".encode("latin-1"))
+    options = ConnectOptions(known_hosts=(hosts,), ssh_config=(), accept_new_host_keys=True)
+    assert await run(target(bed), options) == b"here\n"
+
+
+async def test_a_jump_host_of_ssh_config_is_checked_alike(bed, tmp_path):
+    config = tmp_path / "config"
+    canary = tmp_path / "canary"
+    config.write_text(f"Host 127.0.0.1\n  ProxyJump x;touch${{IFS}}{canary}\n")
+    options = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+    assert (await refused(target(bed), options)).kind == "setting_refused"
+    assert not canary.exists()

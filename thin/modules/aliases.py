@@ -3,6 +3,7 @@
 import os
 
 from thin.exceptions import SaltInvocationError
+from thin.utils import safepath
 
 #: A name, quoted or not, its targets, and a comment at the end.
 _LINE = r"""^(?:"([^"]+)"|([^\s:#"][^:#"]*?))\s*:\s*([^#]*?)\s*(#.*)?$"""
@@ -39,7 +40,7 @@ def _write(entries):
     from thin.utils.files import atomic
 
     text = "".join(line + "\n" for _, _, lines in entries for line in lines)
-    path = os.path.realpath(_path())
+    path = safepath.real(_path())
     atomic.write(path, text.encode("utf-8", "surrogateescape"), mode=None if os.path.exists(path) else 0o644)
     newaliases = __salt__["cmd.which"]("newaliases")
     if newaliases:

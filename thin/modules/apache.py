@@ -8,6 +8,7 @@ import re
 
 from thin import process
 from thin.exceptions import SaltException
+from thin.utils import safepath
 
 _PLAIN = ("configtest", "status", "fullstatus")
 _SIGNALS = ("start", "stop", "restart", "graceful", "graceful-stop")
@@ -239,7 +240,7 @@ def config(name, config, edit=True):
         from thin.utils.files import atomic, owner
 
         mode = None if os.path.exists(name) else owner.mode_bits(owner.default_mode())
-        atomic.write(os.path.realpath(name), ("# This file is managed by Salt.\n" + text).encode("utf-8"), mode=mode)
+        atomic.write(safepath.real(name), ("# This file is managed by Salt.\n" + text).encode("utf-8"), mode=mode)
     return text
 
 

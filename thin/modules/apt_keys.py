@@ -9,7 +9,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import aptrun
+from thin.utils import aptrun, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -94,7 +94,7 @@ def add_repo_key(
     keydir = keydir or KEYRINGS
     if not aptkey and not os.path.isdir(keydir):
         try:
-            os.makedirs(keydir, 0o755)
+            safepath.makedirs(keydir, 0o755)
         except OSError as exc:
             return _failed(failhard, "The directory %s could not be created: %s" % (keydir, exc.strerror))
     if keyid and any(known.endswith(keyid) for known in get_repo_keys(aptkey, keydir) or ()):
@@ -155,7 +155,7 @@ def del_repo_key(name=None, aptkey=True, keydir=None, **kwargs):
     for entry in sorted(os.listdir(keydir)):
         place = os.path.join(keydir, entry)
         if any(known.endswith(keyid) for known in parse_keys(_listing(place))):
-            os.remove(place)
+            safepath.unlink(place)
             return keyid
     log.error("Could not find the key file for keyid: %s", keyid)
     return False
@@ -224,7 +224,7 @@ def _receive(keyserver, keyid, aptkey, keydir, keyfile):
     if done["retcode"] != 0:
         log.error("Unable to add repo key: %s", done["stderr"])
         return False
-    os.chmod(place, 0o644)
+    safepath.chmod(place, 0o644)
     return True
 
 

@@ -7,7 +7,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptrun, aptsources
+from thin.utils import aptrun, aptsources, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -398,7 +398,7 @@ def _listed(text):
 def _unlink(paths):
     for path in paths:
         try:
-            os.remove(path)
+            safepath.unlink(path)
         except OSError:
             pass
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec
+from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
@@ -233,7 +233,7 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     if _true(failhard) and errors:
         raise CommandExecutionError("Error getting repos: %s" % ", ".join(errors))
     try:
-        os.utime(LISTS, None)  # apt leaves the folder alone when nothing is new: cache_valid_time counts from now
+        safepath.utime(LISTS, None)  # apt leaves the folder alone when nothing is new: cache_valid_time counts from now
     except OSError:
         pass
     return found

@@ -5,7 +5,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 
 log = getLogger(__name__)
 
@@ -62,7 +62,7 @@ def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=No
         if not path:
             return signature.decode("ascii")
     if path:
-        with open(path, "wb") as handle:
+        with open(path, "wb", opener=safepath.opener) as handle:
             handle.write(signature)
         return "Signature written to '%s'" % path
     return signature
@@ -163,7 +163,7 @@ def _verdict(filename, signatures, pubkey, some, every, digest, folder):
 
 def _write(folder, name, data):
     path = os.path.join(folder, name)
-    with open(path, "wb") as handle:
+    with open(path, "wb", opener=safepath.opener) as handle:
         handle.write(data)
     return path
 

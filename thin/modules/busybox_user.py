@@ -6,7 +6,7 @@ has the reason when it did not.
 """
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import accountfiles, accounts
+from thin.utils import accountfiles, accounts, safepath
 
 __virtualname__ = "user"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
@@ -98,7 +98,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
         accountfiles.edit(accountfiles.PASSWD, str(name), {UID: str(uid)})
         made = _known(name)["home"]
         if createhome and os.path.isdir(made):
-            os.chown(made, int(uid), -1)
+            safepath.chown(made, int(uid), -1)
     return chgroups(name, groups, append=True) if groups else True
 
 

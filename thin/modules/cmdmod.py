@@ -26,7 +26,8 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
-from thin.utils.commands import DEFAULT_SHELL, arguments, argv_of, nobody, success, umask_of, word
+from thin.utils import safepath
+from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments, argv_of, nobody, success, umask_of, word
 
 __virtualname__ = "cmd"
 
@@ -248,7 +249,7 @@ def tty(device, echo=""):
     else:
         return {"Error": "The specified device is not a valid TTY"}
     try:
-        with open(path, "wb") as handle:
+        with open(path, "wb", opener=safepath.opener) as handle:
             handle.write(str(echo).encode("utf-8"))
     except OSError:
         return {"Error": "Echoing to %s returned error" % path}
@@ -312,7 +313,7 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
     if "NOTIFY_SOCKET" not in env:
         full.pop("NOTIFY_SOCKET", None)
     mask = umask_of(umask)
-    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
+    if not isinstance(cwd, OpenFolder) and (not os.path.isabs(cwd) or not os.path.isdir(cwd)):
         raise CommandExecutionError("Specified cwd '%s' either not absolute or does not exist" % cwd)
     good = success(success_retcodes, success_stdout, success_stderr)
     if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
@@ -360,7 +361,7 @@ def _log_output(cmd, ret, ignore_retcode, output_loglevel, shown):
 
 def _directory(cwd, runas):
     if cwd:
-        return str(cwd)
+        return cwd if isinstance(cwd, OpenFolder) else str(cwd)
     home = os.path.expanduser("~%s" % (runas or ""))
     return home if os.path.isdir(home) and os.access(home, os.R_OK) else "/"
 

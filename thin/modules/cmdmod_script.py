@@ -8,6 +8,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.commands import DEFAULT_SHELL, arguments, split
 
 __virtualname__ = "cmd"
@@ -39,7 +40,7 @@ def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shel
         return {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
     if isinstance(args, str):
         args = split(args)
-    path = _private_file(content, os.path.splitext(source.partition("?")[0])[1], cwd, runas)
+    path = _private_file(content, os.path.splitext(source.partition("?")[0])[1], cwd, runas, True, bg)
     try:
         given.update(cmd=[path] + [str(arg) for arg in args or ()], python_shell=False if args else python_shell)
         ret = __salt__["cmd.run_all"](**given)
@@ -126,11 +127,20 @@ def _script_bytes(source, saltenv, template, kwargs):
     return content
 
 
-def _private_file(content, suffix, folder, owner):
-    """A new file that only its owner can read and execute."""
+def _private_file(content, suffix, folder, owner, program=False, stays=False):
+    """A new file that only its owner can read and execute.
+
+    ``folder``: where it is made, unless somebody else could exchange it there. ``program``: it is executed itself, for
+    which temporary directories may be mounted. ``stays``: it is needed after the end of this run.
+    """
     from thin.utils import osutil
 
-    handle, path = osutil.mkstemp(folder, "__pushsalt_", suffix)
+    prefix = "__pushsalt_bg_" if stays else "__pushsalt_"
+    try:
+        folder = folder if folder and _safe(folder, owner) else None
+        handle, path = osutil.mkstemp(folder, prefix, suffix, program)
+    except OSError as exc:
+        raise CommandExecutionError("cannot write the script: %s" % exc)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -144,8 +154,15 @@ def _private_file(content, suffix, folder, owner):
     return path
 
 
+def _safe(folder, owner):
+    """Whether nobody but the user who runs the script can exchange it there."""
+    from thin.utils import ownfolders
+
+    return ownfolders.others_may_change(folder, owner) is None
+
+
 def _remove(path):
     try:
-        os.remove(path)
+        safepath.unlink(path)
     except OSError as exc:
         log.error("Unable to clean tempfile '%s': %s", path, exc)

@@ -9,6 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.files.arguments import cachedir
 
 log = getLogger(__name__)
@@ -61,7 +62,7 @@ def _put(pieces, dest, makedirs=False):
             return False
         atomic.makedirs(dest)
     mode = None if os.path.exists(dest) else owner.mode_bits(owner.default_mode())
-    atomic.write(os.path.realpath(dest), pieces, mode=mode)
+    atomic.write(safepath.real(dest), pieces, mode=mode)
     return True
 
 
@@ -198,7 +199,7 @@ def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
             continue
         if kind == "d":
             if not os.path.isdir(target):
-                os.makedirs(target)
+                safepath.makedirs(target)
             continue
         found = link.file("%s/%s" % (url, relpath), saltenv)
         if found and _put(atomic.pieces(found), target, makedirs=True):

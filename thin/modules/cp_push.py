@@ -2,7 +2,7 @@
 
 import os
 
-from thin.utils import nomaster
+from thin.utils import nomaster, safepath
 
 __virtualname__ = "cp"
 
@@ -69,17 +69,17 @@ def recv_chunked(dest, chunk, append=False, compressed=True, mode=None):
         if chunk is None:
             if os.path.isfile(dest):
                 return "Path exists and is a file"
-            os.makedirs(dest, exist_ok=True)
+            safepath.makedirs(dest)
             return True
         import base64
 
         data = base64.b64decode(chunk)
         data = zlib.decompress(data, zlib.MAX_WBITS | 16) if compressed else data
-        os.makedirs(os.path.dirname(dest) or ".", exist_ok=True)
-        with open(dest, "ab" if append else "wb") as target:
+        safepath.makedirs(os.path.dirname(dest) or ".")
+        with open(dest, "ab" if append else "wb", opener=safepath.opener) as target:
             target.write(data)
         if not append and mode is not None:
-            os.chmod(dest, mode)
+            safepath.chmod(dest, mode)
     except (OSError, ValueError, zlib.error) as exc:
         __context__["retcode"] = 1
         return str(exc)

@@ -3,6 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 from thin.utils.files.arguments import cachedir
 
 
@@ -36,7 +37,7 @@ def dump(new_data):
 def clear():
     """Forget all that is stored."""
     try:
-        os.unlink(_path())
+        safepath.unlink(_path())
     except OSError:
         pass
     return True

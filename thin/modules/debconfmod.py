@@ -4,6 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
@@ -60,7 +61,7 @@ def set_template(path, template, context, defaults, saltenv="base", **kwargs):
         return bool(found) and set_file(found, saltenv)
     finally:
         if found:
-            os.unlink(found)  # a private copy, with the answers in it
+            safepath.unlink(found)  # a private copy, with the answers in it
 
 
 def _load(lines):
@@ -73,6 +74,6 @@ def _load(lines):
             stream.write(lines)
         done = __salt__["cmd.run_all"](["debconf-set-selections", path], python_shell=False, output_loglevel="quiet")
     finally:
-        os.unlink(path)
+        safepath.unlink(path)
     if done["retcode"] != 0:
         raise CommandExecutionError("debconf-set-selections failed: %s" % (done["stderr"] or done["stdout"]))

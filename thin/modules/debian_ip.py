@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import debianifaces, textfile
+from thin.utils import debianifaces, safepath, textfile
 from thin.utils import ifacewords as check
 
 __virtualname__ = "ip"
@@ -150,7 +150,7 @@ def build_routes(iface, **settings):
         if not os.path.isdir(os.path.dirname(path)):
             raise AttributeError("%s cannot be written. %s does not exist" % (path, os.path.dirname(path)))
         textfile.write(path, text)
-        os.chmod(path, 0o755)
+        safepath.chmod(path, 0o755)
     return get_routes(iface)
 
 

@@ -4,11 +4,25 @@ A text is given to the container's shell, a list is run as it is. ``exec_driver`
 ``output_loglevel`` are of no meaning here; ``python_shell=False`` splits a text into words.
 """
 
+import os
+
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import words as shellwords
 
 __virtualname__ = "docker"
+#: Puts its stdin into a file of a new folder that only the container's user can enter, where programs may run.
+_PLACED = """umask 077
+for top in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm /run; do
+    mkdir "$top/$1" 2> /dev/null || continue
+    printf '#!/bin/sh\\nexit 0\\n' > "$top/$1/$2" && chmod 700 "$top/$1/$2" && "$top/$1/$2" 2> /dev/null &&
+        cat > "$top/$1/$2" && echo "$top/$1/$2" && exit 0
+    rm -rf "$top/$1"
+done
+echo 'no folder for temporary files where programs may run' >&2
+exit 1
+"""
+_REMOVED = 'for top in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm /run; do rm -rf "$top/$1"; done'
 
 
 def __virtual__():
@@ -106,21 +120,23 @@ def script(name, source, saltenv="base", args=None, template=None, exec_driver=N
 
         pushsalt run '*' docker.script web salt://app/migrate.sh args='--to 2'
     """
-    import os
-
     if template:
         path = __salt__["cp.get_template"](source, "", template, saltenv)
     else:
         path = __salt__["cp.cache_file"](source, saltenv)
     if not path:
         raise CommandExecutionError("Cache failed for %s, does it exist?" % source)
-    place = "/tmp/ps-script-%d-%s" % (os.getpid(), os.path.basename(path))
-    __salt__["docker.cli"]("cp", path, "%s:%s" % (name, place))
+    with open(path, "rb") as content:
+        text = content.read().decode("utf-8", "surrogateescape")
+    own = ".pushsalt-" + os.urandom(12).hex()
     try:
-        __salt__["docker.cli"]("exec", name, "chmod", "700", place)
+        place = __salt__["docker.cli"](
+            "exec", "--interactive", name, "/bin/sh", "-c", _PLACED, "sh", own, os.path.basename(path), stdin=text,
+            stdin_raw_newlines=True,
+        )
         return _run(name, [place] + shellwords.split(str(args or "")), stdin, False, ignore_retcode)
     finally:
-        __salt__["docker.everything"]("exec", name, "rm", "-f", place)
+        __salt__["docker.everything"]("exec", name, "/bin/sh", "-c", _REMOVED, "sh", own)
 
 
 def script_retcode(name, source, saltenv="base", args=None, template=None, exec_driver=None, stdin=None,

@@ -6,7 +6,7 @@ import time
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import dockerwords, safepath, serial, unpacking
 
 __virtualname__ = "docker"
 
@@ -421,7 +421,7 @@ def load(path, repository=None, tag=None):
         out = _cli("load", "--input=%s" % plain)
     finally:
         if plain != archive:
-            os.unlink(plain)
+            safepath.unlink(plain)
     new = sorted(set(images(all=True)) - before)
     ret = {"Path": path, "Layers": new, "Time_Elapsed": time.time() - began}
     if repository and tag:
@@ -558,19 +558,17 @@ def _archived(words, name, path, overwrite, makedirs, compression):
     if folder and not os.path.isdir(folder):
         if not makedirs:
             raise CommandExecutionError("Parent directory '%s' does not exist" % folder)
-        os.makedirs(folder)
-    plain = path + ".part"
-    try:
-        _cli(*(words + [plain, name]))
+        safepath.makedirs(folder)
+    made = os.path.basename(path)
+    with unpacking.Stage(folder or ".") as stage:
+        plain = os.path.join(stage.name, made)
+        _cli(*(words + [plain, name]), cwd=stage.folder)
         if packer:
-            done = __salt__["cmd.run_all"]([packer, "-f", plain], python_shell=False)
+            done = __salt__["cmd.run_all"]([packer, "-f", plain], python_shell=False, cwd=stage.folder)
             if done["retcode"]:
                 raise CommandExecutionError("%s failed: %s" % (packer, done["stderr"]))
-            plain += {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz"}[packer]
-        os.rename(plain, path)
-    finally:
-        for left in (path + ".part", plain):
-            if os.path.exists(left):
-                os.unlink(left)
+            ending = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz"}[packer]
+            os.rename(made + ending, made, src_dir_fd=stage.tree, dst_dir_fd=stage.tree)
+        stage.place()
     size = os.path.getsize(path)
     return {"Path": path, "Size": size, "Size_Human": dockerwords.human(size), "Time_Elapsed": time.time() - began}

@@ -5,7 +5,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import dockerwords, serial
+from thin.utils import dockerwords, safepath, serial, unpacking
 
 __virtualname__ = "docker"
 
@@ -214,8 +214,12 @@ def copy_from(name, source, dest, overwrite=False, makedirs=False):
     if not os.path.isdir(folder):
         if not makedirs:
             raise SaltInvocationError("%s does not exist. Use makedirs=True to create it" % folder)
-        os.makedirs(folder)
-    _cli("cp", "%s:%s" % (name, source), dest)
+        safepath.makedirs(folder)
+    with unpacking.Stage(folder or ".") as stage:
+        into = stage.name + ("/" if os.path.isdir(dest) else "/" + os.path.basename(dest))
+        _cli("cp", "%s:%s" % (name, source), into, cwd=stage.folder)
+        stage.look()
+        stage.place()
     return True
 
 
@@ -296,8 +300,8 @@ def _filters(filters):
             yield "%s=%s" % (key, value)
 
 
-def _cli(*words):
-    return __salt__["docker.cli"](*words)
+def _cli(*words, **options):
+    return __salt__["docker.cli"](*words, **options)
 
 
 def _container(name):

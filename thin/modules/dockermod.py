@@ -60,6 +60,7 @@ def everything(*words, **options):
     return __salt__["cmd.run_all"](
         [program] + [str(word) for word in words], python_shell=False, env=env, stdin=options.get("stdin"),
         ignore_retcode=True, output_loglevel="quiet" if options.get("env") else "debug",
+        **{key: options[key] for key in ("cwd", "stdin_raw_newlines") if key in options}
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.arguments import absolute, expand
 
@@ -214,7 +215,7 @@ def set_mode(path, mode):
         raise CommandExecutionError("%s: File not found" % path)
     digits = str(mode).lstrip("0Oo") or "0"
     try:
-        os.chmod(path, int(digits, 8))
+        safepath.chmod(path, int(digits, 8))
     except (ValueError, OSError, OverflowError):
         return "Invalid Mode " + digits
     return get_mode(path)

@@ -4,6 +4,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.arguments import cachedir, expand
 
@@ -142,7 +143,7 @@ SPOOL = ".spool"
 
 def _unspool(path):
     if path and os.path.basename(path).startswith(".pushsalt-") and path.endswith(SPOOL):
-        os.unlink(path)
+        safepath.unlink(path)
 
 
 def _given(name, sfn, source, source_sum, contents, saltenv, encoding=None, encoding_errors="strict", verify_ssl=True):

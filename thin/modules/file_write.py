@@ -4,6 +4,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.arguments import absolute, cachedir, expand, lines_given
 
@@ -20,7 +21,7 @@ def write(path, *args, **kwargs):
 
     path, lines = expand(path), lines_given(args, kwargs)
     new = not os.path.exists(path)
-    atomic.write(os.path.realpath(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None)
+    atomic.write(safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None)
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -58,7 +59,7 @@ def touch(name, atime=None, mtime=None):
 
 def seek_write(path, data, offset):
     """Put bytes at an offset of a file; how many were written."""
-    with open(expand(path), "r+b", buffering=0) as target:
+    with open(expand(path), "r+b", buffering=0, opener=safepath.opener) as target:
         target.seek(int(offset))
         written = target.write(data if isinstance(data, bytes) else str(data).encode("utf-8"))
         os.fsync(target.fileno())
@@ -67,7 +68,7 @@ def seek_write(path, data, offset):
 
 def truncate(path, length):
     """Cut a file (or lengthen it with zeros) to so many bytes."""
-    with open(expand(path), "rb+") as target:
+    with open(expand(path), "rb+", opener=safepath.opener) as target:
         target.truncate(int(length))
 
 
@@ -144,6 +145,7 @@ def sed(
     path = expand(path)
     if not os.path.exists(path):
         return False
+    safepath.check(path, follow=False)
     before, after, limit = (_sed_escaped(text, escape_all) for text in (before, after, limit))
     command = ["sed", "-i%s" % (backup or "")] + words.split(options)
     place = "/%s/ " % limit if limit else ""
@@ -171,6 +173,7 @@ def patch(originalfile, patchfile, options="", dry_run=False):
     from thin.utils import words
 
     path, given = expand(originalfile), words.split(options or "")
+    safepath.check(os.path.join(path, "any") if os.path.isdir(path) else path)
     command = ["patch"] + given
     if dry_run:
         command.append("-C" if __grains__.get("kernel") in ("FreeBSD", "OpenBSD") else "--dry-run")
@@ -237,14 +240,14 @@ def rmdir(path, recurse=False, verbose=False, older_than=None):
     limit = time.time() - int(older_than) * 86400 if older_than else None
     folders = [path]
     if recurse:
-        below = os.walk(path, topdown=False)
+        below = os.walk(path, topdown=False)  # path: names only, rmdir goes by open folders
         folders = [os.path.join(root, name) for root, dirs, _ in below for name in dirs] + folders
     deleted, errors = [], []
     for folder in folders:
         if limit is not None and os.path.getmtime(folder) >= limit:
             continue
         try:
-            os.rmdir(folder)
+            safepath.rmdir(folder)
             deleted.append(folder)
         except OSError as exc:
             errors.append([folder, str(exc)])
@@ -269,7 +272,7 @@ def rename(src, dst):
     """Rename a file or directory. True."""
     src, dst = absolute(src), expand(dst)
     try:
-        os.rename(src, dst)
+        safepath.rename(src, dst)
     except OSError:
         raise CommandExecutionError("Could not rename '%s' to '%s'" % (src, dst))
     return True
@@ -284,7 +287,7 @@ def move(src, dst, disallow_copy_and_unlink=False):
         if not os.path.isabs(path):
             raise SaltInvocationError("%s path must be absolute." % word)
     try:
-        (os.rename if disallow_copy_and_unlink else copying.move)(src, dst)
+        (safepath.rename if disallow_copy_and_unlink else copying.move)(src, dst)
     except OSError as exc:
         raise CommandExecutionError("Unable to move '%s' to '%s': %s" % (src, dst, exc))
     return {"result": True, "comment": "'%s' moved to '%s'" % (src, dst)}
@@ -304,7 +307,7 @@ def link(src, path):
     """Make ``path`` another name (a hard link) of the file ``src``. True."""
     src = absolute(src)
     try:
-        os.link(src, path)
+        safepath.link(src, path)
     except OSError as exc:
         raise CommandExecutionError("Could not create '%s': %s" % (path, exc))
     return True
@@ -413,11 +416,13 @@ def _mknod(name, kind, words, device, user, group, mode):
     if __opts__["test"]:
         ret["result"] = None
         return ret
-    os.mknod(name, kind | owner.mode_bits(mode or "0660"), device)
-    ret["result"] = True
-    wanted = owner.drift(os.lstat(name), user, group, owner.normalize_mode(mode))
-    if wanted:
-        owner.enforce(name, wanted)
+    with safepath.at(name) as place:
+        place.mknod(kind | owner.mode_bits(mode or "0660"), device)
+        with place.pin() as pinned:
+            ret["result"] = True
+            wanted = owner.drift(pinned.stat(), user, group, owner.normalize_mode(mode))
+            if wanted:
+                owner.dress(pinned, wanted)
     return ret
 
 
@@ -463,7 +468,7 @@ def delete_backup(path, backup_id):
     location, ret = _backup(expand(path), backup_id)
     if location:
         try:
-            os.unlink(location)
+            safepath.unlink(location)
             ret = {"result": True, "comment": "Successfully removed %s" % location}
         except OSError as exc:
             ret["comment"] = "Unable to remove %s: %s" % (location, exc)

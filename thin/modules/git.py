@@ -10,7 +10,8 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import gitrun
+from thin.utils import gitrun, safepath
+from thin.utils.commands import OpenFolder
 
 __func_alias__ = {"rm_": "rm"}
 
@@ -30,10 +31,11 @@ def _git(
             with gitrun.Keys(
                 key, https_user, https_pass, user, lambda url: __salt__["cp.cache_file"](url, saltenv)
             ) as env:
-                done = __salt__["cmd.run_all"](
-                    ["git"] + words, cwd=_path(cwd, user) if cwd else None, runas=user, env=env, python_shell=False,
-                    ignore_retcode=ignore_retcode, redirect_stderr=redirect_stderr, output_encoding=output_encoding,
-                )
+                with _Opened(_path(cwd, user) if cwd else None, user) as folder:
+                    done = __salt__["cmd.run_all"](
+                        ["git"] + words, cwd=folder, runas=user, env=env, python_shell=False,
+                        ignore_retcode=ignore_retcode, redirect_stderr=redirect_stderr, output_encoding=output_encoding,
+                    )
         except CommandExecutionError as exc:
             if not key:
                 raise
@@ -54,6 +56,42 @@ def _path(cwd, user):
     if not os.path.isabs(path):
         raise SaltInvocationError("'%s' is not an absolute path" % cwd)
     return path
+
+
+class _Opened(object):
+    """Where git runs. For root an open folder, which nobody can put a link to another repository in the place of."""
+
+    def __init__(self, path, user):
+        self.path = self.place = path
+        self.open = path not in (None, "/") and not user and os.geteuid() == 0 and os.path.isdir(path)
+
+    def __enter__(self):
+        if self.open:
+            try:
+                with safepath.at(self.path, follow=True) as place:
+                    self.place = OpenFolder(place.enter(), self.path)
+            except safepath.Refused:
+                raise
+            except OSError as exc:  # it was there a moment ago
+                raise CommandExecutionError("Cannot enter the repository '%s': %s" % (self.path, exc.strerror))
+        return self.place
+
+    def __exit__(self, *exc):
+        if self.place is not self.path:
+            os.close(self.place)
+
+
+def _unsafe(path, user):
+    """Whether another user could lead root's git elsewhere while it makes something at this path."""
+    if user or os.geteuid() != 0:
+        return False
+    from thin.utils import ownfolders
+
+    safepath.check(path)
+    above = os.path.realpath(os.path.dirname(path))
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    return bool(os.stat(above).st_mode & 0o022) or ownfolders.others_may_change(above) is not None
 
 
 def _words(git_opts, command, opts=""):
@@ -87,8 +125,12 @@ def init(
     if shared is not None:
         number = isinstance(shared, int) and not isinstance(shared, bool)
         words.append("--shared=%s" % ("0%s" % shared if number else str(shared).lower()))
-    words += gitrun.options(opts) + [_path(cwd, user)]
-    return _git(words, None, user, ignore_retcode, output_encoding)["stdout"]
+    words += gitrun.options(opts)
+    path = _path(cwd, user)
+    if not _unsafe(path, user):
+        return _git(words + [path], None, user, ignore_retcode, output_encoding)["stdout"]
+    safepath.makedirs(path)
+    return _git(words, path, user, ignore_retcode, output_encoding)["stdout"]
 
 
 def clone(
@@ -100,14 +142,36 @@ def clone(
         raise SaltInvocationError("Missing 'url' argument")
     cwd = _path(cwd, user)
     words = _words(git_opts, "clone", opts) + ["--", gitrun.checked_url(url, https_user, https_pass)]
+    login = {"identity": identity, "saltenv": saltenv, "https_user": https_user, "https_pass": https_pass}
+    target = cwd if name is None else os.path.join(cwd, name)
+    if _unsafe(target, user) and not any(word.startswith("--separate-git-dir") for word in words):
+        _clone_aside(words, target, ignore_retcode, output_encoding, login)
+        return True
     words.append(cwd if name is None else name)
     if name is not None:
-        os.makedirs(cwd, exist_ok=True)
-    _git(
-        words, "/tmp" if name is None else cwd, user, ignore_retcode, output_encoding, identity, saltenv=saltenv,
-        https_user=https_user, https_pass=https_pass
-    )
+        safepath.makedirs(cwd)
+    _git(words, "/" if name is None else cwd, user, ignore_retcode, output_encoding, **login)
     return True
+
+
+def _clone_aside(words, target, ignore_retcode, output_encoding, login):
+    """Clone where nobody can interfere, and move that into a folder of others by open folders."""
+    from thin.utils import osutil, unpacking
+
+    folder = osutil.mkdtemp("/var/tmp" if os.access("/var/tmp", os.W_OK) else None)
+    try:
+        safepath.makedirs(os.path.dirname(target))
+        if os.path.isdir(target) and os.listdir(target):
+            raise CommandExecutionError("destination path '%s' already exists and is not an empty directory." % target)
+        made = os.path.join(folder, "clone")
+        _git(words + [made], "/", None, ignore_retcode, output_encoding, **login)
+        unpacking.move(made, target)
+    except safepath.Refused:
+        raise
+    except OSError as exc:
+        raise CommandExecutionError("Cannot clone into '%s': %s" % (target, exc))
+    finally:
+        osutil.rmtree(folder, ignore_errors=True)
 
 
 def is_worktree(cwd, user=None, password=None, output_encoding=None):

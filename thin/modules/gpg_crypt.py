@@ -6,7 +6,7 @@
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
-from thin.utils import gnupg
+from thin.utils import gnupg, safepath
 
 __virtualname__ = "gpg"
 
@@ -140,7 +140,7 @@ def _passphrase(wanted):
 
 def _write(path, data):
     try:
-        with open(path, "wb") as stream:
+        with open(path, "wb", opener=safepath.opener) as stream:
             stream.write(data)
     except OSError as exc:
         raise CommandExecutionError("Cannot write %s: %s" % (path, exc.strerror))

@@ -6,7 +6,7 @@ Salt: ``salt/modules/grains.py``.
 import os
 
 from thin.exceptions import SaltException
-from thin.utils import data
+from thin.utils import data, safepath
 
 __virtualname__ = "grains"
 
@@ -40,7 +40,7 @@ def setvals(grains, destructive=False, refresh_pillar=True):
                 where.pop(key, None)
             else:
                 where[key] = value
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    safepath.makedirs(os.path.dirname(path))
     textfile.write(path, yamlout.dump(written))
     return grains
 

@@ -5,7 +5,7 @@ import time
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import serial
+from thin.utils import safepath, serial
 
 log = getLogger(__name__)
 
@@ -172,7 +172,7 @@ def _keep(path, text):
     if path:
         from thin.utils.files import atomic
 
-        atomic.write(os.path.realpath(path), text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
+        atomic.write(safepath.real(path), text if isinstance(text, bytes) else text.encode("utf-8", "replace"))
 
 
 def _kind(headers):

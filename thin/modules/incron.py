@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandNotFoundError
-from thin.utils import osutil, textfile
+from thin.utils import osutil, safepath, textfile
 
 _SYSTEM = "/etc/incron.d/salt"
 _MASKS = (
@@ -188,15 +188,15 @@ def _written(user, table):
         return ""
     import pwd
 
-    descriptor, path = osutil.mkstemp()
+    folder = osutil.mkdtemp(mode=0o711)  # the user's own file, where the user cannot put another one in its place
+    path = os.path.join(folder, "table")
     try:
-        with os.fdopen(descriptor, "w") as handle:
-            handle.write(text)
+        textfile.write(path, text, mode=0o600)
         if user != "root":
-            os.chown(path, pwd.getpwnam(user).pw_uid, -1)
+            safepath.chown(path, pwd.getpwnam(user).pw_uid, -1)
         done = write_incron_file_verbose(user, path)
     except KeyError:
         return "user %s does not exist" % user
     finally:
-        os.unlink(path)
+        osutil.rmtree(folder, ignore_errors=True)
     return (done["stderr"] or done["stdout"] or "incrontab failed") if done["retcode"] else ""

@@ -12,7 +12,7 @@ from thin import process
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.log import getLogger
-from thin.utils import iptrules, words
+from thin.utils import iptrules, safepath, words
 
 log = getLogger(__name__)
 
@@ -173,7 +173,7 @@ def save(filename=None, family="ipv4"):
     filename = filename or _conf(family)
     folder = os.path.dirname(filename)
     if folder and not os.path.isdir(folder):
-        os.makedirs(folder)
+        safepath.makedirs(folder)
     lines = _saved(family).splitlines()
     for pattern in __salt__["config.option"]("iptables.save_filters", []) or []:
         try:

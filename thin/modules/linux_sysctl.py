@@ -7,7 +7,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import sysctlconf, textfile
+from thin.utils import safepath, sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 
@@ -105,7 +105,7 @@ def persist(name, value, config=None):
     config = default_config() if config is None else config
     text = textfile.read(config)
     if text is None:
-        os.makedirs(os.path.dirname(config) or ".", exist_ok=True)
+        safepath.makedirs(os.path.dirname(config) or ".")
     kept, found = [], False
     for line in textfile.split(sysctlconf.HEADER if text is None else text):
         key, equals, written = line.partition("=")

@@ -8,6 +8,7 @@ import os
 import pwd
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}
@@ -405,7 +406,7 @@ def disable_auto_login():
         pushsalt run '*' user.disable_auto_login
     """
     if os.path.lexists(KCPASSWORD):
-        os.unlink(KCPASSWORD)
+        safepath.unlink(KCPASSWORD)
     __salt__["cmd.run_all"](["defaults", "delete", LOGIN_WINDOW, "autoLoginUser"], python_shell=False,
                             ignore_retcode=True)  # fmt: skip
     return not get_auto_login()

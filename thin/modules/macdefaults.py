@@ -8,7 +8,7 @@ import re
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 
 __virtualname__ = "macdefaults"
 
@@ -227,7 +227,7 @@ def _save(domain, plist, user):
     folder = osutil.mkdtemp()
     try:
         path = os.path.join(folder, "domain.plist")
-        with open(path, "wb") as target:
+        with open(path, "wb", opener=safepath.opener) as target:
             _plistlib().dump(plist, target)
         if user is not None:
             for each in (path, folder):

@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile, yamlout
+from thin.utils import safepath, textfile, yamlout
 
 __virtualname__ = "ip"
 
@@ -113,7 +113,7 @@ def build_routes(iface, **settings):
             section = _section_of(iface)
             _write(_routes_file(iface), _lines({"network": {"version": 2, section: {iface: {"routes": routes}}}}))
         else:
-            os.unlink(_routes_file(iface))
+            safepath.unlink(_routes_file(iface))
     return lines
 
 
@@ -215,7 +215,7 @@ def _routes_file(iface):
 
 def _write(path, lines):
     textfile.write(path, "".join(lines), mode=0o600)
-    os.chmod(path, 0o600)
+    safepath.chmod(path, 0o600)
 
 
 def _run(command):

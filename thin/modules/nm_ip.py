@@ -10,7 +10,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import textfile
+from thin.utils import safepath, textfile
 
 __virtualname__ = "ip"
 
@@ -237,7 +237,7 @@ def _write(iface, lines):
     """Whole or not at all, and for root's eyes only: NetworkManager watches the folder and takes no other."""
     if textfile.lines(_file(iface)) != lines:
         textfile.write(_file(iface), "".join(lines), mode=0o600)
-    os.chmod(_file(iface), 0o600)
+    safepath.chmod(_file(iface), 0o600)
 
 
 def _nmcli(*words):

@@ -49,7 +49,7 @@ def install(pkg=None, pkgs=None, dir=None, runas=None, registry=None, env=None, 
     quiet = ["--no-progress", "--loglevel=error"] if silent else []  # --silent would be without a report, too
     words = ["install", "--json"] + quiet + ([] if dir else ["--global"])
     words += (["--registry=%s" % registry] if registry else []) + (["--dry-run"] if dry_run else [])
-    done = _npm(words + (["--"] + wanted if wanted else []), dir or "/tmp", runas, env)
+    done = _npm(words + (["--"] + wanted if wanted else []), dir or "/", runas, env)
     if done["retcode"]:
         raise CommandExecutionError(_failure(done))
     text = done["stdout"] or done["stderr"]  # old ones report on stderr

@@ -7,7 +7,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgrun, rpmout, rpmversion
+from thin.utils import pkgrun, rpmout, rpmversion, safepath
 
 __virtualname__ = "lowpkg"
 __fits__ = {
@@ -401,7 +401,7 @@ def import_gpg_key(key, root=None):
         done = _change(_rpm({"root": root}) + ["--import", path or key])
     finally:
         if path:
-            os.remove(path)
+            safepath.unlink(path)
     if done["retcode"] != 0:
         raise CommandExecutionError("The key cannot be imported: %s" % pkgrun.words(done))
     return True

@@ -10,7 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import initsystem
+from thin.utils import initsystem, safepath
 
 __virtualname__ = "runit"
 
@@ -393,19 +393,19 @@ def enable(name, start=False, **kwargs):
     try:
         if enabled(name):
             if os.path.exists(down):
-                os.unlink(down)
+                safepath.unlink(down)
             return True
         held = not start and not os.path.exists(down)
         if held:  # runit must not start what it sees for the first time
-            open(down, "w").close()
+            open(down, "w", opener=safepath.opener).close()
         try:
-            os.symlink(path, _watched(name))
+            safepath.symlink(path, _watched(name))
             seen = _patiently(lambda: _is_seen(name))
             if not seen:
-                os.unlink(_watched(name))
+                safepath.unlink(_watched(name))
         finally:
             if not start and os.path.exists(down):
-                os.unlink(down)
+                safepath.unlink(down)
     except OSError as exc:
         return _complain(str(exc))
     if not seen:
@@ -433,7 +433,7 @@ def disable(name, stop=False, **kwargs):
     if stop:
         _sv("stop", name)
     try:
-        open(os.path.join(_path(name), "down"), "a").close()
+        open(os.path.join(_path(name), "down"), "a", opener=safepath.opener).close()
     except OSError as exc:
         return _complain(str(exc))
     return True
@@ -459,7 +459,7 @@ def remove(name):
     if not _sv("stop", name):
         return False
     try:
-        os.unlink(_watched(name))
+        safepath.unlink(_watched(name))
     except OSError as exc:
         return _complain(str(exc))
     return True

@@ -428,12 +428,14 @@ def clear_cache():
     import os
 
     from thin.log import getLogger
+    from thin.utils import safetree
     from thin.utils.files.arguments import cachedir
 
-    for folder, _, names in os.walk(cachedir(__opts__)):
-        for name in names:
+    top = cachedir(__opts__)
+    for folder in safetree.descend(top) if os.path.isdir(top) else ():
+        for name in folder.others:
             try:
-                os.remove(os.path.join(folder, name))
+                folder.place(name).unlink()
             except OSError as exc:
                 getLogger(__name__).error("Attempt to clear cache with saltutil.clear_cache FAILED with: %s", exc)
                 return False

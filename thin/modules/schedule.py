@@ -9,7 +9,7 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
-from thin.utils import serial, timers
+from thin.utils import safepath, serial, timers
 
 log = getLogger(__name__)
 
@@ -452,7 +452,7 @@ def _drop(name):
     for ending in (".timer", ".service"):
         path = os.path.join(_FOLDER, unit + ending)
         if os.path.exists(path):
-            os.unlink(path)
+            safepath.unlink(path)
     _systemctl("daemon-reload")
 
 

@@ -4,6 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 
 __func_alias__ = {"ls_": "ls"}
 
@@ -66,7 +67,7 @@ def rescan_all(host):
     if not os.path.isdir(folder):
         return "Host %s does not exist" % host
     try:
-        with open(os.path.join(folder, "scan"), "w") as target:
+        with open(os.path.join(folder, "scan"), "w", opener=safepath.opener) as target:
             target.write("- - -\n")
     except OSError as exc:
         raise CommandExecutionError("%s/scan: %s" % (folder, exc.strerror))

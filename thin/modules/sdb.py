@@ -1,7 +1,7 @@
 """Values of sdb:// URIs: templates and the command line get them on the controller, where the drivers are.
 
-Code that runs on a target has no drivers: what is no URI of a profile is its own answer there, others are an error.
-Secrets come to it by pillar. Salt: modules/sdb.py
+Code that runs on a target has no drivers and sees no profile of the configuration: a URI is its own answer there, but
+an error where pillar or minion_opts have its profile. Secrets come to it by pillar. Salt: modules/sdb.py
 """
 
 from thin.exceptions import SaltInvocationError

@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil, textfile
+from thin.utils import osutil, safepath, textfile
 
 CONFIG = "/etc/selinux/config"
 
@@ -89,7 +89,7 @@ def setenforce(mode):
     folder = selinux_fs_path()
     if folder:
         try:
-            with open(os.path.join(folder, "enforce"), "w") as target:
+            with open(os.path.join(folder, "enforce"), "w", opener=safepath.opener) as target:
                 target.write("1" if word == "enforcing" else "0")
         except OSError as exc:
             raise CommandExecutionError("Could not write SELinux enforce file: %s" % exc)

@@ -7,7 +7,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import authkeys, textfile
+from thin.utils import authkeys, safepath, textfile
 
 AUTHORIZED_KEYS = ".ssh/authorized_keys"
 KEY_FILES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
@@ -95,9 +95,9 @@ def set_auth_key(user, key, enc="ssh-rsa", comment="", options=None, config=AUTH
         return "replace"
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
-        os.makedirs(folder, 0o700)
+        safepath.makedirs(folder, 0o700)
         if os.geteuid() == 0:
-            os.chown(folder, account["uid"], account["gid"])
+            safepath.chown(folder, account["uid"], account["gid"])
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     _write(path, lines + [new], account)

@@ -8,7 +8,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
-from thin.utils import authkeys, textfile
+from thin.utils import authkeys, osutil, safepath, textfile
 
 __virtualname__ = "ssh"
 
@@ -253,11 +253,11 @@ def _write(path, user, drop, more):
     folder, owner = os.path.dirname(path), _owner(user)
     if not os.path.isdir(folder):
         try:
-            os.makedirs(folder)
+            safepath.makedirs(folder)
             if user:
-                os.chmod(folder, 0o700)
+                safepath.chmod(folder, 0o700)
             if owner:
-                os.chown(folder, owner["uid"], owner["gid"])
+                safepath.chown(folder, owner["uid"], owner["gid"])
         except OSError as exc:
             raise CommandExecutionError("Unable to create directory %s: %s" % (folder, exc.strerror))
     kept = [line for number, line in enumerate(textfile.lines(path), 1) if number not in drop]
@@ -268,11 +268,20 @@ def _write(path, user, drop, more):
 
 def _rewrite(words, path, user):
     """Have ssh-keygen make the file anew, with the mode it had; returns what it said."""
+    from thin.utils.files import edit
+
     _check_links(path)
-    mode = os.stat(path).st_mode & 0o7777
-    said = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", path], python_shell=False)
-    os.chmod(path, mode)
-    owner = _owner(user)
-    if owner:
-        os.chown(path, owner["uid"], owner["gid"])
-    return said
+    owner, folder = _owner(user), osutil.mkdtemp()
+    copy = os.path.join(folder, "known_hosts")  # ssh-keygen would read and replace whatever gets the name meanwhile
+    try:
+        before = textfile.read(path, "")
+        textfile.write(copy, before, mode=0o600)
+        said = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", copy], python_shell=False)
+        after = textfile.read(copy, before)
+        if os.path.exists(copy + ".old"):
+            edit.save(path, ".old")
+        if after != before:
+            textfile.write(path, after, **owner)
+    finally:
+        osutil.rmtree(folder, ignore_errors=True)
+    return said.replace(copy, path)

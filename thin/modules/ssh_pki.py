@@ -6,6 +6,7 @@ Keys and certificates are given as text, as bytes, or as the path of a file. Pas
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 from thin.utils.pki import policies, shown, ssh, sshdraft
 
 _OCCUPIED = "The file at %s exists and overwrite was set to false"
@@ -321,7 +322,7 @@ def _policy(name):
 def _write(path, data, mode):
     from thin.utils.files import atomic
 
-    real = os.path.realpath(path)
+    real = safepath.real(path)
     try:
         atomic.write(real, data, mode=None if os.path.exists(real) else mode)
     except OSError as exc:

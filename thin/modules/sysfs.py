@@ -4,6 +4,7 @@ import os
 import stat
 
 from thin.log import getLogger
+from thin.utils import safepath
 
 log = getLogger(__name__)
 
@@ -44,7 +45,7 @@ def write(key, value):
     if path is False:
         return False
     try:
-        with open(path, "w") as handle:
+        with open(path, "w", opener=safepath.opener) as handle:
             handle.write("%s\n" % value)
         return True
     except (OSError, ValueError) as exc:

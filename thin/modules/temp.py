@@ -2,7 +2,7 @@
 
 import os
 
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 
 
 def dir(suffix="", prefix="tmp", parent=None):
@@ -23,7 +23,7 @@ def dir(suffix="", prefix="tmp", parent=None):
     while True:
         path = os.path.join(parent or osutil.tempdir(), "%s%s%s" % (prefix, os.urandom(6).hex(), suffix))
         try:
-            os.mkdir(path, 0o700)
+            safepath.mkdir(path, 0o700)
             return path
         except FileExistsError:
             continue

@@ -9,7 +9,7 @@ import re
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import textfile
+from thin.utils import safepath, textfile
 
 ZONES = "/usr/share/zoneinfo/"
 LOCALTIME = "/etc/localtime"
@@ -110,11 +110,11 @@ def set_zone(timezone):
         __salt__["cmd.retcode"](["timedatectl", "set-timezone", timezone], python_shell=False, ignore_retcode=True)
     fresh = "%s.%d" % (LOCALTIME, os.getpid())
     try:
-        os.symlink(path, fresh)
-        os.rename(fresh, LOCALTIME)
+        safepath.symlink(path, fresh)
+        safepath.rename(fresh, LOCALTIME)
     except OSError as exc:
         if os.path.islink(fresh):
-            os.unlink(fresh)
+            safepath.unlink(fresh)
         raise CommandExecutionError("Could not set %s: %s" % (LOCALTIME, exc.strerror))
     family = __grains__.get("os_family")
     if family in _SYSCONFIG:

@@ -10,6 +10,7 @@ import os
 
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, names, oids, openssl, pem
 
 log = getLogger(__name__)
@@ -203,14 +204,14 @@ def create_ca(
         return 'Certificate for CA named "%s" already exists' % ca_name
     if fixmode and not os.path.exists(path + ".crt"):
         raise ValueError("%s.crt does not exists, can't fix" % path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    safepath.makedirs(os.path.dirname(path))
     key = None
     if os.path.exists(path + ".key"):
         try:
             key = keys.load_private(path + ".key")
         except given.SaltInvocationError as exc:
             log.warning("%s.key cannot be loaded, and is kept under another name: %s", path, exc)
-            os.rename(path + ".key", "%s.key.unloadable.%s" % (path, build.utc_now().strftime("%Y%m%d%H%M%S")))
+            safepath.rename(path + ".key", "%s.key.unloadable.%s" % (path, build.utc_now().strftime("%Y%m%d%H%M%S")))
     if key is None:
         key = _new_key(bits)
         _write(path + ".key", pem.armor("PRIVATE KEY", key.pkcs8), 0o600)
@@ -273,7 +274,7 @@ def create_csr(
     if not ca_exists(ca_name, cacert_path, ca_filename):
         return 'Certificate for CA named "%s" does not exist, please create it first.' % ca_name
     folder = csr_path or _signed(ca_name, cacert_path) + "/"
-    os.makedirs(folder, exist_ok=True)
+    safepath.makedirs(folder)
     path = os.path.join(folder, csr_filename or CN + ("_%s" % cert_type if type_ext else ""))
     if not replace and os.path.exists(path + ".csr"):
         return 'Certificate Request "%s.csr" already exists' % path
@@ -307,7 +308,7 @@ def create_self_signed_cert(
         pushsalt run '*' tls.create_self_signed_cert CN=web01.example.org
     """
     folder = _signed(tls_dir, cacert_path)
-    os.makedirs(folder, exist_ok=True)
+    safepath.makedirs(folder)
     path = "%s/%s" % (folder, cert_filename or CN)
     if not replace and os.path.exists(path + ".crt"):
         return 'Certificate "%s" already exists' % (cert_filename or CN)
@@ -537,7 +538,7 @@ def _write(path, data, mode):
     from thin.utils.files import atomic
 
     try:
-        atomic.write(os.path.realpath(path), data, mode=mode)
+        atomic.write(safepath.real(path), data, mode=mode)
     except OSError as exc:
         raise CommandExecutionError("Unable to write %s: %s" % (path, exc.strerror))
 
@@ -557,7 +558,7 @@ def _line(certificate, status="V", revoked=""):
 
 def _note(ca_name, certificate):
     path = "%s/%s/index.txt" % (cert_base_path(), ca_name)
-    with open(path, "a") as handle:
+    with open(path, "a", opener=safepath.opener) as handle:
         handle.write(_line(certificate))
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 
 from thin.exceptions import CommandExecutionError
-from thin.utils.osutil import rmtree
+from thin.utils import safepath
 
 __virtualname__ = "virtualenv"
 
@@ -80,7 +80,10 @@ def create(
     done = __salt__["cmd.run_all"](words + [path], runas=user, python_shell=False, **kwargs)
     if done["retcode"] != 0:
         if not existed and os.path.isdir(path):
-            rmtree(path, ignore_errors=True)
+            try:
+                safepath.remove(path)
+            except OSError:
+                pass
         return done
     if pip and not os.path.exists(os.path.join(path, "bin", "pip")):
         more = _install_pip(path, user, saltenv)

@@ -8,6 +8,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, oids, pem, policies, signing
 
 log = getLogger(__name__)
@@ -473,7 +474,7 @@ def _write(path, data, mode):
 
     umask = os.umask(0)
     os.umask(umask)
-    real = os.path.realpath(path)
+    real = safepath.real(path)
     try:
         atomic.write(real, data, mode=None if os.path.exists(real) else mode & ~umask)
     except OSError as exc:

@@ -6,7 +6,7 @@ A repository is named by its id, the section of a .repo file.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import pkgrun, repofile, yumrun
+from thin.utils import pkgrun, repofile, safepath, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -77,7 +77,7 @@ def del_repo(repo, basedir=None, **kwargs):
         return "Error: the %s repo does not exist in %s" % (repo, _folders(basedir, kwargs))
     path = repos[repo]["file"]
     if sum(values["file"] == path for values in repos.values()) == 1:
-        os.remove(path)
+        safepath.unlink(path)
         return "File %s containing repo %s has been removed" % (path, repo)
     header, sections = repofile.read(path, kwargs.get("strict_config", True))
     del sections[repo]

@@ -13,7 +13,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import data, dnfout, pkgrun, pkgspec, rpmout, rpmversion, yumrun
+from thin.utils import data, dnfout, pkgrun, pkgspec, rpmout, rpmversion, safepath, yumrun
 
 __virtualname__ = "pkg"
 __fits__ = {
@@ -186,10 +186,10 @@ def download(*packages, **kwargs):
     if not yumrun.is_dnf() and not process.which("yumdownloader"):
         raise CommandExecutionError("'yumdownloader' command not available")
     folder = os.path.join(CACHE, yumrun.program(), "packages")
-    os.makedirs(folder, exist_ok=True)
+    safepath.makedirs(folder)
     for name in os.listdir(folder):
         if any(name.startswith(package + "-") for package in packages):
-            os.remove(os.path.join(folder, name))
+            safepath.unlink(os.path.join(folder, name))
     if yumrun.is_dnf():
         done = _run(["--quiet", "download", "--destdir=" + folder] + list(packages))
     else:

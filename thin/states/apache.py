@@ -3,6 +3,7 @@
 import os
 
 from thin.exceptions import SaltException
+from thin.utils import safepath
 from thin.utils.files import atomic, owner
 
 
@@ -28,7 +29,7 @@ def configfile(name, config):
         if __opts__["test"]:
             return dict(ret, result=None, changes=changes, comment="Configuration will update.")
         mode = None if os.path.exists(name) else owner.mode_bits(owner.default_mode())
-        atomic.write(os.path.realpath(name), (new + "\n").encode("utf-8"), mode=mode)
+        atomic.write(safepath.real(name), (new + "\n").encode("utf-8"), mode=mode)
     except (OSError, SaltException) as exc:
         return dict(ret, result=False, comment="Failed to create apache configuration. %s" % exc)
     return dict(ret, changes=changes, comment="Successfully created configuration.")

@@ -5,6 +5,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import archivemembers
 
 FORMATS = ("tar", "rar", "zip")
 
@@ -23,7 +24,7 @@ def extracted(
     clean_parent=False, user=None, group=None, if_missing=None, trim_output=False, use_cmd_unzip=None,
     extract_perms=True, enforce_toplevel=True, enforce_ownership_on=None, archive_format=None, use_etag=False,
     signature=None, source_hash_sig=None, signed_by_any=None, signed_by_all=None, keyring=None, gnupghome=None,
-    sig_backend="gpg", **kwargs
+    sig_backend="gpg", allow_devices=False, allow_setid=False, allow_outside=False, **kwargs
 ):
     """All that is in the archive is in the directory ``name``, which is made when it is missing.
 
@@ -32,6 +33,12 @@ def extracted(
     stands in the way, ``force`` takes that away first, ``clean`` all that is in the archive, ``clean_parent`` the whole
     directory. ``enforce_toplevel``: the archive must have one directory and nothing beside it. ``options`` are for the
     command tar or unzip, ``list_options`` is the command that decompresses, ``password`` is for zip.
+
+    An archive is refused as a whole, in a dry run too, if it has device nodes, FIFOs or sockets (``allow_devices``),
+    set-user-ID, set-group-ID or sticky bits (``allow_setid``), or members that would be put outside of the directory,
+    through a link of the archive, or are hard links to something else (``allow_outside``: only into a directory that
+    no other user can change). No link of another user in the directory is followed.
+
     changes: ``extracted_files``, ``directories_created``, ``removed``, ``updated ownership``.
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": ""}
@@ -49,6 +56,8 @@ def extracted(
         ret["result"], ret["comment"] = exc.args
     except CommandExecutionError as exc:
         ret["result"], ret["comment"] = False, str(exc)
+    finally:
+        job.release()
     return ret
 
 
@@ -64,10 +73,20 @@ class _Job(object):
                 "Both 'keep_source' and 'keep' were used. Since these both do the same thing, 'keep' was ignored."
             )
         self.needed = self.missing = self.updated = self.created = False
-        self.files, self.contents = [], None
+        self.files, self.contents, self.copy = [], None, None
+        self.allowed = {name: getattr(self, name) for name in archivemembers.ARGUMENTS}
 
     def warn(self, words):
         self.ret.setdefault("warnings", []).append(words)
+
+    def release(self):
+        if self.copy:
+            from thin.utils import safepath
+
+            try:
+                safepath.unlink(self.copy)
+            except OSError:
+                pass
 
     def check(self):
         """The arguments by themselves. Salt's order decides which fault is told."""
@@ -272,10 +291,9 @@ class _Job(object):
 
     def _listed(self):
         try:
-            return __salt__["archive.list"](
-                self.cached, archive_format=self.archive_format, options=self.list_options, strip_components=self.strip,
-                verbose=True,
-            )
+            return self._contents()
+        except archivemembers.Harmful as exc:
+            raise _Done(False, str(exc))
         except CommandExecutionError as exc:
             words = str(exc)
         errors = [] if self.if_missing else ["'if_missing' must be set"]
@@ -295,6 +313,11 @@ class _Job(object):
             words += " (assuming the source file is a valid %s archive):\n" % self.archive_format
             words += "".join("\n- " + error for error in errors)
         raise _Done(False, words)
+
+    def _contents(self):
+        return __salt__["archive.check_members"](
+            self.cached, self.archive_format, self.list_options, self.strip, self.shown, **self.allowed
+        )
 
     def _compare(self):
         """Paths of the archive that are there as something else; ``needed`` is set when one is not there."""
@@ -348,7 +371,7 @@ class _Job(object):
         from thin.utils.files import walk
 
         errors = []
-        for path in paths:
+        for path in filter(_inside, paths):
             full = os.path.join(self.name, path)
             try:
                 if os.path.lexists(full.rstrip(os.sep)):
@@ -360,11 +383,12 @@ class _Job(object):
             raise _Done(False, words + " The following errors were observed:\n" + "".join("\n- " + e for e in errors))
 
     def extract(self):
+        if self.local and not __opts__["test"]:
+            self._hold()
         if self.local and self.source_hash and not self.skip_verify:
-            if not __salt__["file.check_hash"](self.match, self.sum["hsum"]):
+            if not __salt__["file.check_hash"](self.cached, self.sum["hsum"]):
                 words = "%s does not match the desired source_hash %s"
                 raise _Done(False, words % (self.shown, self.sum["hsum"]))
-        __salt__["archive.check_members"](self.cached, self.archive_format, self.list_options)
         if __opts__["test"]:
             words = "Archive %s would be extracted to %s" % (self.shown, self.name)
             words += ", after cleaning destination path(s)" if self.clean else ""
@@ -382,34 +406,60 @@ class _Job(object):
         if not os.path.isdir(self.name):
             __states__["file.directory"](self.name, user=self.user, makedirs=True)
             self.created = True
+        from thin.utils import safepath
+
         try:
             self.files = self._extract()
         except (CommandExecutionError, _Done):
             if self.created:
                 try:
-                    os.rmdir(self.name)
+                    safepath.rmdir(self.name)
                 except OSError:
                     pass
             raise
 
+    def _hold(self):
+        """What another user can change is copied, so that what is checked is what is extracted."""
+        from thin.utils import osutil, ownfolders, safepath
+        from thin.utils.files import arguments, atomic
+
+        if not ownfolders.alterable(self.match):
+            return
+        folder = os.path.join(arguments.cachedir(__opts__), "archives")
+        try:
+            atomic.makedirs(os.path.join(folder, "x"), mode="0700")
+            descriptor, self.copy = osutil.mkstemp(folder)
+            with os.fdopen(descriptor, "wb") as target, open(self.match, "rb", opener=safepath.opener) as stream:
+                for piece in iter(lambda: stream.read(1 << 20), b""):
+                    target.write(piece)
+        except OSError as exc:
+            raise _Done(False, "Archive %s cannot be copied to %s: %s" % (self.shown, folder, exc))
+        self.cached = self.copy
+        self.contents = self._listed()
+
     def _extract(self):
         if self.archive_format == "rar":
-            return __salt__["archive.unrar"](self.cached, self.name, trim_output=self.trim_output)
+            return __salt__["archive.unrar"](
+                self.cached, self.name, trim_output=self.trim_output, **self.allowed
+            )
         if self.archive_format == "zip":
             function = __salt__["archive.cmd_unzip" if self.use_cmd_unzip else "archive.unzip"]
-            more = {} if self.use_cmd_unzip else {"extract_perms": self.extract_perms}
-            return function(
+            more = dict(self.allowed)
+            if not self.use_cmd_unzip:
+                more["extract_perms"] = self.extract_perms
+            files = function(
                 self.cached, self.name, options=self.options, trim_output=self.trim_output, password=self.password,
                 **more
             )
-        if self.options is None:
-            files = __salt__["archive.extract_tar"](self.cached, self.name, self.shown)
-        else:
-            done = __salt__["cmd.run_all"](_tar_command(self.options, self.cached), cwd=self.name, python_shell=False)
-            if done["retcode"] != 0:
-                self.ret["changes"] = done
-                raise _Done(False, "")
-            files = done["stdout"].splitlines()
+            return [line.replace(self.copy, self.match) for line in files] if self.copy else files
+        done = __salt__["archive.extract_tar"](
+            self.cached, self.name, self.shown, self.options, self.list_options, self.strip or 0, **self.allowed
+        )
+        if done["retcode"] != 0:
+            done.pop("members")
+            self.ret["changes"] = done
+            raise _Done(False, "")
+        files = done["members"] if self.options is None else done["stdout"].splitlines()
         return (files[: self.trim_output] if self.trim_output else files) or (
             "no tar output so far" if self.options is not None else []
         )
@@ -431,7 +481,7 @@ class _Job(object):
             folders = [self.enforce_ownership_on] if inside else []
             files = [] if inside else [self.enforce_ownership_on]
         recurse = [key for key in ("user", "group") if getattr(self, key)]
-        for folder in folders:
+        for folder in filter(_inside, folders) if not self.enforce_ownership_on else folders:
             full = os.path.join(self.name, folder)
             if not os.path.isdir(full):
                 self.lost += [] if __opts__["test"] else [full]
@@ -441,16 +491,19 @@ class _Job(object):
                 self.ret["changes"]["updated ownership"] = True
             if done["result"] is False:
                 self.failed.append(full)
-        for file in files:
+        for file in filter(_inside, files) if not self.enforce_ownership_on else files:
             self._own_file(os.path.join(self.name, file), file)
 
     def _own_file(self, path, shown):
+        from thin.utils import safepath
+
         try:
-            found = os.lstat(path)
-            if self.uid in (-1, found.st_uid) and self.gid in (-1, found.st_gid):
-                return
-            if not __opts__["test"]:
-                os.lchown(path, self.uid, self.gid)
+            with safepath.at(path) as place, place.pin() as pinned:
+                found = pinned.stat()
+                if self.uid in (-1, found.st_uid) and self.gid in (-1, found.st_gid):
+                    return
+                if not __opts__["test"]:
+                    pinned.chown(self.uid, self.gid)
             self.ret["changes"]["updated ownership"] = True
         except OSError as exc:
             if not __opts__["test"]:
@@ -492,19 +545,13 @@ def _absolute(path):
     return path is None or (isinstance(path, str) and os.path.isabs(path))
 
 
+def _inside(path):
+    """Whether a path of an archive means something in the directory: ``allow_outside`` lets others pass."""
+    return not path.startswith("/") and ".." not in path.split("/")
+
+
 def _stripped(options):
     import re
 
     found = re.search(r"--strip(?:-components)?(?:\s+|=)[\"']?(\d+)", options)
     return int(found.group(1)) if found else None
-
-
-def _tar_command(options, path):
-    """tar with the options as they are written; those that this state is about (x, f, v) are given anyway."""
-    from thin.utils import words
-
-    given = [word for word in words.split(options) if word not in ("v", "-v", "--verbose")]
-    short = "xv"
-    if given and not given[0].startswith("-"):
-        short += given.pop(0).replace("x", "").replace("f", "")
-    return ["tar", short] + given + ["-f", path]

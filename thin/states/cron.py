@@ -83,22 +83,21 @@ def file(name, source_hash="", source_hash_name=None, user="root", template=None
     now = now if now.endswith("\n") else now + "\n"
     if not replace and now.strip():
         return dict(ret, comment="User %s already has a crontab. No changes made" % user)
-    descriptor, path = osutil.mkstemp()
-    os.close(descriptor)
+    folder = osutil.mkdtemp(mode=0o711)  # the user's own file, where the user cannot put another one in its place
+    path = os.path.join(folder, "crontab")
     same = {
         "name": path, "user": user, "group": group, "mode": "0600", "attrs": [], "saltenv": __env__,
         "source_hash_name": source_hash_name, "template": template, "context": context, "defaults": defaults,
     }
     try:
-        textfile.write(path, now)
+        textfile.write(path, now, mode=0o600)
         if __opts__["test"]:
             same.update(kwargs, source=name, source_hash=source_hash)
             return dict(ret, **dict(zip(("result", "comment"), __salt__["file.check_managed"](**same))))
         source, source_hash = __salt__["file.source_list"](name, source_hash, __env__)
         return _manage(ret, path, source, source_hash, user, same, backup, kwargs)
     finally:
-        if os.path.exists(path):
-            os.unlink(path)
+        osutil.rmtree(folder, ignore_errors=True)
 
 
 def _manage(ret, path, source, source_hash, user, same, backup, more):

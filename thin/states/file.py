@@ -9,6 +9,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import (
@@ -287,7 +288,7 @@ def _forget(source):
         if sources.scheme(source) == "salt":
             link.drop(source, __env__)
         else:
-            os.unlink(_web_cache(source))
+            safepath.unlink(_web_cache(source))
     except (OSError, TypeError, link.LinkError):
         pass
 
@@ -390,7 +391,7 @@ def symlink(
         if os.path.normpath(os.readlink(name)) == os.path.normpath(target):
             return links.settle(ret, name, user, group)
         if not atomic:
-            os.unlink(name)
+            safepath.unlink(name)
     elif exists(name):
         if backupname is not None:
             words = links.move_aside(name, target, backupname, force)

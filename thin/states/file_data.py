@@ -105,6 +105,7 @@ def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64"
     import base64
     import binascii
 
+    from thin.utils import safepath
     from thin.utils.files import atomic, hashes
 
     ret = state_return(name)
@@ -130,7 +131,7 @@ def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64"
         ret["comment"] = "File is set to be updated."
         return ret
     try:
-        atomic.write(os.path.realpath(name), new, mode=None if there else owner.mode_bits(owner.default_mode()))
+        atomic.write(safepath.real(name), new, mode=None if there else owner.mode_bits(owner.default_mode()))
     except OSError as exc:
         return failed(ret, "Cannot write %s: %s" % (name, exc.strerror))
     ret["changes"] = digests

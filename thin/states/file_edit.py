@@ -4,6 +4,7 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
+from thin.utils import safepath
 from thin.utils.files.states import accumulated as accumulators
 from thin.utils.files.states import chunk_tag, failed, make_way_to, not_editable, state_return, texts
 
@@ -336,6 +337,8 @@ def keyvalue(
         return failed(ret, "file.keyvalue key and value not supplied and key_values " + words)
     try:
         old = edit.read(name)
+    except safepath.Refused as exc:
+        return failed(ret, str(exc))
     except OSError as exc:
         if not (isinstance(exc, FileNotFoundError) and create_if_missing):
             ret["comment"] = "unable to open %s" % name
@@ -365,9 +368,9 @@ def keyvalue(
             atomic.write(name, data, mode=owner.mode_bits(owner.default_mode()))
         else:
             edit.commit(name, data, keep_inode=True)
-    except (CommandExecutionError, OSError):
+    except (CommandExecutionError, OSError) as exc:
         ret["changes"] = {}
-        return failed(ret, "%s not writable" % name)
+        return failed(ret, str(exc) if isinstance(exc, safepath.Refused) else "%s not writable" % name)
     ret["comment"] = "Changed %d, deleted %d lines" % (changed, deleted)
     return ret
 

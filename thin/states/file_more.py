@@ -4,6 +4,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 from thin.utils.files import owner
 from thin.utils.files.states import failed, link_owner, make_way_to, state_return, user_of
 
@@ -98,12 +99,14 @@ def copy_(
             walk.remove(name)
         copying.copy(source, name, recurse=True)
         made = owner.born(parent, st.st_mode)  # as a copy of our own is, also where its mode is to be preserved
-        os.chown(name, made.st_uid, made.st_gid)
-        if not os.path.islink(name):
-            os.chmod(name, stat.S_IMODE(st.st_mode))
+        with safepath.at(name, follow=True) as place, place.pin() as pinned:
+            if pinned.stat().st_uid != st.st_uid and not os.geteuid():
+                raise safepath.Refused("'%s' was exchanged by another user while it was copied" % name)
+            pinned.chown(made.st_uid, made.st_gid)
+            if not os.path.islink(name):
+                pinned.chmod(stat.S_IMODE(st.st_mode))
         if os.path.isdir(source):
-            for path in walk.below(name):
-                owner.chown(path, user, group, follow_symlinks=False)
+            owner.chown_tree(name, user, group)
         ret["changes"] = {name: source}
         words = []
         if not preserve:
@@ -166,7 +169,7 @@ def _move(source, name):
     import errno
 
     try:
-        os.rename(source, name)
+        safepath.rename(source, name)
     except OSError as exc:
         if exc.errno != errno.EXDEV:
             raise
@@ -212,8 +215,8 @@ def hardlink(name, target, force=False, makedirs=False, user=None, group=None, d
                 return failed(ret, "File exists where the hard link %s should be" % name)
             ret["changes"]["forced"] = "File for hard link was forcibly replaced"
         if there:
-            os.unlink(name)
-        os.link(target, name)
+            safepath.unlink(name)
+        safepath.link(target, name)
     except (CommandExecutionError, OSError) as exc:
         word = "set target of" if other_link else "create new"
         return failed(ret, "Unable to %s hard link %s -> %s: %s" % (word, name, target, exc))
@@ -374,7 +377,7 @@ def not_cached(name, saltenv="base"):
         ret["changes"]["deleted"] = True
         return ret
     try:
-        os.unlink(path)
+        safepath.unlink(path)
     except OSError as exc:
         return failed(ret, "Failed to delete %s: %s" % (path, exc))
     ret["changes"]["deleted"] = True

@@ -12,6 +12,8 @@ import glob
 import os
 import re
 
+from thin.utils import safepath
+
 __virtualname__ = "macpackage"
 
 
@@ -66,7 +68,7 @@ def installed(name, target="LocalSystem", dmg=False, store=False, app=False, mpk
         if "attach failed" not in out:
             __salt__["macpackage.unmount"](place)
         if not os.path.ismount(place) and os.path.isdir(place):
-            os.rmdir(place)
+            safepath.rmdir(place)
 
 
 def _install(ret, path, target, store, app, mpkg, force, allow_untrusted, versioned):

@@ -8,6 +8,7 @@ without it the comment has it. ``overwrite: false``: nothing is run when the gra
 
 import os
 
+from thin.utils import safepath
 from thin.utils.files import atomic, owner
 from thin.utils.mysqlrun import pop_error
 
@@ -128,7 +129,7 @@ def _finish(ret, found, output, grain, key):
         rows = found["results"] if "results" in found else [found]
         text = "".join("%s:%s\n" % item for row in rows for item in row.items())
         mode = None if os.path.exists(output) else owner.mode_bits(owner.default_mode())
-        atomic.write(os.path.realpath(output), text.encode("utf-8"), mode=mode)
+        atomic.write(safepath.real(output), text.encode("utf-8"), mode=mode)
         ret["changes"]["query"] = "Executed. Output into " + output
     else:
         ret["changes"]["query"] = "Executed"

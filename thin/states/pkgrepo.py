@@ -6,6 +6,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 #: what the state system says about a state, not about its repository
 INTERNAL = (
@@ -80,7 +81,7 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
 
     try:
         if kwargs.get("clean_file"):
-            with open(kwargs["file"], "w"):
+            with open(kwargs["file"], "w", opener=safepath.opener):
                 pass
         if apt:
             __salt__["pkg.mod_repo"](repo, saltenv=__env__, aptkey=aptkey, **kwargs)

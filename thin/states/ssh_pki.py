@@ -8,6 +8,7 @@ import os
 
 from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 
@@ -203,7 +204,7 @@ def _public(managed, source, passphrase):
                 )
             return ret
     if linked:
-        os.unlink(name)
+        safepath.unlink(name)
     done = managed.managed(contents=wanted, replace=True) if replace else managed.managed(replace=False)
     managed.with_sub(done)
     if done["result"] is False:

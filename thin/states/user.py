@@ -7,7 +7,7 @@ differs, and compares again. Passwords are hashes (or, with ``hash_password``, a
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import accounts
+from thin.utils import accounts, safepath
 
 REDACTED = "XXX-REDACTED-XXX"
 
@@ -345,9 +345,9 @@ def _change_home(name, before, left, persist):
     if home is not None:
         __salt__["user.chhome"](name, home, persist=persist)
     if absent_home is not None and not os.path.isdir(absent_home):
-        os.makedirs(absent_home, 0o755)
-        os.chmod(absent_home, 0o755)
-        os.chown(absent_home, before["uid"], before["gid"])
+        safepath.makedirs(absent_home, 0o755)
+        safepath.chmod(absent_home, 0o755)
+        safepath.chown(absent_home, before["uid"], before["gid"])
 
 
 def _create(ret, wanted, adding):

@@ -3,7 +3,7 @@
 Each change holds the lock that the C library's ``lckpwdf`` takes, and a file is replaced as a whole or not at all.
 """
 
-from thin.utils import textfile
+from thin.utils import safepath, textfile
 
 LOCK = "/etc/.pwd.lock"
 PASSWD, SHADOW, GROUP, GSHADOW = "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow"
@@ -33,7 +33,8 @@ def _rewrite(path, change):
     import fcntl
     import os
 
-    lock = os.open(LOCK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    with safepath.at(LOCK) as place:
+        lock = place.open(os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         lines, found = [], False

@@ -10,6 +10,7 @@ import os
 import re
 
 from thin.exceptions import SaltInvocationError
+from thin.utils import safepath
 
 LIST = "/etc/apt/sources.list"
 PARTS = "/etc/apt/sources.list.d"
@@ -256,7 +257,7 @@ class Sources(object):
             if texts == self._were.get(path):
                 continue
             between = "\n\n" if path.endswith(".sources") else "\n"
-            os.makedirs(os.path.dirname(path), exist_ok=True)  # apt can do without sources.list.d
+            safepath.makedirs(os.path.dirname(path))  # apt can do without sources.list.d
             data = (between.join(texts) + "\n" if texts else "").encode("utf-8", "surrogateescape")
             atomic.write(path, data, mode=None if os.path.exists(path) else 0o644)
             self._were[path] = texts

@@ -10,6 +10,18 @@ if os.path.basename(DEFAULT_SHELL) not in ("sh", "bash", "dash", "ash", "ksh", "
     DEFAULT_SHELL = "/bin/sh"
 
 
+class OpenFolder(int):
+    """An open folder as ``cwd`` of a command, who could be led elsewhere by its path. ``path`` is for people."""
+
+    def __new__(cls, descriptor, path):
+        self = super(OpenFolder, cls).__new__(cls, descriptor)
+        self.path = path
+        return self
+
+    def __str__(self):
+        return self.path
+
+
 def arguments(given):
     """The arguments of a public function, from its ``locals()``, for the next one to take."""
     given = dict(given)

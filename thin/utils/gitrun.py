@@ -8,6 +8,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
 SSH = (
@@ -63,7 +64,7 @@ class Keys(object):
 
     def __exit__(self, *exc):
         for path in self.temporary:
-            os.unlink(path)
+            safepath.unlink(path)
 
     def _key(self):
         if not self.identity.startswith("salt://"):
@@ -80,7 +81,7 @@ class Keys(object):
         from thin.utils import osutil
         from thin.utils.files import owner
 
-        descriptor, path = osutil.mkstemp()
+        descriptor, path = osutil.mkstemp(programs=bool(mode & 0o100))
         self.temporary.append(path)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)

@@ -4,6 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 TRUST = {"e": "Expired", "q": "Unknown", "n": "Not Trusted", "f": "Fully Trusted", "m": "Marginally Trusted",
          "u": "Ultimately Trusted", "r": "Revoked", "d": "Disabled", "-": "Unknown"}
@@ -60,9 +61,9 @@ class Gpg(object):
         if os.path.isdir(home):
             return
         try:
-            os.makedirs(home, 0o700)
+            safepath.makedirs(home, 0o700)
             if self.identity is not None:
-                os.chown(home, self.identity.uid, self.identity.gid)
+                safepath.chown(home, self.identity.uid, self.identity.gid)
         except OSError as exc:
             raise CommandExecutionError("Cannot make %s: %s" % (home, exc.strerror))
 

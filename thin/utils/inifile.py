@@ -7,6 +7,8 @@ names that begin with ``#``. The file as a whole is one, with the options that s
 import os
 import re
 
+from thin.utils import safepath
+
 _HEADER = re.compile(r"^\s*\[(.+?)\]\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*[#;]\s*(.*)")
 _INDENTED = re.compile(r"(\s+)(.*)")
@@ -115,7 +117,7 @@ class File(Section):
         self.encoding = encoding or "utf-8"
         if not os.path.exists(path):
             return
-        with open(path, encoding=self.encoding) as stream:
+        with open(path, encoding=self.encoding, opener=safepath.opener) as stream:
             parts = _HEADER.split("\n".join(stream.read().splitlines()))
         self.read(parts[0])
         for name, text in zip(parts[1::2], parts[2::2]):
@@ -132,7 +134,7 @@ class File(Section):
         """Whether the file is there, and is what ``write`` would make of it."""
         if not os.path.exists(self.path):
             return False
-        with open(self.path, encoding=self.encoding, newline="") as stream:
+        with open(self.path, encoding=self.encoding, newline="", opener=safepath.opener) as stream:
             return stream.read() == self.text()
 
     def write(self):
@@ -140,4 +142,4 @@ class File(Section):
         from thin.utils.files import atomic, owner
 
         mode = None if os.path.exists(self.path) else owner.mode_bits(owner.default_mode())
-        atomic.write(os.path.realpath(self.path), self.text().encode(self.encoding), mode=mode)
+        atomic.write(safepath.real(self.path), self.text().encode(self.encoding), mode=mode)

@@ -1,5 +1,6 @@
 """Temporary files and whole directories, for Pythons without ``shutil`` and ``tempfile``."""
 
+import errno
 import os
 import stat
 
@@ -7,47 +8,116 @@ _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getat
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 
 
-def tempdir():
-    """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError for none."""
-    wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
-    for path in wanted + ["/tmp", "/var/tmp"]:
-        if path and os.path.isabs(path) and os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK):
-            return path
-    raise FileNotFoundError("no directory for temporary files can be written to")
+def tempdir(programs=False):
+    """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError for none.
+
+    One where others could exchange our files (another user's, or written to by others and not sticky) is taken only if
+    there is no other. ``programs``: files in it can be executed, and nobody can exchange them.
+    """
+    wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")] + ["/tmp", "/var/tmp"]
+    found = [
+        path for path in wanted + (["/run", "/dev/shm"] if programs else [])
+        if path and os.path.isabs(path) and os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+    ]  # fmt: skip
+    safe = [path for path in found if _ours_stay(path)]
+    if programs:
+        safe = [path for path in safe if not os.statvfs(path).f_flag & getattr(os, "ST_NOEXEC", 0)]
+        if not safe:
+            raise PermissionError(
+                errno.EACCES, "No directory for temporary programs: each is mounted noexec, or others can change what "
+                "is in it. Set TMPDIR to one where programs may run", ", ".join(found))
+    if not safe + found:
+        raise FileNotFoundError("no directory for temporary files can be written to")
+    return (safe + found)[0]
 
 
-def mkstemp(directory=None, prefix=".pushsalt-", suffix=""):
-    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. Raises OSError."""
-    directory = directory or tempdir()
+def _ours_stay(path):
+    """Whether nobody else can rename or take away what we make in the directory."""
+    found = os.stat(path)
+    writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+    return found.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not writable
+
+
+def _unforeseen():
+    """A part of a name that nobody can foresee, and that ``sweep`` finds: it begins with the worker's session."""
+    return "%d-%s" % (os.getsid(0), os.urandom(12).hex())
+
+
+def sweep(session):
+    """Take away the temporary files and directories of a worker that was killed. Never raises."""
+    import re
+
+    wanted = re.compile(r"(?!__pushsalt_bg_)[\w.-]*?(?<![0-9a-f])%d-[0-9a-f]{24}(\.\w+)*" % session)
+    for folder in {os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/run", "/dev/shm"}:
+        try:
+            top = os.open(folder, _FOLDER)
+        except OSError:
+            continue
+        try:
+            for name in os.listdir(top):
+                if wanted.fullmatch(name):
+                    _swept(name, top)
+        except OSError:
+            pass
+        finally:
+            os.close(top)
+
+
+def _swept(name, top):
+    try:
+        found = os.lstat(name, dir_fd=top)
+        if found.st_uid != os.geteuid() and os.geteuid():
+            return
+        if stat.S_ISDIR(found.st_mode):
+            rmtree(name, ignore_errors=True, dir_fd=top)
+        else:
+            os.unlink(name, dir_fd=top)
+    except OSError:
+        pass
+
+
+def mkstemp(directory=None, prefix=".pushsalt-", suffix="", programs=False):
+    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee. ``programs``: as of
+    ``tempdir``. Raises OSError."""
+    if directory:
+        from thin.utils import safepath
+
+        return safepath.temporary(directory, suffix, prefix)
+    directory = tempdir(programs)
     while True:
-        path = os.path.join(directory, "%s%s%s" % (prefix, os.urandom(12).hex(), suffix))
+        path = os.path.join(directory, "%s%s%s" % (prefix, _unforeseen(), suffix))
         try:
             return os.open(path, _NEW, 0o600), path
         except FileExistsError:
             continue
 
 
-def mkdtemp(directory=None, prefix="pushsalt-"):
-    """The path of a new directory of our own, 0700, with a name that nobody can foresee. Raises OSError."""
+def mkdtemp(directory=None, prefix="pushsalt-", mode=0o700):
+    """The path of a new directory of our own, with a name that nobody can foresee. Raises OSError.
+
+    ``mode``: 0711 for files that get another owner, who can read them then, and put nothing in their place."""
     directory = directory or tempdir()
     while True:
-        path = os.path.join(directory, prefix + os.urandom(12).hex())
+        path = os.path.join(directory, prefix + _unforeseen())
         try:
             os.mkdir(path, 0o700)
+            if mode != 0o700:
+                os.chmod(path, mode)  # whatever the umask is
             return path
         except FileExistsError:
             continue
 
 
-def rmtree(path, ignore_errors=False):
+def rmtree(path, ignore_errors=False, dir_fd=None):
     """Take away a directory and all in it. Links are taken away themselves, and nobody who swaps one in can lead us
     elsewhere: each directory is entered from the one above it. Raises OSError, for a link as ``path`` too.
 
-    ``ignore_errors`` goes on with the rest.
+    ``ignore_errors`` goes on with the rest. Without ``dir_fd`` the way to ``path`` is to be ours alone: what others
+    may have made is for ``safepath.remove``.
     """
     name = os.path.normpath(path)
     try:
-        todo = [_Opened(name)]
+        todo = [_Opened(name, dir_fd)]
     except OSError:
         if ignore_errors:
             return
@@ -63,7 +133,7 @@ def rmtree(path, ignore_errors=False):
                     if todo:
                         os.rmdir(here.name, dir_fd=todo[-1].descriptor)
                     else:
-                        os.rmdir(name)
+                        os.rmdir(name, dir_fd=dir_fd)
             except OSError:
                 if not ignore_errors:
                     raise

@@ -2,6 +2,7 @@
 
 Also keeps what they said of the installed packages for as long as their database is the same file.
 """
+from thin.utils import safepath
 
 LOCK_TIMEOUT = 300  # seconds; the option pkg_lock_timeout
 
@@ -68,7 +69,7 @@ def refreshed(context, opts):
 
     context.pop("pkg.refresh", None)
     try:
-        os.remove(os.path.join(opts["cachedir"], "pkg_refresh"))
+        safepath.unlink(os.path.join(opts["cachedir"], "pkg_refresh"))
     except (KeyError, OSError):
         pass
 

@@ -5,7 +5,8 @@ Understands v7, ustar, GNU (long names, sparse files) and pax headers, of plain 
 
 BLOCK = 512
 PIECE = 1 << 18
-_KINDS = {b"5": "dir", b"2": "link", b"1": "hardlink"}
+_KINDS = {b"5": "dir", b"D": "dir", b"2": "link", b"1": "hardlink"}
+_SPECIAL = {b"3": "a character device", b"4": "a block device", b"6": "a FIFO"}
 
 
 class NotTar(ValueError):
@@ -13,12 +14,15 @@ class NotTar(ValueError):
 
 
 class Member(object):
-    """``name`` without a slash at its end, ``kind`` (dir, link, hardlink, file) and ``target`` of a link."""
+    """``name`` without a slash at its end, ``kind`` (dir, link, hardlink, file), ``target`` of a link, ``mode`` in bits
+    and ``special``: what it is instead of a file ("a FIFO")."""
 
-    def __init__(self, name, kind, target):
+    def __init__(self, name, kind, target, mode=0, special=""):
         self.name = name
         self.kind = kind
         self.target = target
+        self.mode = mode
+        self.special = special
 
 
 def members(path):
@@ -117,7 +121,8 @@ def _members(source):
         word = "dir" if kind in (b"0", b"\0") and name.endswith("/") else _KINDS.get(kind, "file")
         if kind not in (b"1", b"2", b"3", b"4", b"5", b"6"):
             source.skip(-(-int(said.get("size", size)) // BLOCK) * BLOCK)
-        yield Member(name.rstrip("/") or name[:1], word, target)
+        mode = _number(block[100:108]) & 0o7777
+        yield Member(name.rstrip("/") or name[:1], word, target, mode, _SPECIAL.get(kind, ""))
 
 
 def _sound(block):
@@ -157,20 +162,3 @@ def _records(data):
         key, _, value = record.decode("utf-8", "surrogateescape").partition("=")
         found[key] = value
     return found
-
-
-def escaping(found):
-    """The name of the first member that would be put, or lead others, outside of where it is extracted to; or None.
-
-    A link may point anywhere, but nothing may be extracted through it.
-    """
-    links = {member.name for member in found if member.kind == "link"}
-    links = {name[2:] if name.startswith("./") else name for name in links}
-    for member in found:
-        for name in (member.name, member.target if member.kind == "hardlink" else ""):
-            parts = [part for part in name.split("/") if part != "."]
-            if name.startswith("/") or ".." in parts:
-                return member.name
-            if any("/".join(parts[:count]) in links for count in range(1, len(parts))):
-                return member.name
-    return None

@@ -6,12 +6,13 @@ Bytes that are no UTF-8 survive a read and a write; line ends stay as they are.
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 
 
 def read(path, default=None):
     """The text of a file; ``default`` when there is none. Raises CommandExecutionError for what cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as source:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="", opener=safepath.opener) as source:
             return source.read()
     except (FileNotFoundError, NotADirectoryError):
         return default
@@ -37,7 +38,7 @@ def write(path, text, mode=0o644, uid=None, gid=None):
     """
     from thin.utils.files import atomic
 
-    path = os.path.realpath(path)
+    path = safepath.real(path)
     try:
         kept = None if os.path.exists(path) else mode
         atomic.write(path, text.encode("utf-8", "surrogateescape"), uid=uid, gid=gid, mode=kept)

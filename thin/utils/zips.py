@@ -29,6 +29,12 @@ class Member(object):
             return "link"
         return "dir" if stat.S_ISDIR(self.mode) or self.name.endswith("/") else "file"
 
+    @property
+    def special(self):
+        from thin.utils.archivemembers import SPECIAL
+
+        return SPECIAL.get(stat.S_IFMT(self.mode), "")
+
     target = ""
 
 

@@ -120,7 +120,7 @@ class GitFS:
             found = self._source.resolve(remote, remote.fallback)
         if found is None and saltenv == "base":
             self._without_base(remote)
-        return None if found is None else CommitTree(self._source, *found)
+        return None if found is None else CommitTree(self._source, *found, remote.limit)
 
     def _without_base(self, remote: Remote) -> None:
         """Most repositories have ``main`` by now, and Salt's default is ``master``: a formula is silently not there."""

@@ -12,14 +12,18 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from pushsalt.fileserver import DiskFile, Listing, disk_file
 from pushsalt.fileserver.ignored import Ignored
+from pushsalt.trust import Limit
 
 log = logging.getLogger(__name__)
 
 ANY_ENV: Final = "__env__"
+#: No option of a configuration: folder -> pushsalt.trust.Limit, for the copy of a git remote.
+LIMITS: Final = "__limits__"
 
 
 def backend(opts: Mapping[str, Any]) -> Roots:
@@ -30,6 +34,8 @@ class Roots:
     def __init__(self, opts: Mapping[str, Any]) -> None:
         """Raises ConfigError for an ignore pattern that is no regular expression."""
         self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
+        limits = opts.get(LIMITS)
+        self._limits = {top: one for top, one in limits.items() if isinstance(one, Limit)} if limits else {}
         follow = opts.get("fileserver_followsymlinks")
         self._follow = follow is None or bool(follow)
         #: links that leave the roots are followed only when somebody asked for that; Salt follows them by default
@@ -47,8 +53,11 @@ class Roots:
             full = os.path.join(root, path)
             found = disk_file(full, path)
             if found is not None and not self._ignored(full) and self._is_ours(root, full):
-                return found
+                return self._limited(found) if self._limits else found
         return None
+
+    def _limited(self, found: DiskFile) -> DiskFile:
+        return replace(found, limit=next((one for top, one in self._limits.items() if _inside(found.path, top)), None))
 
     def listing(self, saltenv: str) -> Listing:
         files: set[str] = set()

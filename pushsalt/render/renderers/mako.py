@@ -134,7 +134,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         found = None if inside.split("/", 1)[0] == ".." else self._files.find(inside, self._saltenv)
         if found is None:
             raise TopLevelLookupException(f"{uri}: no such file in the file server to include")
-        return found.path, source_text(found)
+        return found.path, source_text(found, "mako")
 
 
 def _mako_problem(exc: Any, path: str, text: str, lookup: _Lookup) -> SourceError:

@@ -115,7 +115,7 @@ class _Run:
             raise SourceError(f"Could not find the file '{url}'", [place])
         imported = self.globals()
         try:
-            self.execute(source_text(file), file.path, imported, depth + 1)
+            self.execute(source_text(file, "pyobjects"), file.path, imported, depth + 1)
         except SourceError as exc:
             raise SourceError(exc.problem, [*exc.chain, place], exc.hint) from None
         if found["names"] is None:

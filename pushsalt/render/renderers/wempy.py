@@ -21,7 +21,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
         found = None if outside or context.fileserver is None else context.fileserver.find(inside, saltenv)
         if found is None:
             raise SourceError(f"Wempy: {name}: no such file in the file server to include")
-        return found.path, source_text(found)
+        return found.path, source_text(found, "wempy")
 
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=kwargs.get("context"))
     return render_wempy(as_text(data), path=path, names=names, read=read)

@@ -8,53 +8,63 @@ import errno
 import os
 import stat
 
-from thin.utils import osutil
+from thin.utils import safepath
 from thin.utils.files import owner
 
 PIECE = 1 << 18
 SELINUX = "security.selinux"
 
 
-def temporary(directory, suffix=""):
-    """(fd, path) of a new empty file that only we may read, with a name that nobody can foresee."""
-    return osutil.mkstemp(directory, suffix=suffix)
-
-
 def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
     """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
 
     What is not given stays as the file at ``path`` has it; a new one gets our own owner and mode 0600. ``mode`` is
-    in bits. Raises OSError; the old file is untouched then and the temporary one is gone.
+    in bits. A link at ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old
+    file is untouched then and the temporary one is gone. Returns the stat result of what was written.
     """
-    try:
-        old = os.lstat(path)
-        if not stat.S_ISREG(old.st_mode):
-            old = None
-    except OSError:
+    with safepath.at(path) as place:
+        return write_at(place, pieces, uid, gid, mode, keep_inode)
+
+
+def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
+    """As ``write``, for a ``safepath.Place``."""
+    old = place.look()
+    if old is not None and not stat.S_ISREG(old.st_mode):
         old = None
-    descriptor, temp = temporary(os.path.dirname(path) or ".")
+    descriptor, temp = place.temporary()
     try:
         try:
             _fill(descriptor, pieces)
             _dress(descriptor, old, uid, gid, mode)
             if old is not None:
-                _copy_context(path, descriptor)
+                _copy_context(place, descriptor)
             os.fsync(descriptor)
+            if keep_inode and old is not None and old.st_nlink > 1:
+                written = _over(descriptor, place)
+                place.discard(temp)
+            else:
+                written = _take(place, temp, descriptor, old)
         finally:
             os.close(descriptor)
-        if not (keep_inode and old is not None and old.st_nlink > 1 and _over(temp, path)):
-            try:
-                os.rename(temp, path)
-            except OSError as exc:
-                # a mount point, as container engines make of /etc/hosts, cannot be renamed over
-                if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
-                    raise
-                _over(temp, path)
     except BaseException:
-        _discard(temp)
+        place.discard(temp)
         raise
     if old is None:
-        _default_context(path)
+        _default_context(place.path)
+    return written
+
+
+def _take(place, temp, descriptor, old):
+    try:
+        place.take(temp)
+        return os.fstat(descriptor)
+    except OSError as exc:
+        # a mount point, as container engines make of /etc/hosts, cannot be renamed over
+        if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
+            raise
+        written = _over(descriptor, place)
+        place.discard(temp)
+        return written
 
 
 def _fill(descriptor, pieces):
@@ -79,30 +89,25 @@ def _dress(descriptor, old, uid, gid, mode):
     os.fchmod(descriptor, mode)
 
 
-def _over(temp, path):
-    """Put the finished content into the file that is there, and take the finished one away."""
-    with open(temp, "rb") as source, open(path, "r+b") as target:
-        for piece in iter(lambda: source.read(PIECE), b""):
-            target.write(piece)
-        target.truncate()
-        target.flush()
-        os.fsync(target.fileno())
-    os.unlink(temp)
-    return True
-
-
-def _discard(path):
+def _over(descriptor, place):
+    """Put the finished content into the file that is there."""
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    target = place.open(os.O_RDWR | os.O_TRUNC)
     try:
-        os.unlink(path)
-    except OSError:
-        pass
+        _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
+        os.fsync(target)
+        return os.fstat(target)
+    finally:
+        os.close(target)
 
 
-def _copy_context(path, descriptor):
-    try:
-        os.setxattr(descriptor, SELINUX, os.getxattr(path, SELINUX))
-    except (AttributeError, OSError):
-        pass  # no SELinux here, or the file system keeps no contexts
+def _copy_context(place, descriptor):
+    context = place.attribute(SELINUX)
+    if context is not None:
+        try:
+            os.setxattr(descriptor, SELINUX, context)
+        except OSError:
+            pass  # the file system keeps no contexts
 
 
 def _default_context(path):
@@ -124,7 +129,7 @@ def _default_context(path):
 
 def pieces(path):
     """The bytes of a file, one piece after the other."""
-    with open(path, "rb") as source:
+    with open(path, "rb", opener=safepath.opener) as source:
         for piece in iter(lambda: source.read(PIECE), b""):
             yield piece
 
@@ -145,10 +150,11 @@ def makedirs(path, user=None, group=None, mode=None):
 
 def mkdir(path, user=None, group=None, mode=None):
     """Make one directory. The mode is exact where one is given, else what the umask leaves."""
-    os.mkdir(path, 0o777 if mode is None else 0o700)
-    st = os.lstat(path)
-    wanted = owner.drift(st, user, group, owner.normalize_mode(mode))
-    if mode is None:
-        wanted.pop("mode", None)
-    if wanted:
-        owner.enforce(path, wanted, follow_symlinks=False)
+    with safepath.at(path) as place:
+        place.mkdir(0o777 if mode is None else 0o700)
+        with place.pin() as pinned:
+            wanted = owner.drift(pinned.stat(), user, group, owner.normalize_mode(mode))
+            if mode is None:
+                wanted.pop("mode", None)
+            if wanted:
+                owner.dress(pinned, wanted)

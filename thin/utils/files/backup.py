@@ -6,6 +6,7 @@ import re
 import stat
 import time
 
+from thin.utils import safepath
 from thin.utils.files import atomic
 
 STAMP = "%a_%b_%d_%H:%M:%S_%Y"
@@ -20,13 +21,15 @@ def keep(path, mode, cachedir):
     """Copy the file away when ``mode`` is "minion" or "both". Returns the copy's path. Raises OSError."""
     if mode not in ("minion", "both"):
         return None
-    st = os.stat(path)
     now = time.time()
     stamp = time.strftime(STAMP, time.localtime(now))
     name = "%s_%s%s_%s" % (os.path.basename(path), stamp[:-4], ("%d" % (now * 1000000))[-6:], stamp[-4:])
     target = os.path.join(root(cachedir), os.path.dirname(os.path.abspath(path))[1:], name)
     atomic.makedirs(target, mode="0700")
-    atomic.write(target, atomic.pieces(path), st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+    with open(path, "rb", opener=safepath.opener) as source:
+        st = os.fstat(source.fileno())
+        pieces = iter(lambda: source.read(atomic.PIECE), b"")
+        atomic.write(target, pieces, st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
     return target
 
 

@@ -111,9 +111,10 @@ def comment_line(path, regex, char="#", cmnt=True, backup=".bak"):
     """Comment lines out or back in. The diff of those lines, False when none matched. Salt: ``file.comment_line``."""
     import os
 
+    from thin.utils import safepath
     from thin.utils.files import diff, edit
 
-    real = os.path.realpath(os.path.expanduser(path))
+    real = safepath.real(os.path.expanduser(path))
     if not os.path.isfile(real):
         raise SaltInvocationError("File not found: %s" % real)
     data = edit.read(real)

@@ -88,10 +88,16 @@ class Fetched(LocalFile):
 def same(content, path):
     """True when the regular file at ``path`` has this content already. Raises OSError."""
     if isinstance(content, Data):
-        return os.path.getsize(path) == len(content.data) and read_file(path) == content.data
+        return os.path.getsize(path) == len(content.data) and _read(path) == content.data
     return hashes.file_hash(path, content.hash_type) == content.hsum
 
 
 def read_file(path):
-    with open(path, "rb") as source:
+    from thin.utils import safepath
+
+    return safepath.read(path)
+
+
+def _read(path):
+    with open(path, "rb", opener=hashes.at_once) as source:
         return source.read()

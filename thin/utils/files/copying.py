@@ -5,6 +5,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath, safetree
 from thin.utils.files import atomic, walk
 
 
@@ -32,38 +33,59 @@ def move(src, dst):
         if os.path.lexists(dst):
             raise OSError("Destination path '%s' already exists" % dst)
     try:
-        os.rename(src, dst)
+        safepath.rename(src, dst)
         return
     except OSError as exc:
         if exc.errno != errno.EXDEV:
             raise
     if os.path.islink(src):
         walk.remove(dst)
-        os.symlink(os.readlink(src), dst)
+        safepath.symlink(os.readlink(src), dst)
     else:
         _copy(src, dst, times=True)
     walk.remove(src)
 
 
 def _copy(src, dst, times=False):
-    if os.path.isdir(src) and not os.path.islink(src):
-        if not os.path.isdir(dst):
-            os.makedirs(dst)
-        for name in os.listdir(src):
-            path = os.path.join(src, name)
-            if os.path.islink(path):
-                target = os.path.join(dst, name)
-                walk.remove(target)
-                os.symlink(os.readlink(path), target)
+    if not os.path.isdir(src) or os.path.islink(src):
+        with safepath.at(src, follow=True) as source:
+            _copy_file(source, dst, times)
+        return
+    made = []
+    for folder in safetree.descend(src, follow=False):
+        target = os.path.normpath(os.path.join(dst, os.path.relpath(folder.path, src)))
+        if not os.path.isdir(target):
+            safepath.makedirs(target)
+        made.append((target, os.fstat(folder.fd)))
+        for name in folder.others:
+            source, path = folder.place(name), os.path.join(target, name)
+            found = source.look()
+            if found is None:
+                continue  # gone in between
+            if stat.S_ISLNK(found.st_mode):
+                walk.remove(path)
+                safepath.symlink(source.readlink(), path)
             else:
-                _copy(path, os.path.join(dst, name), times)
-        st = os.stat(src)
-        os.chown(dst, st.st_uid, st.st_gid)
-        os.chmod(dst, stat.S_IMODE(st.st_mode))
-    else:
-        st = os.stat(src)
-        if not stat.S_ISREG(st.st_mode):
-            raise OSError("'%s' is a special file" % src)
-        atomic.write(os.path.realpath(dst), atomic.pieces(src), st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+                _copy_file(source, path, times)
+    for target, found in reversed(made):
+        _dress(target, found, times)
+
+
+def _copy_file(source, dst, times):
+    if not stat.S_ISREG(source.lstat().st_mode):
+        raise OSError("'%s' is a special file" % source.path)
+    with os.fdopen(source.open_to_read(), "rb") as stream:
+        found = os.fstat(stream.fileno())
+        pieces = iter(lambda: stream.read(atomic.PIECE), b"")
+        atomic.write(safepath.real(dst), pieces, found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode))
     if times:
-        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns))
+        safepath.utime(dst, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _dress(path, found, times):
+    """Give a folder the owner and mode that another has."""
+    with safepath.at(path, follow=True) as place, place.pin() as pinned:
+        pinned.chown(found.st_uid, found.st_gid)
+        pinned.chmod(stat.S_IMODE(found.st_mode))
+    if times:
+        safepath.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))

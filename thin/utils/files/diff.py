@@ -2,6 +2,8 @@
 
 import os
 
+from thin.utils import safepath
+
 #: Bytes of either side up to which two texts are compared line by line.
 LIMIT = 2 * 1024 * 1024
 TOO_LARGE = "Replace a text of %d bytes with one of %d bytes (too large to show what differs)"
@@ -82,7 +84,7 @@ def of_files(old, new, old_name="", new_name=""):
     """
     heads, sizes = [], []
     for path in (old, new):
-        with open(path or "/dev/null", "rb") as source:
+        with open(path or "/dev/null", "rb", opener=safepath.opener) as source:
             heads.append(source.read(512))
             sizes.append(os.fstat(source.fileno()).st_size if path else 0)
     sentence = _of_binaries(*heads)
@@ -92,7 +94,7 @@ def of_files(old, new, old_name="", new_name=""):
         return TOO_LARGE % tuple(sizes)
     data = []
     for path in (old, new):
-        with open(path or "/dev/null", "rb") as source:
+        with open(path or "/dev/null", "rb", opener=safepath.opener) as source:
             data.append(source.read())
     return unified(data[0], data[1], old_name, new_name)
 

@@ -3,6 +3,7 @@
 import os
 import stat
 
+from thin.utils import safepath
 from thin.utils.files import owner, walk
 
 REMOVED = {"removed": "Removed due to clean"}
@@ -29,7 +30,7 @@ def make_way(name, ret, force, backupname, allow_symlink, test):
             ret["comment"] = "%s would be backed up and replaced with a new directory" % name
             ret["result"] = None
         else:
-            os.rename(name, backupname)
+            safepath.rename(name, backupname)
         return ""
     if not force:
         return "Specified location %s exists and is a %s" % (name, "file" if os.path.isfile(name) else "symlink")
@@ -37,7 +38,7 @@ def make_way(name, ret, force, backupname, allow_symlink, test):
     if test:
         changes["forced"] = "%s would be forcibly replaced" % kind
     else:
-        os.unlink(name)
+        safepath.unlink(name)
         changes["forced"] = "%s was forcibly replaced" % kind
     return ""
 
@@ -92,7 +93,9 @@ def _note(found, path, user, group, mode, follow_symlinks):
 
 
 def predicted(name, ret, found, removed):
-    """The return of a dry run."""
+    """The return of a dry run. Raises ``safepath.Refused`` where root would not go."""
+    if found or removed:
+        safepath.check(os.path.join(name, "any"))
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)
     lines = ["%s: %s - %s\n" % (path, key, value) for path, change in ret["changes"].items()
@@ -110,13 +113,17 @@ def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
     words = []
     ret["changes"].update(found)
     ret["changes"].update((path, REMOVED) for path in removed)
-    for path in [name] + [path for path in found if path != name]:
-        if path in found:
-            done, failed = owner.enforce(path, found[path], follow_symlinks)
-            words += ["%s: %s" % (path, word) if path != name else word for word in failed]
-            ret["changes"].update(done)
-        if path == name and silent:
-            ret["changes"] = {"recursion": "Changes silenced"}
+    with safepath.Near() as near:
+        for path in [name] + [path for path in found if path != name]:
+            if path in found:
+                try:
+                    done, failed = owner.enforce(path, found[path], follow_symlinks, near=near)
+                except OSError as exc:  # one that was exchanged meanwhile keeps nobody from the others
+                    done, failed = {}, [exc.strerror]
+                words += ["%s: %s" % (path, word) if path != name else word for word in failed]
+                ret["changes"].update(done)
+            if path == name and silent:
+                ret["changes"] = {"recursion": "Changes silenced"}
     comment = "Directory %s%s updated" % (name, "/*" if children_only else "")
     gone = []
     for path in removed:

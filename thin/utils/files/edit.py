@@ -5,6 +5,7 @@ import os
 import re
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 from thin.utils.files import atomic, diff
 
 
@@ -108,7 +109,7 @@ def search_file(path, pattern, flags=8, ignore_if_missing=False, encoding=None):
 
 def _text_of(path, ignore_if_missing, encoding):
     """The file's bytes, or its text when an encoding is given; None for a missing one that does not matter."""
-    real = os.path.realpath(os.path.expanduser(path))
+    real = safepath.real(os.path.expanduser(path))
     if not os.path.exists(real):
         if ignore_if_missing:
             return None
@@ -166,10 +167,7 @@ def has(data, text, ignore_whitespace=True):
 
 
 def read(path):
-    with open(path, "rb") as source:
-        return source.read()
-
-
+    return safepath.read(path)
 
 
 def commit(path, data, backup=None, keep_inode=False):
@@ -177,7 +175,7 @@ def commit(path, data, backup=None, keep_inode=False):
 
     Follows links. Raises CommandExecutionError with the reason; the file is as it was then.
     """
-    real = os.path.realpath(path)
+    real = safepath.real(path)
     try:
         if backup:
             save(path, backup)
@@ -190,11 +188,11 @@ def save(path, suffix):
     """Copy the file to its name with a suffix; where the name is a link, a link of that suffix leads to the copy."""
     import stat
 
-    real = os.path.realpath(path)
-    st = os.stat(real)
-    atomic.write(real + suffix, atomic.pieces(real), st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
+    real = safepath.real(path)
+    with open(real, "rb", opener=safepath.opener) as source:
+        st = os.fstat(source.fileno())
+        pieces = iter(lambda: source.read(atomic.PIECE), b"")
+        atomic.write(real + suffix, pieces, st.st_uid, st.st_gid, stat.S_IMODE(st.st_mode))
     if os.path.islink(path):
-        link = path + suffix
-        if os.path.lexists(link):
-            os.unlink(link)
-        os.symlink(os.readlink(path) + suffix, link)
+        safepath.remove(path + suffix)
+        safepath.symlink(os.readlink(path) + suffix, path + suffix)

@@ -3,17 +3,21 @@
 import os
 import subprocess
 
+from thin.utils import safepath
+
 SELINUX = "security.selinux"
 PARTS = ("seuser", "serole", "setype", "serange")
 WORDS = {"seuser": "User", "serole": "Role", "setype": "Type", "serange": "Range"}
 SHORT = {"seuser": "user", "serole": "role", "setype": "type", "serange": "range"}
 
 
-def run(*argv):
-    """(exit status, output) of a program; 127 when it is not there."""
+def run(*argv, **options):
+    """(exit status, output) of a program; 127 when it is not there. ``cwd``: where it runs."""
     try:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   universal_newlines=True)
+        process = subprocess.Popen(
+            argv, cwd=options.get("cwd"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            universal_newlines=True
+        )
     except OSError as exc:
         return 127, str(exc)
     output = process.communicate()[0]
@@ -34,8 +38,15 @@ def lsattr(path):
 
 
 def chattr(operator, letters, *paths):
-    """True when ``operator`` ("+" or "-") and its letters were applied."""
-    return run("chattr", operator + letters, "--", *paths)[0] == 0
+    """True when ``operator`` ("+" or "-") and its letters were applied. Raises ``safepath.Refused``.
+
+    chattr follows no link that has the name; the folder is the one that was opened."""
+    done = []
+    for path in paths:
+        with safepath.at(path, follow=True) as place:
+            name = path if place.folder is None else "./" + place.name
+            done.append(run("chattr", operator + letters, "--", name, cwd=place.folder)[0])
+    return not any(done)
 
 
 def missing_attributes(path, wanted):
@@ -107,7 +118,10 @@ def _enforce_context(path, wanted):
         return {}, []
     label = ":".join(wanted.get(part, now[part]) for part in PARTS)
     try:
-        os.setxattr(path, SELINUX, label.encode() + b"\0", follow_symlinks=False)
+        with safepath.at(path) as place:
+            place.set_attribute(SELINUX, label.encode() + b"\0")
+    except safepath.Refused as exc:
+        return {}, [str(exc)]
     except OSError:
         return {}, ["Failed to set selinux attributes"]
     words = " ".join

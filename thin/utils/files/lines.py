@@ -142,8 +142,9 @@ def change(path, content=None, match=None, mode=None, location=None, before=None
         raise CommandExecutionError('Unknown mode: "%s"' % mode)
     if mode != "delete" and content is None:
         raise CommandExecutionError('Content can only be empty if mode is "delete"')
-    with open(path, "rb") as source:
-        old = source.read().decode("utf-8", "surrogateescape")
+    from thin.utils import safepath
+
+    old = safepath.read(path).decode("utf-8", "surrogateescape")
     lines = split(old)
     if not lines and mode in ("delete", "replace"):
         return old, old
@@ -153,9 +154,10 @@ def change(path, content=None, match=None, mode=None, location=None, before=None
 def edit_file(path, content=None, match=None, mode=None, location=None, before=None, after=None, show_changes=True,
               backup=False, quiet=False, indent=True, test=False):
     """``file.line``: the unified diff (True when it is not to be shown), False when nothing is to change."""
+    from thin.utils import safepath
     from thin.utils.files import edit as edits
 
-    path = os.path.realpath(os.path.expanduser(path))
+    path = safepath.real(os.path.expanduser(path))
     if not os.path.isfile(path):
         if quiet:
             return False

@@ -53,6 +53,8 @@ def own(path, user, group):
 def make(target, path, force=False, atomic=False, follow_symlinks=True):
     """Make ``path`` a link to ``target``. True; raises SaltInvocationError, CommandExecutionError. Salt:
     ``file.symlink``."""
+    from thin.utils import safepath
+
     if not os.path.isabs(path):
         raise SaltInvocationError("Link path must be absolute: %s" % path)
     exists = os.path.exists(path) if follow_symlinks else os.path.lexists(path)
@@ -67,33 +69,25 @@ def make(target, path, force=False, atomic=False, follow_symlinks=True):
         if atomic:
             _swap(target, path)
         else:
-            if force and os.path.lexists(path):
-                _clear(path)
-            os.symlink(target, path)
+            if force:
+                safepath.remove(path)
+            safepath.symlink(target, path)
     except OSError as exc:
         raise CommandExecutionError("Could not create '%s': %s" % (path, exc.strerror))
     return True
 
 
 def _swap(target, path):
-    from thin.utils.files import atomic
+    from thin.utils import safepath
 
-    temp = os.path.join(os.path.dirname(path), ".pushsalt-%s" % os.urandom(12).hex())
-    os.symlink(target, temp)
-    try:
-        os.rename(temp, path)
-    except OSError:
-        atomic._discard(temp)
-        raise
-
-
-def _clear(path):
-    if os.path.isdir(path) and not os.path.islink(path):
-        from thin.utils import osutil
-
-        osutil.rmtree(path)
-    else:
-        os.unlink(path)
+    with safepath.at(path) as place:
+        temp = place.beside(".pushsalt-%s" % os.urandom(12).hex())
+        temp.symlink(target)
+        try:
+            place.take(temp.name)
+        except OSError:
+            place.discard(temp.name)
+            raise
 
 
 def same_inode(name, target):
@@ -156,7 +150,7 @@ def settle(ret, name, user, group):
 
 def move_aside(name, target, backupname, force):
     """Rename what is in a link's way to its backup name; words when that cannot be."""
-    from thin.utils.files import walk
+    from thin.utils import safepath
 
     if not os.path.isabs(backupname):
         if backupname != os.path.basename(backupname):
@@ -165,9 +159,9 @@ def move_aside(name, target, backupname, force):
     if os.path.lexists(backupname):
         if not force:
             return "Symlink & backup dest exists and Force not set. %s -> %s - backup: %s" % (name, target, backupname)
-        walk.remove(backupname)
+        safepath.remove(backupname)
     try:
-        os.rename(name, backupname)
+        safepath.rename(name, backupname)
     except OSError as exc:
         return "Unable to rename %s to backup %s -> : %s" % (name, backupname, exc)
     return ""

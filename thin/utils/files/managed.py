@@ -3,6 +3,7 @@
 import os
 import stat
 
+from thin.utils import safepath
 from thin.utils.files import atomic, owner
 from thin.utils.files import content as contents_of
 from thin.utils.files.content import Failed
@@ -93,6 +94,7 @@ def foretell(name, content, wish, ret):
     changes, matters = predict(name, content, wish)
     ret["changes"] = changes
     if changes:
+        safepath.check(name, wish.follow_symlinks)
         ret["result"] = None
         ret["comment"] = (
             "The file %s is set to be changed\nNote: No changes made, actual changes may\nbe different due to other "
@@ -146,7 +148,7 @@ def _update(name, st, content, wish, ret):
     if stat.S_ISLNK(st.st_mode):
         replace_link = content is not None and not wish.follow_symlinks
         if wish.follow_symlinks:
-            path = os.path.realpath(name)
+            path = safepath.real(name)
             st = os.stat(path)
         elif replace_link:
             st = owner.look(name)  # the file in the link's place gets owner and mode of what the link led to
@@ -162,9 +164,10 @@ def _update(name, st, content, wish, ret):
                 ret["changes"]["diff"] = REPLACES_LINK
     link = stat.S_ISLNK(st.st_mode)
     wanted = {} if link else owner.drift(st, wish.user, wish.group, wish.mode)
-    if "diff" in ret["changes"]:
-        _write(path, content, wish, owner.mode_text(st) if replace_link and wish.mode is None else None)
-    _settle(name, wanted, wish, ret)
+    written = None
+    if "diff" in ret["changes"] or (content is not None and _lent_rights(st, wanted, wish)):
+        written = _write(path, content, wish, owner.mode_text(st) if replace_link and wish.mode is None else None)
+    _settle(name, wanted, wish, ret, written)
     if ret["changes"]:
         _say(ret, "File %s updated" % name)
         if wish.ignore and not matters:
@@ -172,6 +175,14 @@ def _update(name, st, content, wish, ret):
     elif ret["result"]:
         ret["comment"] = "File %s is in the correct state" % name
     return ret
+
+
+def _lent_rights(st, wanted, wish):
+    """Whether a file of another user is to run as its new owner: it is written anew then, as that user may write to
+    the old one at any moment."""
+    if not ("user" in wanted or "group" in wanted) or not st.st_uid or os.geteuid():
+        return False
+    return bool(wish.mode and owner.mode_bits(wish.mode) & 0o6000)
 
 
 def _create(name, content, wish, ret, from_source):
@@ -189,13 +200,13 @@ def _create(name, content, wish, ret, from_source):
         change = describe_change(None, content, wish)[0]
     mode = wish.mode if wish.mode is not None else owner.default_mode()
     wanted = owner.drift(born, wish.user, wish.group, mode)
-    _write(name, content or contents_of.Data(b""), wish, mode)
+    written = _write(name, content or contents_of.Data(b""), wish, mode)
     if content is None:
         ret["changes"]["new"] = "file %s created" % name
         ret["comment"] = "Empty file"
     else:
         ret["changes"]["diff"] = change
-    _settle(name, wanted, wish, ret)
+    _settle(name, wanted, wish, ret, written)
     if not ret["comment"]:
         ret["comment"] = "File %s updated" % name
     return ret
@@ -210,7 +221,9 @@ def _write(path, content, wish, mode=None):
     gid = owner.group_to_gid(wish.group) if wish.group else None
     mode = wish.mode if mode is None else mode
     try:
-        atomic.write(path, content.pieces(), uid, gid, None if mode is None else owner.mode_bits(mode))
+        return atomic.write(path, content.pieces(), uid, gid, None if mode is None else owner.mode_bits(mode))
+    except safepath.Refused:
+        raise
     except OSError as exc:
         raise Failed("Failed to commit change: %s%s" % (exc, "" if exc.filename else ": %r" % path))
 
@@ -222,11 +235,12 @@ def settle(name, wish, ret):
     _settle(name, owner.drift(st, wish.user, wish.group, None if link else wish.mode), wish, ret)
 
 
-def _settle(name, wanted, wish, ret):
-    """Set what still differs and note in ``ret`` what holds now and what could not be had."""
+def _settle(name, wanted, wish, ret, written=None):
+    """Set what still differs and note in ``ret`` what holds now and what could not be had. ``written``: the stat result
+    of the file that was just made."""
     words = []
     if wanted:
-        done, words = owner.enforce(name, wanted, wish.follow_symlinks)
+        done, words = owner.enforce(name, wanted, wish.follow_symlinks, written)
         ret["changes"].update(done)
     if wish.attrs is not None or wish.selinux:
         from thin.utils.files import labels
@@ -257,7 +271,7 @@ def check_command(command, content, wish, run_all, shell=None, directory=None, s
         options = {"shell": shell} if shell else {}
         return failed_check(run_all("%s %s" % (command, temp), **options))
     finally:
-        os.unlink(temp)
+        safepath.unlink(temp)
 
 
 def failed_check(result):

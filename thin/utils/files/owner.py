@@ -198,36 +198,68 @@ def stats(path, hash_type=None, follow_symlinks=True):
 def chown(path, user, group, follow_symlinks=True):
     """Set the owner. Returns None, or Salt's words about an unknown user or group; nothing is set then. Raises
     OSError."""
+    from thin.utils import safepath
+
+    uid, gid, errors = _ids(user, group)
+    if not errors:
+        safepath.chown(path, uid, gid, follow_symlinks)
+    return errors or None
+
+
+def chown_tree(path, user, group):
+    """As ``chown`` for all below and with a folder, links themselves."""
+    from thin.utils import safetree
+
+    uid, gid, errors = _ids(user, group)
+    if not errors:
+        safetree.own_tree(path, uid, gid)
+    return errors or None
+
+
+def _ids(user, group):
+    """(uid, gid, Salt's words about who does not exist), -1 for "leave it"."""
     uid, gid, errors = user_to_uid(user) if user is not None else "", group_to_gid(group), ""
     if uid == "" and user:
         errors += "User does not exist\n"
     if gid == "" and group:
         errors += "Group does not exist\n"
-    if errors:
-        return errors
-    os.chown(path, -1 if uid == "" else uid, -1 if gid == "" else gid, follow_symlinks=follow_symlinks)
-    return None
+    return -1 if uid == "" else uid, -1 if gid == "" else gid, errors
 
 
-def enforce(path, wanted, follow_symlinks=True):
-    """Set what ``drift`` found and look again: (changes that hold now, words about those that do not).
+def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
+    """Set what ``drift`` found and look again: (changes that hold now, words about those that do not). Raises OSError,
+    ``safepath.Refused`` among them: also where the file is not the one that was ``written`` (its stat result).
+
+    ``near``: a ``safepath.Near`` of the caller, who has many paths."""
+    from thin.utils import safepath
+
+    follow = follow_symlinks and os.path.exists(path)  # a link that leads nowhere is changed itself
+    with (near or safepath).at(path, follow) as place, place.pin() as pinned:
+        if written is not None:
+            pinned.expect(written)
+        return dress(pinned, wanted)
+
+
+def dress(pinned, wanted):
+    """``enforce`` for a ``safepath.Pinned``.
 
     A change of owner clears setuid bits, so the mode is set after it, to its old value when no other is wanted.
     """
-    before = look(path, follow_symlinks)
+    before = pinned.stat()
     link = stat.S_ISLNK(before.st_mode)
     words = []
     try:
         if "user" in wanted or "group" in wanted:
-            error = chown(path, wanted.get("user"), wanted.get("group"), follow_symlinks=not link)
-            if error:
-                words.append(error)
-        if not link and ("mode" in wanted or look(path).st_mode != before.st_mode):
-            os.chmod(path, mode_bits(wanted.get("mode", mode_text(before))))
+            uid, gid, errors = _ids(wanted.get("user"), wanted.get("group"))
+            if errors:
+                words.append(errors)
+            else:
+                pinned.chown(uid, gid)
+        if not link and ("mode" in wanted or pinned.stat().st_mode != before.st_mode):
+            pinned.chmod(mode_bits(wanted.get("mode", mode_text(before))))
     except OSError as exc:
         if exc.errno not in (1, 13, 30):  # not permitted, denied, read-only: the second look tells
             raise
-    after = look(path, follow_symlinks)
-    left = drift(after, wanted.get("user"), wanted.get("group"), wanted.get("mode"))
+    left = drift(pinned.stat(), wanted.get("user"), wanted.get("group"), wanted.get("mode"))
     words.extend("Failed to change %s to %s" % item for item in left.items())
     return {key: value for key, value in wanted.items() if key not in left}, words

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 
 FORBIDDEN = ("-N", "--forward", "-r", "--reject-file", "-o", "--output")
 
@@ -33,16 +34,23 @@ def options(text, strip=None):
 
 
 def run(name, patch, words):
-    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError when there is none."""
-    place = ["-d", name] if os.path.isdir(name) else [name]
-    try:
-        process = subprocess.Popen(
-            ["patch"] + words + place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=dict(os.environ, LC_ALL="C")
-        )
-    except OSError:
-        raise CommandExecutionError("patch executable not found on minion")
-    out, err = (text.decode("utf-8", "replace").rstrip("\n") for text in process.communicate(patch))
+    """patch(1) on a file or directory, in the shape of ``cmd.run_all``. CommandExecutionError when there is none.
+
+    It works in the open folder, where it follows no links, and says the file's whole path all the same."""
+    whole = os.path.isdir(name)
+    with safepath.at(os.path.join(name, "any") if whole else name, follow=True) as place:
+        shown = name if place.folder is None else "./" + place.name
+        files = [] if whole and place.folder else ["-d", name] if whole else [shown]
+        try:
+            process = subprocess.Popen(
+                ["patch"] + words + files, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=dict(os.environ, LC_ALL="C"), cwd=place.folder
+            )
+        except OSError:
+            raise CommandExecutionError("patch executable not found on minion")
+        out, err = (text.decode("utf-8", "replace").rstrip("\n") for text in process.communicate(patch))
+    if not whole:
+        out, err = out.replace(shown, name), err.replace(shown, name)
     return {"pid": process.pid, "retcode": process.returncode, "stdout": out, "stderr": err}
 
 
@@ -87,4 +95,4 @@ def _rejects(name, patch, words, reject_file):
     try:
         return run(name, patch, words + ["--forward", "--reject-file=" + reject_file, "--output=" + unwanted])
     finally:
-        os.unlink(unwanted)
+        safepath.unlink(unwanted)

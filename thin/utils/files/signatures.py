@@ -6,6 +6,7 @@ What does not stand the check is not kept: neither the file nor its signatures, 
 import os
 
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 from thin.utils.files import sources
 
 
@@ -66,4 +67,4 @@ class Trust(object):
 def _remove(path):
     """Copies from the web go; a file of this machine, which is its own copy, stays."""
     if os.sep + "extrn_files" + os.sep in path:
-        os.unlink(path)
+        safepath.unlink(path)

@@ -7,6 +7,7 @@ import stat
 
 from thin import link
 from thin.exceptions import CommandExecutionError
+from thin.utils import safepath
 from thin.utils.files import content, hashes
 
 REMOTE = ("http", "https", "ftp")
@@ -110,7 +111,7 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
                 found = hashes.extract(lines, "", name, source, source_hash_name)
         finally:
             if scheme(source_hash) in REMOTE:
-                os.unlink(path)  # a private copy
+                safepath.unlink(path)  # a private copy
         if found is None:
             raise hashes.bad_format(source_hash)
         return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}

@@ -4,6 +4,7 @@ import os
 import time
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 
 def seconds(value):
@@ -27,9 +28,10 @@ def touch(path, atime=None, mtime=None):
     """Make the file if it is not there and set its times, to now where none is given. Raises CommandExecutionError."""
     times = None if atime is None and mtime is None else (seconds(atime), seconds(mtime))
     try:
-        if not os.path.exists(path):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666))
-        os.utime(path, times)
+        with safepath.at(path, follow=True) as place:
+            if place.look() is None:
+                os.close(place.open(os.O_WRONLY | os.O_CREAT))
+            place.utime(times)
     except OSError as exc:
         raise CommandExecutionError(exc.strerror)
     return os.path.exists(path)

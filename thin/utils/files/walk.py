@@ -90,12 +90,6 @@ def is_child(path, directory):
 
 def remove(path):
     """Take away a file, a link or a whole directory. True when something was there. Raises OSError."""
-    if os.path.islink(path) or (os.path.exists(path) and not os.path.isdir(path)):
-        os.unlink(path)
-    elif os.path.isdir(path):
-        from thin.utils import osutil
+    from thin.utils import safepath
 
-        osutil.rmtree(path)
-    else:
-        return False
-    return True
+    return safepath.remove(path)

@@ -3,7 +3,7 @@
 import os
 
 from thin.exceptions import CommandExecutionError
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 from thin.utils.files import atomic
 
 TIMEOUT = 60
@@ -90,7 +90,7 @@ def fetch(url, verify_ssl=True, target=None, use_etag=False):
                     for piece in body:
                         copy.write(piece)
             except BaseException:
-                os.unlink(path)
+                safepath.unlink(path)
                 raise
             return path
     except (OSError, ValueError) as exc:
@@ -114,4 +114,4 @@ def _keep_etag(target, answer):
     if etag:
         atomic.write(target + ".etag", [etag.encode("latin-1", "replace")], mode=0o600)
     elif os.path.exists(target + ".etag"):
-        os.unlink(target + ".etag")
+        safepath.unlink(target + ".etag")

@@ -7,6 +7,7 @@ binary encodings are written here, since ``contents`` are text.
 import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import safepath
 
 _FILE_ARGS = (
     "user", "group", "mode", "attrs", "makedirs", "dir_mode", "backup", "create", "follow_symlinks", "check_cmd",
@@ -71,7 +72,7 @@ class Managed(object):
         path, linked = self.name, False
         if os.path.islink(path):
             if self.file.get("follow_symlinks", True):
-                path = os.path.realpath(path)
+                path = safepath.real(path)
             else:
                 linked = True
         exists = os.path.isfile(path) and not linked
@@ -93,7 +94,7 @@ class Managed(object):
             content = make(found)
             ret["comment"] = "The %s has been %s" % (self.what, verb)
         if linked:
-            os.unlink(self.name)
+            safepath.unlink(self.name)
         if changes and not self.text:
             done = self.managed(replace=False)
             self.with_sub(done)

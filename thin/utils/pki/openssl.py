@@ -4,7 +4,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 
 MISSING = "The program openssl is not installed here, and is needed for this: install the package openssl"
 
@@ -49,7 +49,7 @@ class Files(object):
 
     def add(self, name, data):
         path = self.path(name)
-        with open(path, "wb") as handle:
+        with open(path, "wb", opener=safepath.opener) as handle:
             handle.write(data)
         return path
 

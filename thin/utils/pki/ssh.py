@@ -8,7 +8,7 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import osutil
+from thin.utils import osutil, safepath
 from thin.utils.pki import given, pem
 
 MISSING = "The program ssh-keygen is not installed here, and is needed for this: install the package openssh-client"
@@ -157,8 +157,9 @@ class Folder(object):
 
     def add(self, name, data):
         path = os.path.join(self.path, name)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
-            handle.write(data)
+        with safepath.at(path) as place:
+            with os.fdopen(place.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as handle:
+                handle.write(data)
         return path
 
     def read(self, name):

@@ -3,6 +3,8 @@
 import contextlib
 import os
 
+from thin.utils import safepath
+
 
 @contextlib.contextmanager
 def atomic_open(filename, mode="w"):
@@ -14,10 +16,10 @@ def atomic_open(filename, mode="w"):
         with os.fdopen(fd, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as handle:
             yield handle
         if os.path.exists(filename):
-            os.chmod(path, os.stat(filename).st_mode & 0o7777)
-        os.replace(path, filename)
+            safepath.chmod(path, os.stat(filename).st_mode & 0o7777)
+        safepath.rename(path, filename)
     except BaseException:
-        os.unlink(path)
+        safepath.unlink(path)
         raise
 
 
@@ -27,4 +29,4 @@ def safe_atomic_write(dst, data, backup_mode=""):
         handle.write(data)
 
 
-atomic_rename = os.replace
+atomic_rename = safepath.rename

@@ -6,6 +6,7 @@ import os
 import stat
 
 from thin.exceptions import CommandExecutionError, FileLockError, MinionError
+from thin.utils import safepath, safetree
 
 TEMPFILE_PREFIX = "__salt.tmp."
 REMOTE_PROTOS = ("http", "https", "ftp", "swift", "s3")
@@ -38,13 +39,20 @@ def mkstemp(*args, **kwargs):
 
 def recursive_copy(source, dest):
     """Copy all files below ``source`` to ``dest``; what is there besides stays."""
+    for folder in safetree.descend(source):
+        target = os.path.normpath(os.path.join(dest, os.path.relpath(folder.path, source)))
+        safepath.makedirs(target)
+        for name in folder.others:
+            path = os.path.join(folder.path, name)
+            if not os.path.isdir(path):
+                _copy(path, os.path.join(target, name))
+
+
+def _copy(source, dest):
     import shutil
 
-    for folder, _, names in os.walk(source):
-        target = os.path.normpath(os.path.join(dest, os.path.relpath(folder, source)))
-        os.makedirs(target, exist_ok=True)
-        for name in names:
-            shutil.copyfile(os.path.join(folder, name), os.path.join(target, name))
+    with open(source, "rb", opener=safepath.opener) as old, open(dest, "wb", opener=safepath.opener) as new:
+        shutil.copyfileobj(old, new)
 
 
 def copyfile(source, dest, backup_mode="", cachedir=""):
@@ -63,7 +71,7 @@ def copyfile(source, dest, backup_mode="", cachedir=""):
 def rename(src, dst):
     """Raises MinionError when it cannot be."""
     try:
-        os.replace(src, dst)
+        safepath.rename(src, dst)
     except OSError as exc:
         raise MinionError("Error: Unable to rename '%s' to '%s': %s" % (src, dst, exc))
 
@@ -86,7 +94,7 @@ def wait_lock(path, lock_fn=None, timeout=5, sleep=0.1, time_start=None):
     began, name = time_start or time.time(), lock_fn or "%s.w" % path
     while True:
         try:
-            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            open(name, "x", opener=safepath.opener).close()
             break
         except OSError as exc:
             if exc.errno != errno.EEXIST:
@@ -120,7 +128,7 @@ def set_umask(mask):
 
 
 def fopen(*args, **kwargs):
-    """``open``, in UTF-8 for text; descriptors and empty names are refused."""
+    """``open``, in UTF-8 for text; descriptors and empty names are refused, and links that root does not follow."""
     if args[0] in (0, 1, 2) and not isinstance(args[0], bool):
         raise TypeError("%s is not a permitted file descriptor" % (args[0],))
     mode = args[1] if len(args) > 1 else kwargs.get("mode", "r")
@@ -129,7 +137,8 @@ def fopen(*args, **kwargs):
     elif "b" in mode:
         kwargs.pop("encoding", None)
         kwargs.pop("newline", None)
-    return open(*args, **kwargs)  # the caller closes it
+    opener = kwargs.pop("opener", safepath.opener)
+    return open(*args, opener=opener, **kwargs)  # the caller closes it
 
 
 @contextlib.contextmanager
@@ -152,9 +161,9 @@ def fpopen(*args, **kwargs):
     with fopen(*args, **kwargs) as handle:
         found = os.stat(args[0])
         if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
-            os.chown(args[0], uid, gid)
+            safepath.chown(args[0], uid, gid, follow=True)
         if bits is not None and stat.S_IMODE(found.st_mode) != bits:
-            os.chmod(args[0], found.st_mode | bits)
+            safepath.chmod(args[0], found.st_mode | bits)
         yield handle
 
 
@@ -173,23 +182,21 @@ def safe_walk(top, topdown=True, onerror=None, followlinks=True, _seen=None):
 def safe_rm(tgt):
     """Remove a file; that it is not there, or cannot be removed, is no matter."""
     with contextlib.suppress(OSError):
-        os.remove(tgt)
+        safepath.unlink(tgt)
 
 
 def rm_rf(path):
     """Remove a file, a link or a whole tree. Raises OSError."""
     if os.path.islink(path) or not os.path.isdir(path):
-        os.remove(path)
+        safepath.unlink(path)
     else:
-        from thin.utils import osutil
-
-        osutil.rmtree(path)
+        safepath.remove(path)
 
 
 def remove(path):
     """Remove a file that need not be there. Raises OSError for other reasons."""
     try:
-        os.remove(path)
+        safepath.unlink(path)
     except FileNotFoundError:
         pass
 
@@ -264,13 +271,12 @@ def human_size_to_bytes(human_size):
 
 def backup_minion(path, bkroot):
     """Keep a copy of a file below ``bkroot``, named by the time."""
-    import shutil
     import time
 
     folder, name = os.path.split(os.path.abspath(path))
     where = os.path.join(bkroot, folder.lstrip("/"), "%s_%s" % (name, time.strftime("%a_%b_%d_%H:%M:%S_%Y")))
-    os.makedirs(os.path.dirname(where), exist_ok=True)
-    shutil.copyfile(path, where)
+    safepath.makedirs(os.path.dirname(where))
+    _copy(path, where)
 
 
 def case_insensitive_filesystem(path=None):

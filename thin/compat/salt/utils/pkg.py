@@ -5,6 +5,8 @@ import re
 
 from salt.utils import data, versions
 
+from thin.utils import safepath
+
 
 def rtag(opts):
     """The path of the mark."""
@@ -13,14 +15,14 @@ def rtag(opts):
 
 def clear_rtag(opts):
     try:
-        os.remove(rtag(opts))
+        safepath.unlink(rtag(opts))
     except OSError:
         pass
 
 
 def write_rtag(opts):
     try:
-        with open(rtag(opts), "w"):
+        with open(rtag(opts), "w", opener=safepath.opener):
             pass
     except OSError:
         pass

@@ -20,6 +20,8 @@ def render_jinja_tmpl(tmplstr, context, tmplpath=None):
 
 def JINJA(src, from_str=False, to_str=False, context=None, tmplpath=None, **kws):
     """``{"result", "data"}``: the text with ``to_str``, else the path of a temporary file with it."""
+    import os
+
     from thin.utils import osutil
 
     context = dict(kws, **(context or {}))
@@ -33,7 +35,7 @@ def JINJA(src, from_str=False, to_str=False, context=None, tmplpath=None, **kws)
     if to_str:
         return {"result": True, "data": text}
     descriptor, path = osutil.mkstemp()
-    with open(descriptor, "w", encoding="utf-8") as handle:
+    with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
         handle.write(text)
     return {"result": True, "data": path}
 

@@ -1,0 +1,159 @@
+"""What `pushsalt ca show` says, as data: the whole CA, one environment, or a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.ca import CaError
+from pushsalt.ca.folder import Folder, date
+from pushsalt.ca.manifest import Manifest, decode, verify
+from pushsalt.ca.revoke import describe as describe_krl
+from pushsalt.ca.revoke import is_revoked
+from pushsalt.ca.wire import FOREVER, Certificate, PublicKey, WireError, parse_certificate, parse_public
+
+SOON: Final = 30 * 86400
+
+
+def describe(folder: Folder) -> dict[str, Any]:
+    """The CA. ``problems`` lists what does not hold, ``warnings`` what should be seen to."""
+    root = folder.root
+    data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": [], "warnings": []}
+    try:
+        manifest = folder.manifest
+    except CaError as exc:
+        data["problems"].append(exc.message)
+        return data
+    data["manifest"] = {
+        "name": manifest.name, "serial": manifest.serial, "issued": date(manifest.issued), "verified": True,
+        "expires": date(manifest.expires),
+    }  # fmt: skip
+    if time.time() >= manifest.expires:
+        data["problems"].append(f"the root's signature ended on {date(manifest.expires)}")
+    elif time.time() >= manifest.expires - SOON:
+        data["warnings"].append(f"the root's signature ends on {date(manifest.expires)}: `pushsalt ca init --renew`")
+    data["environments"] = {
+        name: _environment(folder, manifest, name, data["problems"]) for name in manifest.environments
+    }
+    anywhere = [name for name, env in manifest.environments.items() if not env.hosts]
+    if anywhere and len(manifest.environments) > 1:
+        said = f"{', '.join(anywhere)}: without --hosts its authority is believed for the hosts of all environments"
+        data["warnings"].append(said)
+    if (waiting := folder.waiting()) is not None:
+        data["waiting"] = manifest_data(waiting)
+    damaged = [number for entry, number in folder.log_lines() if entry is None]
+    data["problems"] += [f"log.jsonl, line {number} is damaged" for number in damaged]
+    return data
+
+
+def issued(folder: Folder, env: str) -> list[dict[str, Any]]:
+    """What was signed and revoked in an environment, the oldest first."""
+    folder.manifest.environment(env)
+    return [entry for entry in folder.log() if entry.get("env") == env]
+
+
+def manifest_data(found: Manifest) -> dict[str, Any]:
+    """What a manifest says, its authorities by their fingerprints."""
+    environments = {}
+    for name, env in found.environments.items():
+        data = env.as_data()
+        for kind, keys in (("user", env.user_authorities), ("host", env.host_authorities)):
+            data[f"{kind}_authorities"] = [key.fingerprint for key in keys]
+        environments[name] = data
+    return {
+        "name": found.name, "serial": found.serial, "issued": date(found.issued), "expires": date(found.expires),
+        "environments": environments,
+    }  # fmt: skip
+
+
+def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
+    """A manifest, and whether the root of this folder signed it. Raises CaError."""
+    data = path.read_bytes()
+    found = {
+        "kind": "manifest",
+        "file": str(path),
+        **manifest_data(decode(data, folder.root, str(path))),
+        "verified": True,
+    }
+    try:
+        verify(data, Path(f"{path}.sig").read_bytes(), folder.root, str(path))
+    except (OSError, CaError):
+        found["verified"] = False
+    return found
+
+
+def is_manifest(path: Path) -> bool:
+    return path.name.startswith("manifest.json") and not path.name.endswith(".sig")
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """A certificate, a public key or a revocation list. Raises CaError."""
+    try:
+        data = path.read_bytes()
+    except OSError as exc:
+        raise CaError(f"{path} cannot be read: {exc.strerror}", hint="name a file, or an environment") from exc
+    if data.startswith(b"SSHKRL\n"):
+        return {"kind": "revocation list", "file": str(path), **describe_krl(path)}
+    text = data.decode("utf-8", "replace")
+    try:
+        return {"kind": "certificate", "file": str(path), **certificate_data(parse_certificate(text))}
+    except WireError:
+        pass
+    try:
+        key = parse_public(text)
+    except WireError as exc:
+        raise CaError(f"{path}: {exc}", hint="name a certificate, a public key or a revocation list") from exc
+    return {"kind": "public key", "file": str(path), "type": key.kind, "fingerprint": key.fingerprint}
+
+
+def is_revoked_here(folder: Folder, path: Path) -> bool:
+    """Whether the certificate in this file is of an authority of the CA, and revoked. Raises CaError."""
+    authority = parse_certificate(path.read_text("utf-8", "replace")).authority.blob
+    for name, env in folder.manifest.environments.items():
+        if authority in {key.blob for key in (*env.user_authorities, *env.host_authorities)}:
+            return is_revoked(folder.krl(name), path)
+    return False
+
+
+def certificate_data(found: Certificate) -> dict[str, Any]:
+    now = time.time()
+    state = "valid" if found.valid_after <= now < found.valid_before else "expired"
+    return {
+        "for": "host" if found.host else "user", "state": "not yet valid" if now < found.valid_after else state,
+        "key_id": found.key_id, "serial": found.serial, "principals": list(found.principals),
+        "valid_after": date(found.valid_after),
+        "valid_before": "forever" if found.valid_before == FOREVER else date(found.valid_before),
+        "public_key": found.key.fingerprint, "authority": found.authority.fingerprint, "critical": found.critical,
+        "extensions": list(found.extensions),
+    }  # fmt: skip
+
+
+def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[str]) -> dict[str, Any]:
+    env = manifest.environments[name]
+    entries = [entry for entry in folder.log() if entry.get("env") == name]
+    now = date(time.time())
+    try:
+        krl: dict[str, Any] | None = describe_krl(folder.krl(name))
+    except CaError as exc:
+        krl = None
+        problems.append(exc.message)
+    signed = {kind: [e for e in entries if e["action"] == f"sign-{kind}"] for kind in ("user", "host")}
+    return {
+        "user_authorities": [_key(folder, key) for key in env.user_authorities],
+        "host_authorities": [_key(folder, key) for key in env.host_authorities],
+        "roles": list(env.roles), "hosts": list(env.hosts), "user_max": env.user_max, "host_max": env.host_max,
+        "revoked": krl["revoked"] if krl else None, "krl_version": krl["version"] if krl else None,
+        "signed": {
+            kind: {"all": len(found), "not_ended": sum(e.get("valid_before", "") > now for e in found)}
+            for kind, found in signed.items()
+        },
+    }  # fmt: skip
+
+
+def _key(folder: Folder, key: PublicKey) -> dict[str, str]:
+    try:
+        held = str(folder.holder(key))
+    except CaError:
+        held = "elsewhere"
+    return {"fingerprint": key.fingerprint, "public": key.line, "held": held}

@@ -1,0 +1,201 @@
+"""Where the private half of an authority's key is: a file with a passphrase, an agent, or a PKCS#11 module.
+
+A key file that opens without a passphrase is refused, whoever made it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pushsalt.ca import CaError, program
+from pushsalt.ca.wire import PublicKey, WireError, parse_public
+
+
+@dataclass(frozen=True)
+class Holder:
+    """``kind`` is file, agent or pkcs11; ``place`` the key's file (from the CA's folder) or the module's path."""
+
+    kind: str
+    place: str = ""
+
+    def as_data(self) -> dict[str, str]:
+        return {"kind": self.kind, **({"place": self.place} if self.place else {})}
+
+    @classmethod
+    def of(cls, data: Any) -> Holder:
+        """Raises ValueError."""
+        kind, place = data["kind"], data.get("place", "")
+        if kind not in ("file", "agent", "pkcs11") or not isinstance(place, str) or (kind != "agent") != bool(place):
+            raise ValueError(f"a key is held by {kind!r}")
+        return cls(kind, place)
+
+    def __str__(self) -> str:
+        return {"file": f"{self.place}, with a passphrase", "agent": "an agent"}.get(self.kind, f"module {self.place}")
+
+
+def generate(path: Path, comment: str) -> PublicKey:
+    """A new key in this file, with a passphrase that ssh-keygen asks for. Raises CaError."""
+    if not program.can_ask():
+        raise CaError(
+            f"nobody can be asked for the passphrase of {path.name}",
+            hint="run it on a terminal, or set SSH_ASKPASS and SSH_ASKPASS_REQUIRE=force; or name a key of an agent",
+        )
+    if path.exists():
+        raise CaError(f"{path} is there already", hint="name another, or move it away")
+    try:
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-a", "32", "-C", comment, "-f", str(path)]
+        done = program.run(argv, asks=True)
+        if done.code:
+            raise CaError(f"the key {path.name} was not made: {program.said(done)}", hint="try again")
+        refuse_open(path)
+        return read_public(Path(f"{path}.pub"))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        Path(f"{path}.pub").unlink(missing_ok=True)
+        raise
+
+
+def refuse_open(path: Path) -> None:
+    """Raises CaError for a key file that others can read, or that needs no passphrase."""
+    try:
+        found = path.stat()
+    except OSError as exc:
+        raise CaError(
+            f"the key {path} cannot be read: {exc.strerror}",
+            hint="is it on another machine? `pushsalt ca init --unsigned` leaves the signature to that one",
+        ) from exc
+    if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid not in (0, os.geteuid()):
+        raise CaError(f"the key {path} is not only its owner's", hint=f"chmod 600 {path}, and look who could read it")
+    # ssh-keygen itself tries the empty passphrase: it knows every format of private keys.
+    if program.run(["ssh-keygen", "-y", "-P", "", "-f", str(path)]).code == 0:
+        raise CaError(
+            f"the key {path} has no passphrase: an authority's key is never kept in the clear",
+            hint=f"ssh-keygen -p -f {path}, or move it into an agent or a token; make a new one if others saw it",
+        )
+
+
+def read_public(path: Path) -> PublicKey:
+    """Raises CaError."""
+    try:
+        if path.stat().st_size > 64 * 1024:
+            raise WireError("it is too long")
+        return parse_public(path.read_text("utf-8", "replace"))
+    except OSError as exc:
+        raise CaError(f"{path} cannot be read: {exc.strerror}", hint="name a public key, KEY.pub") from exc
+    except WireError as exc:
+        raise CaError(f"{path}: {exc}", hint="name one public key, as ssh-keygen writes them: KEY.pub") from exc
+
+
+def in_agent(key: PublicKey) -> bool:
+    """Whether the agent of this session has the private half."""
+    if not program.has_agent():
+        return False
+    done = program.run(["ssh-add", "-L"], patience=15)
+    return done.code == 0 and any(line.split()[:2] == key.line.split() for line in done.out.splitlines())
+
+
+def signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
+    """The words that make ``ssh-keygen`` sign certificates with this key; ``work`` is a private folder.
+
+    Raises CaError where the key cannot be had.
+    """
+    public = work / "authority.pub"
+    public.write_text(key.line + "\n")
+    if in_agent(key):
+        return ["-U", "-s", str(public)]
+    if holder.kind == "agent":
+        raise CaError(f"the agent does not have {key.fingerprint}", hint="ssh-add it, and see `ssh-add -l`")
+    if holder.kind == "pkcs11":
+        return ["-D", module(holder.place), "-s", str(public)]
+    return ["-s", str(_private(holder, key, root))]
+
+
+def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
+    """The words that make ``ssh-keygen -Y sign`` use this key. Raises CaError.
+
+    ``-Y`` knows no PKCS#11: such a key must be lent to an agent before.
+    """
+    if in_agent(key):
+        public = work / "root.pub"
+        public.write_text(key.line + "\n")
+        return ["-f", str(public)]
+    if holder.kind != "file":
+        raise CaError(f"the agent does not have {key.fingerprint}", hint="ssh-add it, and see `ssh-add -l`")
+    return ["-f", str(_private(holder, key, root))]
+
+
+@contextlib.contextmanager
+def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
+    """While it lasts, an agent of our own has the key: its passphrase or PIN is asked for once. Raises CaError."""
+    if holder.kind == "agent" or in_agent(key):
+        yield
+        return
+    argv = ["ssh-add", "-q", "-t", "3600"]
+    if holder.kind == "pkcs11":
+        provider = module(holder.place)
+        argv += ["-s", provider]
+    else:
+        provider = ""
+        argv += [str(_private(holder, key, root))]
+    with _agent(provider) as socket:
+        token = program.AGENT.set(socket)
+        try:
+            done = program.run(argv, asks=True)
+            if done.code or not in_agent(key):
+                raise CaError(
+                    f"{holder} does not give the key {key.fingerprint}: {program.said(done)}",
+                    hint="is the passphrase or the PIN right?",
+                )
+            yield
+        finally:
+            program.AGENT.reset(token)
+
+
+def _private(holder: Holder, key: PublicKey, root: Path) -> Path:
+    """The key's file, once it is known to be closed."""
+    path = root / holder.place
+    refuse_open(path)
+    if not program.can_ask():
+        raise CaError(
+            f"nobody can be asked for the passphrase of {holder.place} ({key.fingerprint})",
+            hint="run it on a terminal, set SSH_ASKPASS and SSH_ASKPASS_REQUIRE=force, or ssh-add the key",
+        )
+    return path
+
+
+def module(text: str) -> str:
+    """The path of a PKCS#11 module. Raises CaError."""
+    path = Path(text)
+    if not path.is_absolute() or not path.is_file():
+        raise CaError(f"there is no PKCS#11 module {text}", hint="name the library by its whole path")
+    return str(path.resolve())
+
+
+@contextlib.contextmanager
+def _agent(provider: str) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="pushsalt-agent.") as folder:  # 0700
+        socket = str(Path(folder) / "s")
+        argv = ["ssh-agent", "-D", "-a", socket, *(["-P", provider] if provider else [])]
+        try:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except FileNotFoundError:
+            raise CaError("there is no ssh-agent on this machine", hint="install OpenSSH's client programs") from None
+        try:
+            end = time.monotonic() + 10
+            while not Path(socket).exists() and time.monotonic() < end and process.poll() is None:
+                time.sleep(0.01)
+            yield socket
+        finally:
+            process.terminate()
+            process.wait(10)

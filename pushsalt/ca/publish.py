@@ -1,0 +1,72 @@
+"""What machines and clients get of a CA, always from a manifest whose signature was just verified."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+from pushsalt.ca import CaError
+from pushsalt.ca.folder import Folder
+from pushsalt.ca.issue import read_certificate
+from pushsalt.ca.revoke import describe
+from pushsalt.ca.wire import WireError, parse_public
+
+
+def for_machine(folder: Folder, env: str, id: str) -> dict[str, Any]:
+    """What formulas/ssh_ca needs of the CA on the machine ``id``. Raises CaError.
+
+    ``{"env", "manifest", "user_authorities": [lines], "revoked": base64 of the KRL, "host_certificates": {type: line},
+    "known_hosts": [lines]}``.
+    """
+    common = for_environment(folder, env)
+    return {**common, "host_certificates": host_certificates(folder, env, id)}
+
+
+def for_environment(folder: Folder, env: str) -> dict[str, Any]:
+    """The part that all machines of an environment have in common. Raises CaError."""
+    manifest = folder.current()
+    found = manifest.environment(env)
+    krl = folder.krl(env)
+    describe(krl)
+    return {
+        "env": env, "manifest": manifest.serial, "user_authorities": [key.line for key in found.user_authorities],
+        "revoked": base64.b64encode(krl.read_bytes()).decode(), "known_hosts": known_hosts(folder, env),
+    }  # fmt: skip
+
+
+def host_certificates(folder: Folder, env: str, id: str) -> dict[str, str]:
+    """The machine's certificates that hold today and are signed by an authority of this environment."""
+    authorities = {key.blob for key in folder.manifest.environment(env).host_authorities}
+    found = {}
+    for place in sorted(folder.host_folder(env, id).glob("*-cert.pub")):
+        certificate = read_certificate(place)
+        if certificate.authority.blob not in authorities or not certificate.host:
+            raise CaError(f"{place} is not signed by {env}", hint=f"`pushsalt ca sign-host --env {env}` makes another")
+        if certificate.valid_before > time.time():
+            found[place.name.removesuffix("-cert.pub")] = certificate.line
+    return found
+
+
+def known_hosts(folder: Folder, env: str = "") -> list[str]:
+    """Lines for known_hosts: the authorities of hosts (of one environment, or all), and revoked keys."""
+    lines = []
+    for name, found in sorted(folder.manifest.environments.items()):
+        if env in ("", name):
+            # an entry must fit `[host]:port` too
+            patterns = ",".join(each for text in found.hosts for each in (text, f"[{text}]:*")) or "*"
+            lines += [f"@cert-authority {patterns} {key.line} {name}" for key in found.host_authorities]
+    revoked = []
+    for entry in folder.log():
+        if entry["action"] == "revoke" and env in ("", entry.get("env")) and "host_key" in entry:
+            try:
+                revoked.append(f"@revoked * {parse_public(str(entry['host_key'])).line}")
+            except WireError:
+                continue
+    return [*lines, *dict.fromkeys(revoked)]
+
+
+def write_known_hosts(folder: Folder) -> None:
+    """Bring the folder's ``known_hosts`` up to date. Raises CaError."""
+    lines = ["# Made by `pushsalt ca`; changes made here are overwritten.", *known_hosts(folder)]
+    folder.write("known_hosts", ("\n".join(lines) + "\n").encode())

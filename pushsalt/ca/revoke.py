@@ -1,0 +1,190 @@
+"""Revocation lists: one of OpenSSH's KRL files per environment, which only grows.
+
+A user's certificate is revoked by its serial number or key id, a key by itself. Revoking the certificate of a host
+revokes its key: clients know revoked keys (``@revoked``), and who could copy the certificate's key has the key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pushsalt.ca import CaError, names
+from pushsalt.ca.folder import Folder
+from pushsalt.ca.program import run, said
+from pushsalt.ca.wire import PublicKey, WireError, parse_certificate, parse_public
+from pushsalt.errors import UsageError
+
+
+@dataclass
+class Wanted:
+    """What is to be revoked, in KRL's words: ``serials`` and ``ids`` of one environment, ``keys`` of any."""
+
+    serials: list[int] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    keys: list[PublicKey] = field(default_factory=list)
+
+
+def ensure(folder: Folder, env: str) -> Path:
+    """The environment's list, made empty where there is none: a server whose list is missing lets nobody in."""
+    path = folder.krl(env)
+    if not path.exists():
+        if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
+            raise CaError(
+                f"{path} is gone, though certificates were revoked in {env}",
+                hint="take it from a backup: a new one is empty",
+            )
+        with folder.work() as work:
+            (work / "none").write_text("")
+            made = work / "krl"
+            done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
+            if done.code:
+                raise CaError(f"the revocation list of {env} was not made: {said(done)}", hint="look at ssh-keygen")
+            folder.write(f"envs/{env}/revoked.krl", made.read_bytes())
+    return path
+
+
+def revoke(folder: Folder, words: list[str], env: str = "", reason: str = "") -> list[dict[str, Any]]:
+    """Revoke what each word names: a serial number, a key id, or a file with a key or a certificate.
+
+    What was done, an object per word and environment. Raises CaError, UsageError.
+    """
+    with folder.locked():
+        manifest = folder.manifest
+        envs = [env] if env else sorted(manifest.environments)
+        if env:
+            manifest.environment(env)
+        plans: dict[str, Wanted] = {name: Wanted() for name in envs}
+        done: list[dict[str, Any]] = []
+        for word in words:
+            done += _plan(folder, word, envs, plans, explicit=bool(env))
+        for entry in done:
+            folder.append({"action": "revoke", **entry, **({"reason": reason} if reason else {})})
+        for name, wanted in plans.items():
+            _update(folder, name, wanted)
+        from pushsalt.ca.publish import write_known_hosts
+
+        write_known_hosts(folder)
+    return done
+
+
+def _plan(
+    folder: Folder, word: str, envs: list[str], plans: dict[str, Wanted], *, explicit: bool
+) -> list[dict[str, Any]]:
+    path = Path(word)
+    if path.is_file():
+        return _plan_file(path, envs, plans)
+    issued = [
+        entry for entry in folder.log() if entry["action"] in ("sign-user", "sign-host") and entry.get("env") in envs
+    ]
+    done = []
+    if word.isascii() and word.isdigit():
+        serial = names.number(word)
+        found = [entry for entry in issued if entry.get("serial") == serial]
+        if not found and not explicit:
+            raise UsageError(
+                f"no certificate with the serial number {serial} was signed here",
+                hint="--env ENV revokes it all the same; `pushsalt ca show ENV` lists what was signed",
+            )
+        for entry in found or [{"env": envs[0]}]:
+            plans[entry["env"]].serials.append(serial)
+            done.append({"env": entry["env"], "serial": serial, **_host_key(entry, plans)})
+        return done
+    found = [entry for entry in issued if entry.get("key_id") == word]
+    if not found and not explicit:
+        raise UsageError(
+            f"{word!r} is no file, and no certificate of that key id was signed here",
+            hint="--env ENV revokes the key id all the same; `pushsalt ca show ENV` lists what was signed",
+        )
+    if "#" in word or not word.isprintable() or word != word.strip():
+        raise UsageError(f"{word!r} cannot be a key id", hint="revoke it by its serial number")
+    for name in sorted({entry["env"] for entry in found}) or envs:
+        plans[name].ids.append(word)
+        done.append({"env": name, "key_id": word})
+        for entry in found:
+            if entry["env"] == name and (more := _host_key(entry, plans)):
+                done.append({"env": name, **more})
+    return done
+
+
+def _plan_file(path: Path, envs: list[str], plans: dict[str, Wanted]) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text("utf-8", "replace")
+        try:
+            certificate = parse_certificate(text)
+            key, host = certificate.key, certificate.host
+        except WireError:
+            key, host = parse_public(text), True  # of a user or of a host: nobody can tell
+    except (OSError, WireError) as exc:
+        raise CaError(
+            f"{path}: {getattr(exc, 'strerror', None) or exc}", hint="name a KEY.pub or KEY-cert.pub"
+        ) from exc
+    done = []
+    for name in envs:
+        plans[name].keys.append(key)
+        done.append({"env": name, "key": key.fingerprint, **({"host_key": key.line} if host else {})})
+    return done
+
+
+def _host_key(entry: dict[str, Any], plans: dict[str, Wanted]) -> dict[str, str]:
+    """For the certificate of a host: its key is revoked with it."""
+    if entry.get("action") != "sign-host":
+        return {}
+    try:
+        key = parse_public(entry["public_key"])
+    except WireError as exc:
+        raise CaError(f"log.jsonl, serial {entry['serial']}: {exc}", hint="revoke the host's key by its file") from None
+    plans[entry["env"]].keys.append(key)
+    return {"key": key.fingerprint, "host_key": key.line}
+
+
+def _update(folder: Folder, env: str, wanted: Wanted) -> None:
+    if not (wanted.serials or wanted.ids or wanted.keys):
+        return
+    path = ensure(folder, env)
+    found = folder.manifest.environments[env]
+    with folder.work() as work:
+        made, spec = work / "krl", work / "spec"
+        made.write_bytes(path.read_bytes())
+        version = describe(path)["version"]
+        by_authority = [f"serial: {serial}" for serial in wanted.serials] + [f"id: {id}" for id in wanted.ids]
+        jobs: list[tuple[PublicKey | None, list[str]]]
+        jobs = [(key, by_authority) for key in (*found.user_authorities, *found.host_authorities) if by_authority]
+        jobs += [(None, [f"key: {key.line}" for key in wanted.keys])] if wanted.keys else []
+        for authority, lines in jobs:
+            version += 1
+            spec.write_text("\n".join(lines) + "\n")
+            argv = ["ssh-keygen", "-q", "-k", "-u", "-f", str(made), "-z", str(version)]
+            if authority is not None:
+                (work / "authority.pub").write_text(authority.line + "\n")
+                argv += ["-s", str(work / "authority.pub")]
+            done = run([*argv, str(spec)])
+            if done.code:
+                raise CaError(
+                    f"the revocation list of {env} is not changed: {said(done)}", hint="see `pushsalt ca show`"
+                )
+        describe(made)
+        folder.write(f"envs/{env}/revoked.krl", made.read_bytes())
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """What a KRL says: ``{"version", "revoked": [lines]}``. Raises CaError for one that sshd would not read."""
+    done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
+    if done.code or not path.is_file():
+        raise CaError(
+            f"{path} is no revocation list: {said(done)}",
+            hint="take it from a backup: a server that got it lets nobody in",
+        )
+    version = re.search(r"^# KRL version (\d+)", done.out, re.MULTILINE)
+    lines = [line for line in done.out.splitlines() if line and not line.startswith("#")]
+    return {"version": int(version[1]) if version else 0, "revoked": lines}
+
+
+def is_revoked(krl: Path, file: Path) -> bool:
+    """Whether the list has this key or certificate. Raises CaError where that cannot be told."""
+    done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
+    if done.code and "REVOKED" not in done.out:
+        raise CaError(f"{krl} does not say whether {file.name} is revoked: {said(done)}", hint="see `pushsalt ca show`")
+    return done.code != 0

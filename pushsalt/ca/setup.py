@@ -1,0 +1,172 @@
+"""Making a CA: the root, the authorities of environments, and the manifest that says so."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from pushsalt.ca import CaError, names, publish, revoke
+from pushsalt.ca.folder import NEXT, Folder
+from pushsalt.ca.holder import Holder, generate, module, read_public, refuse_open
+from pushsalt.ca.manifest import Environment, Manifest
+from pushsalt.ca.wire import PublicKey
+from pushsalt.errors import UsageError
+
+LIFETIME: Final = 366 * 86400
+
+
+@dataclass(frozen=True)
+class KeyChoice:
+    """A key that is there already: ``path`` is its public half, or a private file with a passphrase.
+
+    ``module``: it is in this PKCS#11 module. Without a path a new one is made.
+    """
+
+    path: Path | None = None
+    module: str = ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an environment is to allow; None leaves what it has, or the default."""
+
+    roles: tuple[str, ...] | None = None
+    hosts: tuple[str, ...] | None = None
+    user_max: int | None = None
+    host_max: int | None = None
+
+
+def init_root(folder: Folder, name: str, choice: KeyChoice) -> None:
+    """The folder and its root; the folder must not hold one. Raises CaError."""
+    with folder.locked():
+        if folder.exists:
+            raise CaError(f"{folder.path} holds a CA already", hint="name an environment, or another --dir")
+        key, holder = _obtain(folder, choice, "root", f"{name} root")
+        folder.keep_holder(key, holder)
+        folder.append({"action": "root", "key": key.fingerprint, "held": str(holder)})
+        folder.write("root.pub", f"{key.line} {name} root\n".encode())
+        folder.__dict__.pop("root", None)
+
+
+def add_environment(
+    folder: Folder, env: str, user: KeyChoice, host: KeyChoice, rules: Rules, *, rotate: bool = False
+) -> Manifest:
+    """A manifest with this environment in it; or with new authorities for it, or other rules. Raises CaError."""
+    names.environment(env)
+    before = folder.waiting() or folder.manifest
+    found = before.environments.get(env)
+    given = [choice for choice in (user, host) if choice.path is not None]
+    if found is not None and not rotate and (given or rules == Rules()):
+        raise CaError(
+            f"there is an environment {env!r} already",
+            hint="--rotate gives it new keys; --role, --max-user … new rules",
+        )
+    if found is None or rotate:
+        users = (_authority(folder, user, env, "user"), *(found.user_authorities if found else ()))
+        hosts = (_authority(folder, host, env, "host"), *(found.host_authorities if found else ()))
+        found = replace(found, user_authorities=users, host_authorities=hosts) if found else Environment(users, hosts)
+    changes = {name: value for name, value in vars(rules).items() if value is not None}
+    return _following(before, {**before.environments, env: replace(found, **changes)})
+
+
+def retire(folder: Folder, fingerprint: str) -> Manifest:
+    """A manifest without this authority. Raises CaError."""
+    before = folder.waiting() or folder.manifest
+    environments = {
+        name: replace(
+            env,
+            user_authorities=tuple(key for key in env.user_authorities if key.fingerprint != fingerprint),
+            host_authorities=tuple(key for key in env.host_authorities if key.fingerprint != fingerprint),
+        )
+        for name, env in before.environments.items()
+    }
+    if environments == before.environments:
+        raise UsageError(f"no environment has an authority {fingerprint}", hint="`pushsalt ca show` lists them")
+    if not all(env.user_authorities and env.host_authorities for env in environments.values()):
+        raise CaError(
+            f"{fingerprint} is the only one of its kind", hint="`pushsalt ca init ENV --rotate` makes another"
+        )
+    return _following(before, environments)
+
+
+def renewed(folder: Folder) -> Manifest:
+    """The same manifest for another year."""
+    before = folder.waiting() or folder.manifest
+    return _following(before, before.environments)
+
+
+def first(name: str) -> Manifest:
+    now = int(time.time())
+    return Manifest(name, 1, now, now + LIFETIME)
+
+
+def conclude(folder: Folder, wanted: Manifest, *, unsigned: bool = False) -> None:
+    """Have it signed, or with ``unsigned`` leave it to the machine that has the root. Raises CaError."""
+    with folder.locked():
+        for env in wanted.environments:
+            revoke.ensure(folder, env)
+        if unsigned:
+            folder.write(NEXT, wanted.encode())
+            return
+        folder.sign_manifest(wanted)
+        publish.write_known_hosts(folder)
+
+
+def sign_waiting(folder: Folder) -> Manifest:
+    """Have the root sign what waits for it. Raises CaError."""
+    wanted = folder.waiting()
+    if wanted is None:
+        raise CaError(f"no {NEXT} waits in {folder.path}", hint="`pushsalt ca init ENV --unsigned` makes one")
+    conclude(folder, wanted)
+    return wanted
+
+
+def _following(before: Manifest, environments: dict[str, Environment]) -> Manifest:
+    now = int(time.time())
+    return Manifest(before.name, before.serial + 1, now, now + LIFETIME, environments)
+
+
+def _authority(folder: Folder, choice: KeyChoice, env: str, kind: str) -> PublicKey:
+    with folder.locked():
+        key, holder = _obtain(folder, choice, f"{env}_{kind}", f"{env} {kind} certificates")
+        folder.keep_holder(key, holder)
+        folder.append({"action": "authority", "env": env, "kind": kind, "key": key.fingerprint, "held": str(holder)})
+    return key
+
+
+def _obtain(folder: Folder, choice: KeyChoice, name: str, comment: str) -> tuple[PublicKey, Holder]:
+    """A key for an authority, and who holds it. Raises CaError."""
+    if choice.path is None:
+        if choice.module:
+            raise UsageError(
+                "a module's key is named by its public half", hint=f"ssh-keygen -D {choice.module} lists them"
+            )
+        with folder.work() as work:
+            key = generate(work / name, comment)
+            place = _free(folder, name)
+            for suffix in ("", ".pub"):
+                folder.write(f"{place}{suffix}", (work / f"{name}{suffix}").read_bytes())
+        return key, Holder("file", place)
+    if choice.module:
+        return _strong(read_public(choice.path), choice.path), Holder("pkcs11", module(choice.module))
+    if choice.path.suffix == ".pub":
+        return _strong(read_public(choice.path), choice.path), Holder("agent")
+    refuse_open(choice.path)
+    key = read_public(Path(f"{choice.path}.pub"))
+    return _strong(key, choice.path), Holder("file", str(choice.path.resolve()))
+
+
+def _free(folder: Folder, name: str) -> str:
+    place, number = f"keys/{name}", 1
+    while folder.file(place).exists():
+        number += 1
+        place = f"keys/{name}_{number}"
+    return place
+
+
+def _strong(key: PublicKey, path: Path) -> PublicKey:
+    if key.kind == "ssh-rsa" and key.bits < 3072:
+        raise CaError(f"{path} has {key.bits} bits: too few for an authority", hint="Ed25519, or RSA of 3072 bits")
+    return key

@@ -1,0 +1,66 @@
+"""What a machine needs of the project's SSH CA (``pushsalt ca``), below the pillar key ``ssh_ca``: for formulas/ssh_ca.
+
+The environment is the pillar's own ``ssh_ca:env``; a machine without one gets nothing. ``root`` is the fingerprint
+of the root key: nothing is given out unless that key signed the manifest::
+
+    ext_pillar:
+      - ssh_ca: {dir: ca, root: "SHA256:..."}
+
+Where something does not hold, ``ssh_ca:trouble`` says so in place of all else: the formula fails with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from pushsalt.ca import CaError
+from pushsalt.ca.folder import MANIFEST, Folder
+from pushsalt.ca.publish import for_environment, host_certificates
+from pushsalt.errors import UsageError
+from pushsalt.ext_pillar import Outside
+
+_lock = threading.Lock()
+#: (folder, root, environment) -> stamps of the files it was made of, the verified folder, what it gave
+_known: dict[tuple[str, str, str], tuple[Any, Folder, dict[str, Any]]] = {}
+
+
+def ext_pillar(
+    minion_id: str, pillar: dict[str, Any], dir: str = "ca", root: str = "", *, outside: Outside
+) -> dict[str, Any]:
+    """``dir`` counts from the folder of the configuration."""
+    settings = pillar.get("ssh_ca")
+    env = settings.get("env") if isinstance(settings, dict) else None
+    if not env:
+        return {}
+    if not isinstance(root, str) or not root.startswith("SHA256:"):
+        raise ValueError("`root` is not set: give it the fingerprint that `pushsalt ca show` prints")
+    path = Path(outside.folder or Path.cwd(), Path(dir).expanduser())
+    try:
+        folder, common = _common(path, root, str(env))
+        return {"ssh_ca": {**common, "host_certificates": host_certificates(folder, str(env), minion_id)}}
+    except (CaError, UsageError) as exc:  # the formula's own states fail by it, not all others of the machine
+        return {"ssh_ca": {"trouble": f"{exc.message} ({exc.hint})"}}
+
+
+def _common(path: Path, root: str, env: str) -> tuple[Folder, dict[str, Any]]:
+    """What the environment's machines share, verified once for as long as its files stay as they are."""
+    files = [path / "root.pub", path / MANIFEST, path / f"{MANIFEST}.sig", path / "log.jsonl"]
+    key = (str(path), root, env)
+    with _lock:
+        stamps = [_stamp(file) for file in (*files, path / "envs" / env / "revoked.krl")]
+        found = _known.get(key)
+        if found is None or found[0] != stamps:
+            folder = Folder(path, root)
+            found = _known[key] = (stamps, folder, for_environment(folder, env))
+        found[1].current()  # the signature may have ended meanwhile
+        return found[1], found[2]
+
+
+def _stamp(path: Path) -> Any:
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_ino, seen.st_size, seen.st_mtime_ns

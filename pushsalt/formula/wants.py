@@ -1,0 +1,82 @@
+"""Which files of a git remote ask for renderers that it may not use: read, not rendered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pushsalt import plugins
+from pushsalt.render.pipeline import parse_pipe, pipe_of
+from pushsalt.trust import PYTHON
+
+if TYPE_CHECKING:
+    from pushsalt.formula.sources import Source
+    from pushsalt.trust import Limit
+
+#: Folders of plug-ins that would run on the controller.
+PLUGINS: Final = ("_renderers/", "_serializers/", "_pillar/", "_tops/", "_output/")
+_NOT_READ: Final = ("test/", "tests/", "docs/", ".", "bin/")
+_TEMPLATES: Final = (".sls", ".jinja", ".j2", ".yaml", ".yml")
+#: ``template: py`` of a state, ``template='py'`` of a call.
+_TEMPLATE: Final = re.compile(r"""\btemplate['"]?\s*[:=]\s*['"]?([A-Za-z_]\w*)""")
+#: Engines that Salt has had, besides the renderers that are here.
+_OTHERS: Final = frozenset({"cheetah", "genshi"})
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True)
+class Want:
+    """A place that asks for a renderer. ``words`` are those of the file, or say what it is."""
+
+    path: str
+    line: int
+    renderer: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} ({self.words})"
+
+
+def wants(source: Source, root: str = "") -> list[Want]:
+    """The places in a source's files, below its ``root``, that ask for what its limit does not allow."""
+    limit = source.limit
+    if limit is None:
+        return []
+    found: list[Want] = []
+    before = f"{root}/" if root else ""
+    for path in source.listing().files:
+        if path.startswith(before):
+            found += _in_file(path, path[len(before) :], source, limit)
+    return found
+
+
+def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[Want]:
+    if inside.startswith(PLUGINS) and inside.endswith(".py"):
+        if not limit.runs_python:
+            yield Want(path, 1, PYTHON, "Python for this machine")
+    elif inside.endswith(_TEMPLATES) and not inside.startswith(_NOT_READ):
+        text = source.text(path)
+        if inside.endswith(".sls") and (pipe := pipe_of(text, "")):
+            for stage in parse_pipe(pipe):
+                if stage.name not in limit.engines:
+                    yield Want(path, 1, stage.name, f"#!{pipe.strip()}")
+        known = _OTHERS.union(plugins.names("renderers")) - limit.engines
+        for number, line in enumerate(text.splitlines() if "template" in text else (), 1):
+            for engine in _TEMPLATE.findall(line.partition(" #")[0]):
+                if engine in known:
+                    yield Want(path, number, engine, f"template: {engine}")
+
+
+def told(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
+    """One text for people for each renderer that is asked for."""
+    by_renderer: dict[str, list[Want]] = {}
+    for want in found:
+        by_renderer.setdefault(want.renderer, []).append(want)
+    texts = []
+    for renderer, places in sorted(by_renderer.items()):
+        more = f" and {len(places) - _SHOWN} more places" if len(places) > _SHOWN else ""
+        where = ", ".join(map(str, places[:_SHOWN]))
+        texts.append(f"{name} asks for {renderer}, which it may not use, in {where}{more}; {limit.hint(renderer)}")
+    return texts

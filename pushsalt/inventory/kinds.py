@@ -1,0 +1,87 @@
+"""Which inventories are templates: salt-ssh rosters, in files that the operator named, and nothing else.
+
+That is decided by a file's name and by how its lines begin, before anything is parsed; whether a text can be parsed
+never matters. What looks like data is data:
+
+- what a program printed, whatever its shape;
+- JSON and states of Terraform: the name ends in ``.json`` or ``.tfstate``, or the first thing in it is ``{`` or ``[``;
+- Ansible's INI, and ssh_config;
+- YAML with a key ``hosts``, ``_meta`` or ``terraform_version`` at its left edge, or ``hosts``, ``children`` or ``vars``
+  right below one: our native shape, and Ansible's.
+
+Any other file is a roster; one with Jinja in it is a template, as with Salt. A first line ``#!jinja|yaml`` says so
+itself, whatever follows but JSON by name.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory import ansible
+from pushsalt.inventory.sshhosts import is_ssh_config
+from pushsalt.trust import Trusted
+
+_DATA_NAMES: Final = (".json", ".tfstate", ".tfstate.backup")
+_JINJA: Final = re.compile(r"\{[{%#]")
+#: what may stand before the first value of a YAML document: its beginning, tags and anchors
+_BEFORE: Final = re.compile(r"(?:---(?:\s+|\Z))?(?:[!&]\S*(?:\s+|\Z))*")
+_SHAPE: Final = re.compile(r"""["']?(?:hosts|_meta|terraform_version)["']?\s*:(?:\s|\Z)""")
+_GROUP: Final = re.compile(r"""["']?(?:hosts|children|vars)["']?\s*:(?:\s|\Z)""")
+_INLINE: Final = re.compile(r""":\s+(?:[!&]\S*\s+)*\{\s*["']?(?:hosts|children|vars)["']?\s*:""")
+#: a key with its value on the lines below
+_OPEN: Final = re.compile(r":\s*(?:[!&]\S*\s*)*\{?\s*(?:#.*)?\Z")
+
+
+def has_jinja(text: str) -> bool:
+    """Whether something in a text could be meant as Jinja."""
+    return _JINJA.search(text) is not None
+
+
+def template(path: Path, text: str) -> Trusted | None:
+    """The text of a file that the operator named, if it is a roster to render. Raises InventoryError."""
+    if path.name.lower().endswith(_DATA_NAMES):
+        return None
+    if text.startswith("#!/"):
+        raise InventoryError(
+            f"{path} begins like a program, but it may not be executed",
+            hint=f"chmod +x {path}, or take its first line out",
+            where=Position(str(path), 1),
+        )
+    if text.startswith("#!"):
+        return Trusted(text, str(path))
+    if not has_jinja(text) or ansible.is_ini(text) or is_ssh_config(text) or _is_data(text):
+        return None
+    return Trusted(text, str(path))
+
+
+def _is_data(text: str) -> bool:
+    """Whether the lines begin like JSON, our native shape or Ansible's."""
+    edge = -1  # the column of the first value
+    below = False  # whether a key at that edge has its value on the lines below
+    keys = 0  # the column of the first of those
+    for line in text.splitlines():
+        words = line.strip()
+        if not words or words.startswith("#"):
+            continue
+        column = len(line) - len(line.lstrip())
+        if edge < 0:
+            before = _BEFORE.match(words)
+            words = words[before.end() :] if before else words
+            if not words:
+                continue
+            edge = column
+            if words[0] == "[" or (words[0] == "{" and not _JINJA.match(words)):
+                return True
+        if column <= edge:
+            if _SHAPE.match(words) or _INLINE.search(words):
+                return True
+            below = _OPEN.search(words) is not None
+            keys = 0
+        elif below:
+            keys = keys or column
+            if column == keys and _GROUP.match(words):
+                return True
+    return False

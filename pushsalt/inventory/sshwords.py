@@ -1,0 +1,202 @@
+"""Words that reach ssh, sudo, a file of host keys or a command: what may be in them. Each check answers what is wrong.
+
+The same checks hold where an inventory is read, with file and line, and where a connection is made, for what
+ssh_config and its tokens made of a word. They refuse more than OpenSSH does since CVE-2023-51385 and CVE-2025-61984
+(quotes, ``$``, backquotes, ``;|&<>(){}``, blanks, control characters, a leading dash): a word that passes means itself
+in every shell, as a part of any word, quoted or not. The one exception is the backslash of a Windows domain's user
+(``DOMAIN\\user``), which OpenSSH takes too.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+from typing import Final
+
+CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+_LONGEST: Final = 253
+_HOST: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_ZONE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_USER: Final = re.compile(r"[A-Za-z0-9_.+][A-Za-z0-9_.+@:,=~-]*")
+_DOMAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+#: what some shell reads as more than itself
+_SHELL: Final = re.compile(r"""['"`$\\;&<>|(){}*?!\[\]#^]""")
+
+
+def _said(text: str) -> str:
+    return f"{text[:80]!r}" if text.isprintable() else "it"
+
+
+def _common(text: str) -> str | None:
+    if not text:
+        return "is empty"
+    if CONTROL.search(text) or not text.isprintable():
+        return "has a control character, a line break or another one that cannot be shown in it"
+    if text.startswith("-"):
+        return "begins with '-', which reads as an option"
+    if len(text) > _LONGEST:
+        return f"is longer than {_LONGEST} characters"
+    if re.search(r"\s", text):
+        return f"has a space in it: {_said(text)}"
+    return None
+
+
+def _ascii(text: str) -> str | None:
+    """The text with an ``x`` for each letter, accent and digit of other scripts; None where one is something else.
+
+    What the resolver makes of such a character (NFKC) must be a letter or digit too: some letters stand for ``(1)``.
+    """
+    if text.isascii():
+        return text
+    import unicodedata  # few names need it, and each command pays for what is imported above
+
+    seen = ""
+    for character in text:
+        if character.isascii():
+            seen += character
+            continue
+        for made in character + unicodedata.normalize("NFKC", character):
+            if not (made.isascii() and made.isalnum()) and not re.match("L|M|Nd", unicodedata.category(made)):
+                return None
+        seen += "x"
+    return seen
+
+
+def host_problem(text: str) -> str | None:
+    """Of a host: a name of DNS or of ssh_config, or an IPv4 or IPv6 address, with a zone or without."""
+    problem = _common(text)
+    if problem is not None:
+        return problem
+    if ":" in text:
+        import ipaddress
+
+        address, percent, zone = text.partition("%")
+        try:
+            ipaddress.IPv6Address(address)
+        except ValueError:
+            hint = ", which has no brackets and no port here" if text.startswith("[") or text.count(":") == 1 else ""
+            return f"is no host name and no IPv6 address{hint}: {_said(text)}"
+        return f"has no proper zone: {_said(text)}" if percent and not _ZONE.fullmatch(zone) else None
+    plain = _ascii(text)
+    if plain is None or not _HOST.fullmatch(plain) or ".." in plain:
+        return f"is neither a host name nor an address: {_said(text)}"
+    return None
+
+
+def alias_problem(text: str) -> str | None:
+    """Of a name that ssh_config is asked for, and that may stand for another there."""
+    problem = _common(text)
+    found = _SHELL.search(text)
+    if problem is None and found:
+        problem = f"has {found[0]} in it, which a shell reads: {_said(text)}"
+    return problem
+
+
+def user_problem(text: str) -> str | None:
+    """Of a login name."""
+    problem = _common(text)
+    if problem is not None:
+        return problem
+    domain, backslash, name = text.rpartition("\\")
+    plain = _ascii(name)
+    if backslash and not _DOMAIN.fullmatch(_ascii(domain) or ""):
+        plain = None
+    if plain is None or not _USER.fullmatch(plain) or plain in (".", ".."):
+        return f"is no login name: {_said(text)}"
+    return None
+
+
+def sudo_user_problem(text: str) -> str | None:
+    """Of whom sudo becomes: a login name, or ``#`` and a number."""
+    return None if re.fullmatch(r"#[0-9]{1,10}", text) else user_problem(text)
+
+
+def jump_problem(text: str) -> str | None:
+    """Of one hop of a ProxyJump: ``[user@]host[:port]``, an IPv6 address in brackets if a port follows."""
+    problem = _common(text)
+    if problem is not None:
+        return problem
+    user, host, port = hop(text)
+    if user is not None and (problem := user_problem(user)):
+        return problem
+    if port is not None and not re.fullmatch(r"[0-9]{1,5}", port):
+        return f"has no proper port: {_said(text)}"
+    return host_problem(host)
+
+
+def hop(text: str) -> tuple[str | None, str, str | None]:
+    """User, host and port of one hop of a ProxyJump, as they are written."""
+    user, at, place = text.removeprefix("ssh://").rpartition("@")
+    if place.startswith("["):
+        host, _, rest = place[1:].partition("]")
+        port = rest[1:] if rest.startswith(":") else rest or None
+    elif place.count(":") > 1:
+        host, port = place, None
+    else:
+        host, colon, number = place.partition(":")
+        port = number if colon else None
+    return user if at else None, host, port
+
+
+def command_problem(text: str) -> str | None:
+    """Of a program or folder on the target: a path without anything that a shell reads as more than itself."""
+    if not text:
+        return "is empty"
+    if CONTROL.search(text) or not text.isprintable():
+        return "has a control character, a line break or another one that cannot be shown in it"
+    if text.startswith("-"):
+        return "begins with '-', which reads as an option"
+    found = _SHELL.search(text)
+    return f"has {found[0]} in it, which a shell reads: {_said(text)}" if found else None
+
+
+#: words of ssh_config -> the check of their value, where one goes further than ``CONTROL``
+_OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
+    "hostname": lambda value: host_problem(value.replace("%%", "x").replace("%h", "x") or value),
+    "hostkeyalias": host_problem,
+    "bindaddress": host_problem,
+    "user": user_problem,
+    "port": lambda value: None if re.fullmatch(r"[0-9]{1,5}", value) else f"is no port number: {_said(value)}",
+    "proxyjump": lambda value: next(
+        filter(None, (jump_problem(each.strip()) for each in value.split(",") if value.lower() != "none")), None
+    ),
+}
+
+
+def option(text: str) -> tuple[str, str]:
+    """Name (in small letters) and value of an option as ``-o`` takes it: ``Name=value`` or ``Name value``."""
+    found = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
+    assert found is not None  # it matches everything
+    value = found[2]
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    return found[1].lower(), value
+
+
+def option_problem(text: str) -> str | None:
+    """Of one of ``ssh_options``."""
+    name, value = option(text)
+    check = _OPTIONS.get(name)
+    problem = check(value) if check is not None else None
+    return f"{text.split('=')[0].split()[0]} {problem}" if problem else None
+
+
+#: values of StrictHostKeyChecking with which a host key is checked
+_CHECKED: Final = ("yes", "true", "ask", "")
+
+
+def unchecked(text: str) -> bool:
+    """Whether one of ``ssh_options`` would have unknown host keys accepted, or known ones forgotten."""
+    name, value = option(text)
+    if name == "stricthostkeychecking":
+        return value.lower() not in _CHECKED
+    if name in ("userknownhostsfile", "globalknownhostsfile"):
+        return not any(is_file(each.strip("\"'")) for each in value.split())
+    return False
+
+
+def is_file(name: str) -> bool:
+    """Whether ssh_config names a file of host keys there, and not that there is none."""
+    return name.lower() not in ("none", "") and not posixpath.normpath(name).startswith(("/dev/", "//dev/"))

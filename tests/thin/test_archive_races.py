@@ -1,0 +1,262 @@
+"""Root extracts, clones and clears in a folder whose owner swaps links in meanwhile: nothing else is ever touched.
+
+``PUSHSALT_RACE_ROUNDS`` is how often each case runs (1000 by hand); else each has a few seconds. The controls race
+against what works by paths, and must come to harm: else this would show nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import signal
+import stat
+import subprocess
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others")
+
+ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
+SECONDS = 2.5
+NOBODY = 65534
+#: what the user swaps, below the folder; what begins with a dot is what root makes there
+NAMES = ["d", "d/sub", "d/x", "d/sub/y", "app", "venv"]
+
+
+class Arena:
+    """``top`` is the user's, ``canary`` is root's and has the same names in it."""
+
+    def __init__(self, base: Path, make_loaders: Callable[..., Any]) -> None:
+        base.chmod(0o755)
+        for folder in base.parents:
+            if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
+                folder.chmod(folder.stat().st_mode | 0o011)
+        self.top, self.canary, self.base = base / "top", base / "canary", base
+        (self.canary / "d/sub").mkdir(parents=True)
+        for name in ("app", "venv"):
+            (self.canary / name).mkdir()
+        for name in ("d/x", "d/sub/y", "shadow", "app/kept", "venv/kept"):
+            (self.canary / name).write_text("of root\n")
+            (self.canary / name).chmod(0o600)
+        self.top.mkdir()
+        os.chown(self.top, NOBODY, NOBODY)
+        self.loaders = make_loaders(opts={"cachedir": str(base / "cache")}, extra={"__env__": "base"})
+        self.before = self.seen()
+        self.archives()
+
+    def archives(self) -> None:
+        """With a directory that has an entry, and one that has none."""
+        members = {"d/x": b"new\n", "d/sub/y": b"new\n", "f": b"new\n"}
+        with tarfile.open(self.base / "a.tar", "w") as tar, zipfile.ZipFile(self.base / "a.zip", "w") as archive:
+            info = tarfile.TarInfo("d")
+            info.type, info.mode = tarfile.DIRTYPE, 0o777
+            tar.addfile(info)
+            for name, data in members.items():
+                info = tarfile.TarInfo(name)
+                info.size, info.mode, info.uid, info.gid = len(data), 0o666, NOBODY, NOBODY
+                tar.addfile(info, io.BytesIO(data))
+                plain = zipfile.ZipInfo(name)
+                plain.external_attr = (stat.S_IFREG | 0o666) << 16
+                archive.writestr(plain, data)
+
+    def seen(self) -> dict[str, Any]:
+        found = {}
+        for path in sorted([self.canary, *self.canary.rglob("*")]):
+            st = path.lstat()
+            content = path.read_text() if stat.S_ISREG(st.st_mode) else ""
+            found[str(path.relative_to(self.canary))] = (st.st_mode, st.st_uid, st.st_gid, st.st_nlink, content)
+        return found
+
+    def harm(self) -> str:
+        now = self.seen()
+        for path in sorted(set(now) | set(self.before)):
+            if now.get(path) != self.before.get(path):
+                return f"{path}: {self.before.get(path)} is {now.get(path)}"
+        return ""
+
+    def restore(self) -> None:
+        subprocess.run(["rm", "-rf", str(self.top)], check=True)
+        self.top.mkdir()
+        os.chown(self.top, NOBODY, NOBODY)
+
+    @contextmanager
+    def racing(self) -> Iterator[None]:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                os.chdir(self.top)
+                self.swap_on()
+            finally:
+                os._exit(1)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def swap_on(self) -> None:
+        """Swap as fast as it goes, for ever."""
+        while True:
+            os.chdir(self.top)
+            fresh = [name for name in os.listdir(".") if name.startswith(".") and not name.endswith(".was")]
+            for name in [random.choice(NAMES), *fresh]:
+                with suppress(OSError):
+                    self.swap(name)
+
+    def swap(self, name: str) -> None:
+        aside, target = name + ".was", self.canary / ("" if name.startswith(".") else name)
+        with suppress(OSError):
+            os.rename(name, aside)
+        os.symlink(target, name)
+        time.sleep(random.choice([0, 0, 0.0001, 0.002]))
+        os.unlink(name)
+        if random.random() < 0.8:
+            with suppress(OSError):
+                os.rename(aside, name)
+        elif os.path.isdir(aside):
+            os.mkdir(name)  # the user's own; root's goes on where it was
+
+    def rounds(self, work: Callable[[], Any]) -> tuple[int, int]:
+        """(rounds, how many of them came to a good end)."""
+        count = good = 0
+        began = time.monotonic()
+        while count < ROUNDS if ROUNDS else time.monotonic() - began < SECONDS:
+            if count % 5 == 0:
+                self.restore()
+            with self.racing():
+                for _ in range(5):
+                    good += bool(work())
+                    count += 1
+            assert not self.harm(), f"round {count}: {self.harm()}"
+        return count, good
+
+
+@pytest.fixture
+def arena(tmp_path: Path, make_loaders: Callable[..., Any]) -> Arena:
+    return Arena(tmp_path, make_loaders)
+
+
+def extracted(arena: Arena, source: str, **more: Any) -> bool:
+    arguments = {"enforce_toplevel": False, "overwrite": True, "force": True, **more}
+    ret = arena.loaders.states["archive.extracted"](
+        name=str(arena.top), source=str(arena.base / source), **arguments)
+    assert ret["result"] in (True, False), ret
+    return ret["result"] is True
+
+
+WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tar": ("a.tar", {}),
+    "tar with options": ("a.tar", {"options": "--no-same-owner"}),
+    "tar and owners": ("a.tar", {"user": "nobody", "group": "root"}),
+    "tar after a clean": ("a.tar", {"clean": True, "user": "root"}),
+    "zip": ("a.zip", {"user": "nobody"}),
+    "zip by its program": ("a.zip", {"use_cmd_unzip": True}),
+}  # fmt: skip
+
+
+@pytest.mark.timeout(3000 if ROUNDS else 120)
+@pytest.mark.parametrize("way", WAYS)
+def test_archives_are_extracted_into_their_folder_alone(arena: Arena, way: str) -> None:
+    source, more = WAYS[way]
+    count, good = arena.rounds(lambda: extracted(arena, source, **more))
+    print(f"{way}: {count} rounds, {good} came to a good end")
+    assert good
+    assert not [path for path in arena.base.rglob("*") if path.name.startswith(".pushsalt") and path.is_file()]
+
+
+@pytest.mark.timeout(3000 if ROUNDS else 120)
+def test_repositories_are_cloned_into_their_folder_alone(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(name, "x@y")
+    monkeypatch.setenv("HOME", str(arena.base))
+    made = "git init -q o && cd o && mkdir d && echo x > d/x && echo new > kept && git add -A && git commit -qm 1"
+    subprocess.run(made, shell=True, cwd=arena.base, check=True)
+
+    def work() -> bool:
+        from thin.exceptions import CommandExecutionError
+
+        try:
+            arena.loaders.modules["git.clone"](str(arena.top / "app"), str(arena.base / "o"), ignore_retcode=True)
+            arena.loaders.modules["git.reset"](str(arena.top / "app"), opts="--hard", ignore_retcode=True)
+            return True
+        except CommandExecutionError:
+            return False
+        finally:
+            subprocess.run(["rm", "-rf", "--", *arena.top.glob("app*")], check=False)
+
+    print(arena.rounds(work))
+
+
+@pytest.mark.timeout(3000 if ROUNDS else 120)
+def test_an_environment_that_failed_is_taken_away_alone(arena: Arena) -> None:
+    """``virtualenv`` cleans up behind a program that made a folder and failed."""
+    program = arena.base / "virtualenv"
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo 20.0.0 && exit\n'
+                       'for path; do :; done; mkdir -p "$path/bin"; echo > "$path/bin/python"; exit 1\n')  # fmt: skip
+    program.chmod(0o755)
+
+    def work() -> bool:
+        path = arena.top / "venv"
+        subprocess.run(["rm", "-rf", "--", path], check=False)
+        arena.loaders.modules["virtualenv.create"](str(path), venv_bin=str(program))
+        return not path.exists()
+
+    # the program itself follows links: what it makes behind one is not ours to take away
+    for name in ("bin", "bin/python"):
+        place = arena.canary / "venv" / name
+        place.mkdir() if name == "bin" else place.write_text("\n")
+    arena.before = arena.seen()
+    print(arena.rounds(work))
+
+
+def control(arena: Arena, work: Callable[[], Any]) -> None:
+    """The same race comes to harm where work is done by paths."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        arena.restore()
+        with arena.racing():
+            for _ in range(10):
+                with suppress(OSError):
+                    work()
+        if arena.harm():
+            return
+    pytest.fail("nothing came to harm: this race cannot fail")
+
+
+def test_control_tar_by_a_path(arena: Arena) -> None:
+    command = ["tar", "-xpf", str(arena.base / "a.tar"), "-C", str(arena.top)]
+    control(arena, lambda: subprocess.run(command, stderr=subprocess.DEVNULL, check=False))
+
+
+def test_control_a_stage_by_its_path(arena: Arena) -> None:
+    """A private folder alone does not do: its owner's folder can have it moved away."""
+
+    def work() -> None:
+        stage = arena.top / f".pushsalt-extract-{os.urandom(4).hex()}"
+        stage.mkdir(mode=0o700)
+        subprocess.run(["tar", "-xpf", str(arena.base / "a.tar"), "-C", str(stage)],
+                       stderr=subprocess.DEVNULL, check=False)  # fmt: skip
+
+    control(arena, work)
+
+
+def test_control_owners_by_paths(arena: Arena) -> None:
+    def work() -> None:
+        (arena.top / "d/sub").mkdir(parents=True, exist_ok=True)
+        (arena.top / "d/sub/y").touch()
+        for folder, folders, files in os.walk(arena.top):
+            for name in folders + files:
+                os.chown(os.path.join(folder, name), NOBODY, NOBODY)
+
+    control(arena, work)

@@ -1,0 +1,298 @@
+"""Archives taken apart: a part of ``archive``. Salt: modules/archive.py
+
+No member is put outside of the directory, and no link of another user's followed: an archive that has harmful members
+is refused as a whole, unless an argument allows them (see ``archive.check_members``), and what comes out of it is made
+in a private folder and moved from there (thin/utils/unpacking.py). With ``runas`` that user's own rights are the limit
+of what the program can do; members are checked all the same.
+"""
+
+import os
+
+from thin import process
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils import (
+    archivefiles,
+    archivemembers,
+    ownfolders,
+    safepath,
+    tarmembers,
+    taroptions,
+    unpacking,
+    unzipping,
+    words,
+    zips,
+)
+from thin.utils.asuser import AsUser
+
+__virtualname__ = "archive"
+_VERBOSE = ("v", "-v", "--verbose")
+
+
+def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0, **allowed):
+    """Extract a whole tar archive into a directory that is there: what ``cmd.run_all`` returns.
+
+    ``options``: those of a command line of tar, as text; ``list_options``: the command that decompresses it to be
+    listed. Without ``options``, owners, modes and times are those in the archive, ``members`` are the names of its
+    members, and a failure is an error. ``strip``: as many parts of each name the options take away. ``allowed``: the
+    arguments of ``check_members``. Raises CommandExecutionError.
+    """
+    shown = name or path
+    with archivefiles.Plain(shown, path, __salt__["cmd.run_all"], list_options) as plain:
+        try:
+            found = tarmembers.members(plain)
+        except (tarmembers.NotTar, ValueError):
+            raise CommandExecutionError(
+                "Failed to read from tar archive. If archive is compressed using something other than gzip or bzip2, "
+                "the 'options' argument may be required to pass the correct options to the tar command in order to "
+                "extract the archive."
+            )
+        _refuse(shown, found, allowed)
+        given = taroptions.Options([word for word in words.split(options or "") if word not in _VERBOSE])
+        command = _all_of_tar(plain, allowed) if options is None else _tar_command(given, path, allowed)
+        explicit = _folders(found, strip)
+        done = _taken_apart(
+            shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True)
+    if done["retcode"] != 0 and options is None:
+        raise CommandExecutionError("Failed to extract %s: %s" % (shown, done["stderr"] or done["stdout"]))
+    return dict(done, members=[member.name for member in found])
+
+
+def _all_of_tar(path, allowed):
+    return ["tar", "-x", "-p"] + (["-P"] if allowed.get("allow_outside") else []) + ["-f", path]
+
+
+def _tar_command(given, path, allowed):
+    """tar with the options as they are written; those that this is about (x, f, v) are given anyway."""
+    rest = list(given.words)
+    short = "xv" + ("P" if allowed.get("allow_outside") else "")
+    if rest and not rest[0].startswith("-"):
+        short += rest.pop(0).replace("x", "").replace("f", "")
+    return ["tar", short] + rest + ["-f", path]
+
+
+def tar(
+    options, tarfile, sources=None, dest=None, cwd=None, template=None, runas=None, allow_devices=False,
+    allow_setid=False, allow_outside=False
+):
+    """Run ``tar``: its output's lines. ``sources``: paths, comma-separated or a list, with wildcards.
+
+    When it extracts, ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    """
+    if not options:
+        raise SaltInvocationError("Tar options can not be empty")
+    given = taroptions.Options(options.split())
+    if not given.extracts:
+        command = ["tar"] + options.split() + [str(tarfile)] + (["-C", str(dest)] if dest else [])
+        return _lines(command + archivefiles.sources(sources), cwd=cwd, template=template, runas=runas)
+    _command("tar")
+    start = cwd or os.path.expanduser("~")
+    path, dest = (os.path.join(start, one) for one in _rendered((str(tarfile), str(dest or ".")), template))
+    allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
+    found = []
+    try:
+        found = archivefiles.members(path, path, "tar", __salt__["cmd.run_all"])
+    except (CommandExecutionError, OSError):
+        pass  # tar says itself what it cannot read; what it can read and we cannot is looked at afterwards
+    _refuse(path, found, allowed)
+    command = ["tar"] + (options.split() if allow_outside else given.words) + [path]
+
+    def line(into):
+        return command + (["-C", into] if into else []) + archivefiles.sources(sources)
+
+    done = _taken_apart(
+        path, dest, line, allowed, runas, given.looking, _folders(found), inside=True, start=start,
+        redirect_stderr=True,
+    )
+    return done["stdout"].splitlines()
+
+
+def unzip(
+    zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None,
+    extract_perms=True, allow_devices=False, allow_setid=False, allow_outside=False
+):
+    """Extract a zip archive: the names of its members. ``runas``: as this user. Raises CommandExecutionError.
+
+    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    """
+    zip_file, dest = _rendered((zip_file, dest), template)
+    excluded = set(archivefiles.several(excludes))
+    allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
+    with AsUser(runas, __salt__["user.info"]):
+        try:
+            with open(zip_file, "rb") as stream:
+                found = [member for member in zips.members(stream) if member.name not in excluded]
+                _refuse(zip_file, found, allowed)
+                secret = str(password).encode("utf-8") if password else None
+                safepath.makedirs(dest)
+                if allow_outside:
+                    unzipping.all_of(stream, found, secret, extract_perms, unzipping.Anywhere(dest))
+                else:
+                    with unpacking.Stage(dest) as stage:
+                        try:
+                            unzipping.all_of(stream, found, secret, extract_perms, unzipping.Inside(stage.tree))
+                        finally:
+                            _refuse_staged(stage, zip_file, allowed)
+                            stage.place(_folders(found) if extract_perms else (), owners=False)
+        except CommandExecutionError:
+            raise
+        except (zips.ZipError, OSError) as exc:
+            raise CommandExecutionError("Exception encountered unpacking zipfile: %s" % exc)
+    return _trimmed([member.name for member in found], trim_output)
+
+
+def cmd_unzip(
+    zip_file, dest, excludes=None, options=None, template=None, runas=None, trim_output=False, password=None,
+    allow_devices=False, allow_setid=False, allow_outside=False
+):
+    """Extract a zip archive by the command ``unzip``: its output's lines. Raises CommandExecutionError.
+
+    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    """
+    _command("unzip")
+    zip_file, dest = (_absolute(path) for path in _rendered((str(zip_file), str(dest)), template))
+    allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
+    try:
+        found = archivefiles.members(zip_file, zip_file, "zip", __salt__["cmd.run_all"])
+    except (CommandExecutionError, OSError):
+        found = []  # unzip says itself what is wrong with it
+    _refuse(zip_file, found, allowed)
+
+    def line(into):
+        command = ["unzip"] + (["-P", str(password)] if password else []) + (words.split(options) if options else [])
+        command += (["-:"] if allow_outside else []) + [zip_file, "-d", into]
+        return command + (["-x"] + archivefiles.several(excludes) if excludes is not None else [])
+
+    done = _taken_apart(
+        zip_file, dest, line, allowed, runas, redirect_stderr=True, ignore_retcode=True,
+        output_loglevel="quiet" if password else "debug",
+    )
+    if done["retcode"] != 0:
+        raise CommandExecutionError(done["stdout"])
+    return _trimmed(done["stdout"].splitlines(), trim_output)
+
+
+def unrar(
+    rarfile, dest, excludes=None, template=None, runas=None, trim_output=False, allow_devices=False, allow_setid=False,
+    allow_outside=False
+):
+    """Extract a rar archive by ``unrar`` or ``rar``: its output's lines.
+
+    ``allow_...`` allow members that could do harm: see ``archive.check_members``.
+    """
+    tool = process.which("unrar") or process.which("rar")
+    if not tool:
+        raise CommandExecutionError("archive.unrar function not available, rar/unrar might not be installed on minion")
+    rarfile, dest = (_absolute(path) for path in _rendered((str(rarfile), str(dest)), template))
+    allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
+    try:
+        found = archivefiles.members(rarfile, rarfile, "rar", __salt__["cmd.run_all"])
+    except (CommandExecutionError, OSError):
+        found = []  # it says itself what is wrong with it
+    _refuse(rarfile, found, allowed)
+
+    def line(into):
+        command = [tool, "x", "-idp", rarfile]
+        for exclude in archivefiles.several(excludes):
+            command += ["-x", exclude]
+        return command + [into]
+
+    done = _taken_apart(rarfile, dest, line, allowed, runas, redirect_stderr=True)
+    return _trimmed(done["stdout"].splitlines(), trim_output)
+
+
+# Inside
+
+
+def _taken_apart(
+    name, dest, line, allowed, runas=None, looking=(), explicit=(), inside=False, start=None, **options
+):
+    """Run a program that extracts, in a stage where that matters: what ``cmd.run_all`` returns.
+
+    ``line(into)``: its command; ``inside``: it extracts where it runs, else ``into`` what it is told. ``looking``: its
+    options that need the directory itself. Raises CommandExecutionError.
+    """
+    try:
+        if not inside and not runas:
+            safepath.makedirs(dest)
+        if runas or looking or allowed.get("allow_outside"):
+            if not runas:
+                _only_ours(dest, looking)
+                options["cwd"] = dest
+            elif inside:
+                options["cwd"] = start
+            return __salt__["cmd.run_all"](line(dest), runas=runas, python_shell=False, **options)
+        with unpacking.Stage(dest) as stage:
+            into = stage.name + ("/" if dest.endswith("/") else "")
+            folder = stage.inside if inside else stage.folder
+            done = __salt__["cmd.run_all"](line(None if inside else into), cwd=folder, python_shell=False, **options)
+            for key in ("stdout", "stderr"):
+                done[key] = done[key].replace(into, dest)
+            _refuse_staged(stage, name, allowed)
+            stage.place(explicit)  # what there is of it, if it failed: as the program would have left it
+        return done
+    except CommandExecutionError:
+        raise
+    except OSError as exc:
+        raise CommandExecutionError("Failed to extract %s: %s" % (name, exc))
+
+
+def _only_ours(dest, looking):
+    """Raise CommandExecutionError where somebody else could lead a program elsewhere that works in ``dest`` itself."""
+    path = ownfolders.changeable(dest)
+    if path:
+        raise CommandExecutionError(
+            "%s makes tar work in the directory %s itself, and %s can be changed by other users: they could lead it "
+            "elsewhere. Do without, or make the directory and all in it root's alone"
+            % (" ".join(looking) or "'allow_outside'", dest, path)
+        )
+
+
+def _refuse(name, found, allowed):
+    refused = archivemembers.refusal(name, found, **allowed)
+    if refused:
+        raise archivemembers.Harmful(refused)
+
+
+def _refuse_staged(stage, name, allowed):
+    refused = stage.check(name, **allowed)
+    if refused:
+        raise archivemembers.Harmful(refused)
+
+
+def _folders(found, strip=0):
+    """The paths of the directories that have entries of their own in the archive."""
+    ways = [archivemembers.parts(member.name) for member in found if member.kind == "dir"]
+    return {"/".join(way[strip:]) for way in ways if len(way) > strip or not strip}
+
+
+def _absolute(path):
+    return os.path.join(os.path.expanduser("~"), path)
+
+
+def _command(name):
+    if not process.which(name):
+        raise CommandExecutionError("%s is not installed" % name)
+
+
+def _lines(command, **options):
+    _command(command[0])
+    return __salt__["cmd.run"](command, python_shell=False, **options).splitlines()
+
+
+def _rendered(texts, template):
+    if not template:
+        return texts
+    found = []
+    for text in texts:
+        done = __salt__["file.apply_template_on_contents"](str(text), template, None, None, "base")
+        if isinstance(done, dict):
+            raise CommandExecutionError("Failed to render file path with error: %s" % done["comment"])
+        found.append(done.rstrip("\n"))
+    return found
+
+
+def _trimmed(names, limit):
+    if limit is False or limit is None:
+        return names
+    count = 100 if limit is True else limit
+    return names[:count] + ["List trimmed after %s files." % count] if len(names) > count else names

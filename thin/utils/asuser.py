@@ -1,0 +1,32 @@
+"""Doing something with the rights of another user, in this process."""
+
+import os
+
+from thin.exceptions import SaltInvocationError
+
+
+class AsUser(object):
+    """Files are read and made as this user meanwhile, whose ``user.info`` is given; None: as we are. Raises
+    SaltInvocationError for one that does not exist."""
+
+    def __init__(self, name, info):
+        self.ids = None
+        if name:
+            found = info(name)
+            if not found:
+                raise SaltInvocationError("User '%s' does not exist" % name)
+            if (found["uid"], found["gid"]) != (os.geteuid(), os.getegid()):
+                self.ids = found["uid"], found["gid"], os.getgrouplist(name, found["gid"])
+
+    def __enter__(self):
+        if self.ids:
+            self.was = os.geteuid(), os.getegid(), os.getgroups()
+            os.setgroups(self.ids[2])
+            os.setegid(self.ids[1])
+            os.seteuid(self.ids[0])
+
+    def __exit__(self, *exc):
+        if self.ids:
+            os.seteuid(self.was[0])
+            os.setegid(self.was[1])
+            os.setgroups(self.was[2])
