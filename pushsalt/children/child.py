@@ -37,7 +37,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,6 +66,8 @@ log = logging.getLogger(__name__)
 WIDTH: Final = 64
 #: Pillars of which the command still has the values.
 PILLARS: Final = 32
+#: Questions that the command answers without a wait for anybody: they may be asked with a lock held.
+_AT_ONCE: Final = frozenset({"git", "has_ext_pillar", "managed", "mine_store", "requests"})
 _PAGE: Final = resource.getpagesize()
 
 
@@ -189,20 +191,32 @@ class Child:
             number = self._asked
             self._questions[number] = question
         data = codec.pack({"k": "ask", "n": number, "req": work.number, "q": what, **fields})
-        self._leave(work)
         try:
-            with self._writing:
-                self._channel.sendall(data)
-            waited = question.answered.wait(None if work.deadline is None else work.deadline.left)
+            with nullcontext() if what in _AT_ONCE else self._without_turn():
+                with self._writing:
+                    self._channel.sendall(data)
+                waited = question.answered.wait(None if work.deadline is None else work.deadline.left)
         finally:
             self._questions.pop(number, None)
-            self._enter(work)
         if not waited or question.answer is None:
             raise OutOfTime
         answer = question.answer
         if answer["k"] == "exc":
             raise codec.error_of(answer)
         return answer.get("value")
+
+    @contextmanager
+    def _without_turn(self) -> Iterator[None]:
+        """While this thread waits, another work may render."""
+        work = self._current.work
+        if work is None or not work.has_turn:
+            yield
+            return
+        self._leave(work)
+        try:
+            yield
+        finally:
+            self._enter(work)
 
     # time ------------------------------------------------------------------------------------------------------------
 
@@ -257,10 +271,11 @@ class Child:
         )  # fmt: skip
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:
-            self._ground.renew(config)
+            self._ground.renew(config, said["shown"])
             return
         self._turn = _Turn(message.get("memory") if Path("/proc/self/statm").exists() else None)
-        self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts))
+        self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"])
+        self._ground.shared.once.waits_for_others = self._without_turn
 
     def _known_already(self, work: _Work, message: dict[str, Any]) -> bool:
         """Answer at once what is known from another target: no thread, no waiting."""

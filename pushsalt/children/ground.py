@@ -7,11 +7,12 @@ alone.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import Config
+from pushsalt.lazy import cached_property
 from pushsalt.redact import Redactor
 from pushsalt.render.reads import plain
 from pushsalt.run.ground import Trees
@@ -42,16 +43,24 @@ class SecretsTold(Redactor):
 class Ground(Trees):
     """See the module. ``ask`` asks for the target whose work is under way in this thread."""
 
-    def __init__(self, config: Config, ask: Ask, tell: Callable[[list[str]], None]) -> None:
+    def __init__(
+        self, config: Config, ask: Ask, tell: Callable[[list[str]], None], shown: dict[str, Any] | None = None
+    ) -> None:
+        self._shown = shown or {}
         super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
         self.ask = ask
         self.behind = _Behind(ask)
         self.mine = _Mine(ask)
         self.requests = _Requests(ask)
 
-    def renew(self, config: Config) -> None:
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The configuration as ``pillar_opts`` shows it; nothing unless that is set."""
+        return copy.deepcopy(self._shown)
+
+    def renew(self, config: Config, shown: dict[str, Any]) -> None:
         """A further job begins: what was rendered is kept, the files are looked at again."""
-        self.config = config
+        self.config, self._shown = config, shown
         for name in ("files", "pillar_files", "remotes"):
             self.__dict__.pop(name, None)
         self._custom.clear()

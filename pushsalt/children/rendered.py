@@ -146,7 +146,7 @@ class RenderedTarget:
     def _time(self) -> float | None:
         """Seconds for rendering: a little less than the target has, so that the place is known where they went."""
         left = self._time_left()
-        return None if left is None else max(0.05, left - max(0.3, 0.1 * left))
+        return None if left is None else max(0.05, left - min(1.0, max(0.05, 0.1 * left)))
 
     def _message(self, kind: str, **fields: Any) -> dict[str, Any]:
         return {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pushsalt import plugins
-from pushsalt.config import Config
+from pushsalt.config import Config, without_secrets
 from pushsalt.options import OPTIONS, UNSET
 
 #: Options of the controller by which rendering and compiling work. All others of its own stay with the command.
@@ -43,6 +43,7 @@ def for_rendering(config: Config) -> dict[str, Any]:
         "project": None if config.project is None else str(config.project),
         "cache_dir": str(config.cache_dir),
         "locked": config.locked,
+        "shown": without_secrets(config.opts) if config.opts.get("pillar_opts") else {},
     }
 
 

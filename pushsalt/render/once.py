@@ -18,6 +18,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -117,6 +118,8 @@ class Once:
         self.counts: dict[str, Counts] = {}
         #: how often something was taken out of the trees
         self.age = 0
+        #: what a thread does around its waiting for another one
+        self.waits_for_others: Callable[[], AbstractContextManager[object]] = nullcontext
         self._max_size = max_size
         self._size = 0
         self._nodes = 0
@@ -205,7 +208,8 @@ class Once:
         return True
 
     def wait(self, finder: _Finder) -> None:
-        finder.done.wait()
+        with self.waits_for_others():
+            finder.done.wait()
         with self._lock:
             self._waiting.pop(threading.get_ident(), None)
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pushsalt.children.settings import renders
 from pushsalt.compile import StateCompiler
-from pushsalt.config import without_secrets
 from pushsalt.ext_pillar import ExtPillar, Outside, find_source
 from pushsalt.plugins import folders
 from pushsalt.render.reads import plain, spoil
@@ -62,7 +61,7 @@ def compiled_pillar(
         decrypt=twin.decrypt,
     )
     if opts.get("pillar_opts"):
-        result.pillar["master"] = without_secrets(config)
+        result.pillar["master"] = twin.project.shown_config
     return result
 
 

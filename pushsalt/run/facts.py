@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Hashable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.config import minion_opts
 from pushsalt.errors import PushsaltError
+from pushsalt.lazy import cached_property
 from pushsalt.render.once import Once
 from pushsalt.render.reads import MISSING, WHOLE, Key, NoKeyError, Read, current, key_of, muted, plain, takes_time
 from pushsalt.run.seenfiles import SeenFiles, Snapshot

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.config import Config
+from pushsalt.config import Config, without_secrets
+from pushsalt.lazy import cached_property
 from pushsalt.redact import Redactor
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ class Trees:
     def tops(self, minion: Minion) -> dict[str, list[str]]:
         """What external sources say of the SLS for a target."""
         raise NotImplementedError
+
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The configuration as ``pillar_opts`` shows it."""
+        return without_secrets(self.config.opts)
 
     @property
     def nodegroups(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import Sources
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
 from pushsalt.functions import function_named, is_for_command
+from pushsalt.lazy import cached_property
 from pushsalt.model import Target
 from pushsalt.render import RenderContext, compile_template
 from pushsalt.render.pipeline import decrypt_value

@@ -1,0 +1,32 @@
+"""``cached_property`` without a lock.
+
+Before Python 3.12 the one of ``functools`` holds a lock of the class while a value is made: one thread that waits for
+an answer would keep all others from making theirs, for whatever object. Two threads may make the same value here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functools import cached_property
+else:
+
+    class cached_property:
+        """See the module."""
+
+        def __init__(self, func: Any) -> None:
+            self.func = func
+            self.__doc__ = func.__doc__
+
+        def __set_name__(self, owner: type, name: str) -> None:
+            self.name = name
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self.name] = self.func(instance)
+            return value
+
+
+__all__ = ["cached_property"]
