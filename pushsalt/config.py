@@ -213,6 +213,11 @@ def _opts(
     return opts
 
 
+def is_profile(value: Any) -> bool:
+    """Whether an option is a profile of sdb: it names a driver."""
+    return isinstance(value, Mapping) and isinstance(value.get("driver"), str)
+
+
 def _without_keys(value: Any) -> Any:
     """Signing policies for a fleet: with paths of keys, without keys and without their passphrases."""
     if isinstance(value, Mapping):
@@ -230,7 +235,8 @@ def own_cachedir(config: Config) -> str:
 def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of a configuration as it may be shown to targets: ``pillar_opts``, for which the operator has to ask.
 
-    Without the controller's own options, and without what is secret by its key, known or unknown. Salt puts all there.
+    Without the controller's own options, profiles of sdb, and what is secret by its key, known or unknown. Salt puts
+    all there.
     """
     is_secret_key = Redactor([*SECRET_KEYS, *map(str, opts["secret_keys"]), *_LOGINS]).is_secret_key
 
@@ -250,7 +256,9 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
 
     def is_open(name: str) -> bool:
         option = OPTIONS.get(name)
-        return option.is_seen if option is not None else not belongs_to_daemons(name)
+        if option is not None:
+            return option.is_seen
+        return not belongs_to_daemons(name) and not is_profile(opts[name])
 
     return {**shown({name: value for name, value in opts.items() if is_open(name)})}
 
@@ -420,7 +428,7 @@ def _checked(
         if option is None:
             if _turns_checks_off(name, value):
                 warnings.append(f"{where}: `{name}` is not followed: --accept-new-host-keys takes new host keys, once")
-            elif not belongs_to_daemons(name):
+            elif not belongs_to_daemons(name) and not is_profile(value):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 if "." in name:  # of a module, that reads it on targets
@@ -437,6 +445,8 @@ def _checked(
 def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
     """The value as the option's type; what Salt would take for it is taken. Raises ConfigError for anything else."""
     wanted = option.type
+    if wanted in ("path", "paths", "roots") and "sdb://" in str(value):
+        raise ConfigError(f"`{option.name}` cannot be an sdb:// URI", hint=option.doc, where=where)
     if wanted == "bool" and isinstance(value, int | str):
         word = str(value).lower()
         if word in ("true", "yes", "on", "1"):

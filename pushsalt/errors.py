@@ -54,6 +54,7 @@ KINDS: dict[str, str] = {
     "timeout": "the job did not end in time and was stopped",
     "locked": "another run is at work on the target",
     "offline": "the call needs the target, and the target is offline",
+    "secret_unavailable": "a secret that the target needs could not be had from where it lives",
     "resource_unknown": "nobody manages the resource any more, or its manager is not in the inventory",
     "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",

@@ -19,6 +19,15 @@ class Secret(str):
         return "'**********'"
 
 
+class SdbUri(Secret):
+    """An ``sdb://`` URI that the operator's own file has. It stands for a value, fetched when the target is used.
+
+    The same text from anywhere else is an ordinary text, which nobody resolves.
+    """
+
+    __slots__ = ()
+
+
 class Explained(str):
     """An error text in Salt's exact words, for machines; ``explanation`` is for people, with places and hint."""
 

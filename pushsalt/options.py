@@ -194,6 +194,8 @@ _CONTROLLER: Final = _of(
     ("pillar_safe_render_error", "bool", True, "Keep secrets out of errors in pillar SLS."),
     ("gpg_keydir", "path", "", "Folder of the GnuPG key ring; by default /etc/salt/gpgkeys."),
     ("nacl.config", "map", {}, "Keys of the renderer nacl: sk or sk_file, box_type."),
+    ("age_identity", "paths", [], "Files of age identities (or SSH keys) for the renderer age, and for sops."),
+    ("vault", "map", {}, "Server and login of the sdb driver vault: `server` (url, namespace, verify), `auth`."),
     ("nodegroups", "map", {}, "Named target expressions for -N and N@."),
     ("ssh_list_nodegroups", "map", {}, "Named lists of ids for -N and N@."),
     ("glob_includes_resources", "bool", True, "A glob with a wildcard also selects what a matched id manages."),

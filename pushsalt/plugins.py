@@ -55,6 +55,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "tops": Kind("pushsalt.tops", "tops"),
     "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
     "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
+    "sdb": Kind("pushsalt.sdb.drivers", "sdb"),
     "sources": Kind("pushsalt.sources", "sources"),
     "functions": Kind("pushsalt.functions", "wrapper"),
 }

@@ -6,7 +6,8 @@ multi-line ones (keys) line by line.
 
 Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
 and common words (``admin``, ``password``). Values of up to WHOLE_WORD characters are hidden as whole words only.
-A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate.
+A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate,
+or an ``sdb://`` URI anywhere.
 
 The password of a URL (``https://user:password@host``) is hidden by its place, whoever wrote it.
 """
@@ -279,7 +280,8 @@ def _is_open(value: str) -> bool:
 
 
 def _worth_hiding(value: str) -> bool:
-    return len(value) >= SHORTEST and value.lower() not in _COMMON and not _NUMBER.match(value)
+    plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
+    return len(value) >= SHORTEST and not plain
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 PRESENTATION = ("pushsalt.cli", "pushsalt.outputters", "pushsalt.display", "pushsalt.demo", "pushsalt.log")
 SHELL = (
     "pushsalt.api", "pushsalt.run", "pushsalt.transport", "pushsalt.bundle", "pushsalt.fileserver", "pushsalt.cache",
-    "pushsalt.index", "pushsalt.git", "pushsalt.functions", "pushsalt.ext_pillar", "pushsalt.tops",
+    "pushsalt.index", "pushsalt.git", "pushsalt.functions", "pushsalt.ext_pillar", "pushsalt.tops", "pushsalt.sdb",
     "pushsalt.ca",
 )  # fmt: skip
 CORE = (

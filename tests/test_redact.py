@@ -146,6 +146,12 @@ def test_default_keys(key):
     assert not Redactor([]).is_secret_key(key)
 
 
+def test_a_uri_says_where_a_secret_is():
+    hide = Redactor()
+    hide.add_pillar({"password": "sdb://vault/secret/db?password", "token": "really-secret"})
+    assert hide.text("sdb://vault/secret/db?password really-secret") == f"sdb://vault/secret/db?password {MASK}"
+
+
 def test_keys_that_are_none():
     assert not any(map(Redactor().is_secret_key, ["proxy_pass", "fastcgi_pass", "compass", "key", "keys", "bypass"]))
     assert Redactor(["proxy_pass"]).is_secret_key("proxy-pass")

@@ -249,7 +249,7 @@ def _project(task: _Task) -> Project:
     """The project of a tree: its own configuration, or none but that of the command with the tree as file root."""
     project = Project.open(task.settings, Reporter())
     if task.subject.project:
-        return project
+        return _offline(project)
     opts = {
         **project.config.opts,
         "file_roots": {"base": list(task.subject.file_roots)},
@@ -260,7 +260,15 @@ def _project(task: _Task) -> Project:
         "master_tops": {},
         LIMITS: task.limits,
     }
-    return Project(replace(project.config, opts=opts), Reporter())
+    return _offline(Project(replace(project.config, opts=opts), Reporter()))
+
+
+def _offline(project: Project) -> Project:
+    """The project with no way to where its secrets live."""
+    from pushsalt.sdb.store import NoSdb
+
+    project.__dict__["sdb"] = NoSdb(project.config.opts)
+    return project
 
 
 # --- what is kept ------------------------------------------------------------------------------------------------

@@ -238,13 +238,13 @@ class RenderedTarget:
         return own(minion, *question["args"], **question["kwargs"])
 
     def _asked_decrypt(self, question: dict[str, Any]) -> Any:
-        config = self.project.config.opts
         opts = self.project.shared.settings(
             self.target, test=None, saltenv=self._options.saltenv, pillarenv=self._options.pillarenv
         ).values
         context = RenderContext(
-            self.target.id, opts, {}, {}, {}, run=run_program, private=config, decrypted=self.project.redactor.add
-        )
+            self.target.id, opts, {}, {}, {}, run=run_program, private=self.project.private,
+            decrypted=self.project.redactor.add,
+        )  # fmt: skip
         return decrypt_stage(
             str(question["renderer"]), question["data"], context, str(question["argline"]),
             bool(question["translate_newlines"]),
@@ -276,7 +276,7 @@ class RenderedTarget:
             return None
         configured = opts.get("ext_pillar") or []
         if len(args) == 1 and not kwargs and type(args[0]) is int and 0 <= args[0] < len(configured):
-            given = configured[args[0]].get(name)
+            given = self.project.sdb.resolve(configured[args[0]].get(name))
             if isinstance(given, Mapping):
                 return function(self.target.id, pillar, **given)
             return function(self.target.id, pillar, *(given if isinstance(given, list) else [given]))

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt.render import RenderContext
-from pushsalt.render.context import Completed, RunProgram
+from pushsalt.render.context import RunProgram
+from pushsalt.run.commands import commands
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
@@ -91,13 +92,7 @@ class SourceFunctions(Mapping[str, Callable[..., Any]]):
 
     def __init__(self, outside: Outside) -> None:
         self._outside = outside
-        self._own: dict[str, Callable[..., Any]] = {
-            "cmd.run": lambda cmd, **options: self._text(cmd, options),
-            "cmd.run_stdout": lambda cmd, **options: self._text(cmd, options),
-            "cmd.shell": lambda cmd, **options: self._text(cmd, {**options, "python_shell": True}),
-            "cmd.run_all": self._all,
-            "cmd.retcode": lambda cmd, **options: self._run(cmd, options).code,
-        }
+        self._own = commands(outside.run)
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         return self._own[name] if name in self._own else self._outside.context.salt[name]
@@ -110,23 +105,3 @@ class SourceFunctions(Mapping[str, Callable[..., Any]]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._own or name in self._outside.context.salt
-
-    def _run(self, cmd: str | Sequence[str], options: Mapping[str, Any]) -> Completed:
-        import shlex
-
-        if not isinstance(cmd, str):
-            argv = [str(word) for word in cmd]
-        elif options.get("python_shell"):
-            argv = ["/bin/sh", "-c", cmd]
-        else:
-            argv = shlex.split(cmd)
-        stdin = options.get("stdin")
-        return self._outside.run(argv, input=str(stdin).encode() if stdin else b"")
-
-    def _text(self, cmd: str | Sequence[str], options: Mapping[str, Any]) -> str:
-        return self._run(cmd, options).out.decode("utf-8", "replace").rstrip("\n")
-
-    def _all(self, cmd: str | Sequence[str], **options: Any) -> dict[str, Any]:
-        done = self._run(cmd, options)
-        stdout, stderr = (text.decode("utf-8", "replace").rstrip("\n") for text in (done.out, done.err))
-        return {"retcode": done.code, "stdout": stdout, "stderr": stderr, "pid": 0}

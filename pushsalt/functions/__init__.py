@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
 #: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
-_KEYWORDS = frozenset({"apply", "id", "list", "type"})
+_KEYWORDS = frozenset({"apply", "id", "list", "set", "type"})
 
 
 @dataclass

@@ -1,42 +1,81 @@
-"""Salt's ``sdb.get``: what is no ``sdb://`` URI of a known profile is its own answer. There are no drivers here."""
+"""Salt's ``sdb.*`` for templates and command lines: the configuration's profiles, by drivers on the controller.
+
+What a target sends cannot call these: only texts of the operator's do. Salt: salt.modules.sdb.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.errors import FunctionError
+from pushsalt.errors import FunctionError, TargetError
 from pushsalt.functions import for_command
+from pushsalt.sdb.store import CHARS
+from pushsalt.sdb.uri import is_uri, split
 
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
-
-SCHEME = "sdb://"
+    from pushsalt.sdb.store import Sdb
 
 
 @for_command
-def get(minion: Minion, uri: Any, strict: bool = False) -> Any:
-    """The URI as it is. Raises FunctionError for a profile that has a driver, and with ``strict`` always."""
-    if not isinstance(uri, str) or not uri.startswith(SCHEME):
-        missing = f'SDB uri must start with "{SCHEME}"'
-    else:
-        profile, _, key = uri[len(SCHEME) :].partition("/")
-        driver = _driver(minion, profile)
-        if key and driver:
-            text = f"sdb profile {profile!r}: there is no driver {driver!r} here"
-            raise _refuse(text, "use an ext_pillar for secrets")
-        missing = (
-            f'SDB profile "{profile}" wasnt found in the minion configuration'
-            if key
-            else "SDB uri must have a profile name as a first part of the uri before the /"
-        )
-    if strict:
-        raise _refuse(missing, "sdb://profile/key")
-    return uri
+def get(minion: Minion, uri: Any, strict: bool = False, unmask: Any = None) -> Any:
+    """The value of ``uri``; what is no URI of a profile is its own answer, with ``strict`` an error.
+
+    A command line sees it masked, unless it says ``unmask=True``, as with pillar. Raises TargetError when the driver
+    cannot answer, FunctionError else.
+    """
+    return _asked(minion, uri, lambda sdb: sdb.get(uri, strict))
 
 
-def _driver(minion: Minion, profile: str) -> Any:
+@for_command
+def set_(minion: Minion, uri: Any, value: Any) -> Any:
+    """What the driver says to a new ``value`` of ``uri``; False for what is no URI of a profile."""
+    return _asked(minion, uri, lambda sdb: sdb.set(uri, value))
+
+
+@for_command
+def delete(minion: Minion, uri: Any) -> Any:
+    """What the driver says when ``uri`` goes; False for what is no URI of a profile."""
+    return _asked(minion, uri, lambda sdb: sdb.delete(uri))
+
+
+@for_command
+def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHARS) -> Any:
+    """The value of ``uri``; where there is none, a random text of ``length`` of ``chars``, which is set.
+
+    In a dry run a template gets what is there; nothing is set, unless the options of dry runs let ``sdb.set`` through.
+    """
+
+    def call(sdb: Sdb) -> Any:
+        if minion.rendering and minion.test:
+            from pushsalt.run import dryrun
+
+            found = sdb.get(uri)
+            how = dryrun.treatment("sdb.set", minion.opts)
+            return found if found is not None else dryrun.guarded("sdb.set", _set_hash, how, minion.warn)(sdb)
+        return _set_hash(sdb)
+
+    def _set_hash(sdb: Sdb) -> Any:
+        return sdb.get_or_set_hash(uri, length, chars)
+
+    return _asked(minion, uri, call)
+
+
+def _asked(minion: Minion, uri: Any, call: Any) -> Any:
+    sdb: Sdb = minion.project.sdb
+    profile, key = split(uri) if is_uri(uri) else ("", "")
+    if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
+        text = f"{uri}: the sdb profile {profile!r} is in the pillar or the minion_opts"
+        raise _refuse(text, "write it into the configuration: its driver runs on the controller")
+    try:
+        return call(sdb)
+    except TargetError as exc:
+        raise TargetError(exc.kind, f"{minion.id}: {exc.message}", exc.hint) from None
+
+
+def _named_elsewhere(minion: Minion, profile: str) -> bool:
     found = minion.opts.get(profile) or minion.pillar.get(profile)
-    return found.get("driver") if isinstance(found, dict) else None
+    return isinstance(found, dict) and "driver" in found
 
 
 def _refuse(text: str, hint: str) -> FunctionError:

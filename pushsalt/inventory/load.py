@@ -26,7 +26,7 @@ from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
-from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, parse_layer
+from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
 from pushsalt.model import Target
@@ -64,9 +64,9 @@ def load_inventory(
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
-    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}), (), "configuration", warnings)
+    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
     if not paths:
-        own = dict((defaults or {}).get("minion_opts") or {})
+        own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
@@ -138,7 +138,9 @@ class _Reader:
         else:
             tagged = ansible.load_tagged(text) if has_tags(text) else None
             source = _parse(path, text) if tagged is None else Source(path, tagged, {}, text)
-        return replace(source, detailed=self._detailed, foreign=isinstance(text, Foreign))
+        foreign = isinstance(text, Foreign)
+        own = not foreign and not _is_printed(source.data)
+        return replace(source, detailed=self._detailed, foreign=foreign, own=own)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
         """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""
@@ -147,7 +149,7 @@ class _Reader:
             if is_ssh_config(text):
                 return parse_ssh_config(Source(path, {}, {}, text, foreign=foreign), self._base, self._warnings)
             if ansible.is_ini(text):
-                source = Source(path, {}, {}, text, self._detailed, foreign)
+                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign)
                 return ansible.parse_ini(source, self._base, self._warnings)
         source = self._parsed(path, text)
         if source.data is None:
@@ -159,6 +161,11 @@ class _Reader:
                 where=source.where(()),
             )
         return _parser(source.data)(source, self._base, self._warnings)
+
+
+def _is_printed(data: Any) -> bool:
+    """Whether a program or a cloud made data of this shape, even if it lies in a file."""
+    return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
 
 
 def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.inventory import foreign, sshwords
 from pushsalt.inventory.sshwords import CONTROL
-from pushsalt.model import Secret
+from pushsalt.model import SdbUri, Secret
 from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
@@ -40,6 +40,8 @@ class Source:
     detailed: bool = False
     #: whether a program or a cloud made it, and not the operator: it may say less
     foreign: bool = False
+    #: whether it is the operator's own, whose sdb:// URIs are resolved; what programs and clouds print is data
+    own: bool = False
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
         """The place of each key of a mapping, if that is wanted."""
@@ -134,7 +136,11 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
         if key in FIELDS:
             name, parse = FIELDS[key]
             try:
-                parsed = None if value is None else parse(value, source.path.parent)
+                value = marked(name, value) if source.own else value
+                if isinstance(value, SdbUri):
+                    parsed: Any = _uri(key, value)
+                else:
+                    parsed = None if value is None else parse(value, source.path.parent)
                 if source.foreign and parsed is not None:
                     parsed = _of_others(name, parsed, f"{where}: `{key}` of {words}", warnings)
             except _Wrong as exc:
@@ -167,6 +173,43 @@ def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
             shown = ", ".join(ascii(each)[1:-1][:80] for each in left_out[:5])
             warnings.append(f"{place}: left out, with a control character or a line break in it: {shown}")
     return value
+
+
+# --- sdb:// URIs ---------------------------------------------------------------------------------------------------
+
+#: settings that may be a URI
+URI_FIELDS: Final = ("host", "port", "user", "passwd", "priv_passwd", "sudo_user", "sudo_password")
+
+
+def marked(name: str, value: Any) -> Any:
+    """The value of a setting with its URIs marked. Grains have none: they are kept in the clear, here and there."""
+    if name == "grains" or (name != "minion_opts" and name not in MERGED and not isinstance(value, str)):
+        return value
+    if name == "minion_opts" and isinstance(value, dict):
+        return {key: item if key == "grains" else _marked(item) for key, item in value.items()}
+    return _marked(value)
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, str):
+        return SdbUri(value) if value.startswith("sdb://") else value
+    if isinstance(value, dict):
+        return {key: _marked(item) for key, item in value.items()}
+    return [_marked(item) for item in value] if isinstance(value, list) else value
+
+
+def _uri(key: str, value: SdbUri) -> SdbUri:
+    if FIELDS[key][0] not in URI_FIELDS:
+        raise _Wrong("cannot be an sdb:// URI")
+    return value
+
+
+def checked_value(name: str, value: Any) -> Any:
+    """A value that was fetched for one of URI_FIELDS. Raises ValueError, whose text completes "`port` …"."""
+    try:
+        return FIELDS[name][1](value, Path())
+    except _Wrong as exc:
+        raise ValueError(str(exc)) from None
 
 
 # --- checks of one value -------------------------------------------------------------------------------------------

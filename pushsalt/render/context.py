@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+from pushsalt.errors import FunctionError
 
 #: Names of functions that mean another one when a template calls them: `cmd.run` takes shell syntax there.
 ALIASES = {"cmd.run": "cmd.shell"}
@@ -98,6 +100,12 @@ class RenderContext:
         """An option for renderers: the target's, else the controller's."""
         return self.setting(name) or self.private.get(name)
 
+    def confined(self) -> RenderContext:
+        """This context for text that is no file of the operator's."""
+        if isinstance(self.salt, WithoutSecrets):
+            return self
+        return replace(self, salt=WithoutSecrets(self.salt))
+
     def names(self, saltenv: str) -> dict[str, Any]:
         """The names that every template of this target has, whatever its language."""
         return {
@@ -129,6 +137,37 @@ class RenderContext:
             "__proxy__": {},
             "__context__": self.kept.setdefault("__context__", {}),
         }
+
+
+class WithoutSecrets(Mapping[str, Callable[..., Any]]):
+    """``salt`` for text that is no file of the operator's: who writes it could name any secret there is."""
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]]) -> None:
+        self._functions = functions
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        if not name.startswith("sdb."):
+            return self._functions[name]
+
+        def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+            text = f"{name} is called by a text that is no file of yours"
+            hint = "call it in the SLS or the file, and give the text the value by `context`"
+            raise FunctionError("exception", text, hint, "SaltInvocationError")
+
+        return refuse
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def has_module(self, module: str) -> bool:
+        """As ``SaltFunctions.has_module``."""
+        return SaltFunctions(self._functions).has_module(module)
 
 
 class SaltFunctions(Mapping[str, Callable[..., Any]]):

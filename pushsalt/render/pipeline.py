@@ -129,6 +129,8 @@ def render_any(
 ) -> RenderedSource:
     """As ``compile_source``, but a pipe may end in text, which is the data then. Salt: slsutil.renderer."""
     engines = _both(engines_for(text), context.engines)
+    if engines is not None:
+        context = context.confined()
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
@@ -173,6 +175,8 @@ def render_text(
     Raises RenderError; TargetError when a call could not reach the target.
     """
     engines = _both(engines_for(text), context.engines)
+    if engines is not None:
+        context = context.confined()
     try:
         call = _Call(path, "", saltenv, context, variables or {}, engines, limit_of(text))
         result = call.stage(Stage(engine), StageText(text))

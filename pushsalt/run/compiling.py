@@ -35,6 +35,8 @@ def compiled_pillar(
 
     config = twin.project.config.opts
     opts = {**config, **plain(twin.opts)}
+    if opts.get("ext_pillar"):  # the configuration's; what a template asks for besides may be anybody's text
+        opts["ext_pillar"] = twin.project.private["ext_pillar"]
     if more:
         opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
     if opts.get("ext_pillar"):

@@ -95,7 +95,7 @@ async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Decl
     from pushsalt.run.intake import imposed
 
     project = runner.project
-    target = project.inventory.targets[manager]
+    target = await runner.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
     kept = project.grains.get(manager)
     grains = imposed(target, kept if isinstance(kept, dict) else {})
     plain = replace(options, pillar=None, saltenv=None, pillarenv=None)

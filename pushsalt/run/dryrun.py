@@ -111,7 +111,7 @@ schedule: add copy delete disable disable_job enable enable_job modify move post
 schedule: skip_job
 scp: get put
 scsi: rescan_all
-sdb: delete get_or_set_hash set
+sdb: delete set
 selinux: fcontext_add_policy fcontext_apply_policy fcontext_delete_policy install_semod port_add_policy
 selinux: port_delete_policy port_modify_policy remove_semod setenforce setsebool setsebools setsemod
 service: delete disable enable firstboot force_reload full_restart launchctl mask reload remove restart run start stop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,11 @@ class Trees:
     is_command = False
     #: has another process decrypt (see ``render.RenderContext``); None where it is done here
     decrypt: Any = None
+
+    @property
+    def private(self) -> Mapping[str, Any]:
+        """The configuration as renderers read it."""
+        return self.config.opts
 
     def function(self, minion: Minion, name: str, *args: Any, **kwargs: Any) -> Any:
         """A function that only the command can answer."""

@@ -19,7 +19,7 @@ from pushsalt import __version__
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.inventory.kinds import template
-from pushsalt.model import Secret, Target
+from pushsalt.model import SdbUri, Secret, Target
 from thin import wire
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 #: As `inventory.load` has it.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
+#: Key of a row, no field of a target: where its sdb:// URIs stand.
+_URIS: Final = "sdb"
 #: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")
 _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
@@ -129,10 +131,32 @@ def _name(project: Project) -> str:
 def _row(target: Target) -> dict[str, Any]:
     """The fields that are set, as msgpack has them."""
     row = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
-    return {
+    packed = {
         name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
         for name, value in row.items()
     }
+    uris = list(_uris(row, []))
+    return {**packed, _URIS: uris} if uris else packed
+
+
+def _uris(value: Any, way: list[Any]) -> Iterator[list[Any]]:
+    """The ways to the sdb:// URIs in a row that are more than texts."""
+    if isinstance(value, SdbUri):
+        yield way
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _uris(item, [*way, key])
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _uris(item, [*way, at])
+
+
+def _mark(row: Any, ways: list[list[Any]]) -> None:
+    for way in ways:
+        place = row
+        for key in way[:-1]:
+            place = place[key]
+        place[way[-1]] = SdbUri(place[way[-1]])
 
 
 class _Targets(Mapping[str, Target]):
@@ -147,10 +171,12 @@ class _Targets(Mapping[str, Target]):
         target = self._made.get(id)
         if target is None:
             row = wire.unpack(self._rows[id])
+            ways = row.pop(_URIS, [])
+            row.update({name: Secret(row[name]) for name in _SECRETS if row.get(name) is not None})
+            _mark(row, ways)
             values: dict[str, Any] = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
             }
-            values.update({name: Secret(values[name]) for name in _SECRETS if values.get(name) is not None})
             target = Target(id=id, **values)
             self._tell(target)
             self._made[id] = target

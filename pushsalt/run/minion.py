@@ -314,7 +314,7 @@ class Minion:
         """A value of pillar in plain. Raises RenderError."""
         takes_time()
         context = RenderContext(
-            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.config.opts,
+            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.private,
             decrypted=self.project.redactor.add, frozen=self.frozen, decrypt=self.project.decrypt,
         )  # fmt: skip
         return decrypt_value(value, renderer, context)
@@ -398,7 +398,7 @@ class Minion:
             self.functions,
             self.files,
             run=run_program if self.project.is_command else None,
-            private=self.project.config.opts,
+            private=self.project.private,
             decrypted=self.project.redactor.add,
             keep_code=self.project.keeps_templates and self._engines is None,
             frozen=self.frozen,

@@ -14,6 +14,7 @@ from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import Inventory
 from pushsalt.inventory.rendering import Rosters
+from pushsalt.model import SdbUri
 from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
 from pushsalt.run.ground import Trees
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
     from pushsalt.model import Blob, Target
     from pushsalt.run.resources import Resources
+    from pushsalt.run.secrets import ReadyTargets, Resolved, Secrets
+    from pushsalt.sdb.store import Sdb
     from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -75,7 +78,7 @@ class Project(Trees):
         from pushsalt.run import inventoryimage
 
         digest = inventoryimage.digest_of(self)
-        found = inventoryimage.load(self, digest, self._hide) if digest is not None else None
+        found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
         if found is not None:
             self._warn(found)
             return found
@@ -102,7 +105,7 @@ class Project(Trees):
         )
         self._warn(found)
         for target in found.targets.values():
-            self._hide(target)
+            self.hide(target)
         return found
 
     def listed(self, path: Path) -> str:
@@ -117,11 +120,40 @@ class Project(Trees):
         for text in inventory.warnings:
             self.reporter.warning(None, text)
 
-    def _hide(self, target: Target) -> None:
-        """The secrets of a target are hidden wherever text is shown."""
-        self.redactor.add_secrets(target.passwd, target.priv_passwd, target.sudo_password)
+    def hide(self, target: Target) -> None:
+        """The secrets of a target are hidden wherever text is shown; URIs are none yet."""
+        passwords = (target.passwd, target.priv_passwd, target.sudo_password)
+        self.redactor.add_secrets(*(each for each in passwords if not isinstance(each, SdbUri)))
         self.redactor.add_pillar(target.pillar)
         self.redactor.add_pillar(target.minion_opts)
+
+    @cached_property
+    def sdb(self) -> Sdb:
+        """The profiles of sdb, and what was asked of them."""
+        from pushsalt.run.secrets import open_sdb
+
+        return open_sdb(self)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """sdb:// URIs of the configuration and the inventory."""
+        from pushsalt.run.secrets import Secrets
+
+        return Secrets(self)
+
+    @property
+    def private(self) -> Resolved:
+        """The configuration as renderers read it; their keys may be sdb:// URIs."""
+        from pushsalt.run.secrets import Resolved
+
+        return Resolved(self)
+
+    @cached_property
+    def reachable(self) -> ReadyTargets:
+        """The targets of the inventory, for who connects to them."""
+        from pushsalt.run.secrets import ReadyTargets
+
+        return ReadyTargets(self)
 
     def select(
         self, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str] = (), limit: int | None = None
@@ -172,6 +204,7 @@ class Project(Trees):
         """The git remotes of states and pillar. Raises ConfigError for a lock file that cannot hold."""
         from pushsalt.git.project import open_remotes
 
+        self.secrets.open_git()
         return open_remotes(self.config, self.redactor, self._remote_progress)
 
     async def prepare(self, stop: asyncio.Event) -> None:

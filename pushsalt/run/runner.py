@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,11 +40,15 @@ class Runner:
         self.connecting = _connect_options(project, job)
         if "shared" in project.__dict__:  # there was a job before
             project.shared.look_again()
+        project.secrets.forget()
 
     async def run(self, id: str) -> TargetReturn:
         """The job on one target, by its name. What goes wrong is its return too, with the warnings that came before."""
         try:
-            work = Work(self, self.project.target(id), id)
+            target = self.project.target(id)
+            if self.project.secrets.has(target):
+                target = await self.in_thread(partial(self.project.secrets.ready, target))
+            work = Work(self, target, id)
         except TargetError as exc:
             return failure(id, exc)
         try:
@@ -116,7 +121,7 @@ def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
         accept_new_host_keys=job.options.accept_new_host_keys or bool(opts.get("accept_new_host_keys")),
         known_hosts_file=Path(opts["known_hosts_file"]) if opts.get("known_hosts_file") else None,
         ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
-        inventory=project.inventory.targets,
+        inventory=project.reachable,
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
 

@@ -1,6 +1,7 @@
-"""Values of sdb:// URIs on a target: what is no URI of a known profile is its own answer. Salt: modules/sdb.py
+"""Values of sdb:// URIs: templates and the command line get them on the controller, where the drivers are.
 
-There are no drivers here; secrets come by pillar.
+Code that runs on a target has no drivers and sees no profile of the configuration: a URI is its own answer there, but
+an error where pillar or minion_opts have its profile. Secrets come to it by pillar. Salt: modules/sdb.py
 """
 
 from thin.exceptions import SaltInvocationError
@@ -12,12 +13,14 @@ _CHARS = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
 
 def get(uri, strict=False):
     """
-    Return what is no ``sdb://`` URI of a profile as it is; others are an error
+    Return the value of a URI; what is no ``sdb://`` URI of a profile is its own answer
+
+    A command line sees it masked, unless it says ``unmask=True``.
 
     uri
         ``sdb://profile/key``, or any text
     strict
-        Any text is an error, too
+        What is no URI of a profile is an error
 
     CLI Example:
 
@@ -27,13 +30,13 @@ def get(uri, strict=False):
     """
     driver = _driver(uri)
     if driver or strict:
-        raise SaltInvocationError("%r: there is no driver %r for sdb here" % (uri, driver))
+        raise SaltInvocationError("%r: the driver %r is on the controller: secrets come by pillar" % (uri, driver))
     return uri
 
 
 def set_(uri, value):
     """
-    Not supported where there is a driver; False for what is no URI of a profile
+    Set the value of a URI; False for what is no URI of a profile
 
     uri
         ``sdb://profile/key``
@@ -51,7 +54,7 @@ def set_(uri, value):
 
 def delete(uri):
     """
-    Not supported where there is a driver; False for what is no URI of a profile
+    Delete the value of a URI; False for what is no URI of a profile
 
     uri
         ``sdb://profile/key``
@@ -67,7 +70,7 @@ def delete(uri):
 
 def get_or_set_hash(uri, length=8, chars=_CHARS):
     """
-    Not supported where there is a driver; False for what is no URI of a profile
+    Return the value of a URI; where there is none, a random text that is made and set, once for all that ask
 
     uri
         ``sdb://profile/key``
@@ -94,5 +97,5 @@ def _driver(uri):
 def _no(name, uri):
     driver = _driver(uri)
     if driver:
-        raise SaltInvocationError("%s: there is no driver %r here: secrets come by pillar" % (name, driver))
+        raise SaltInvocationError("%s: the driver %r is on the controller: secrets come by pillar" % (name, driver))
     return False

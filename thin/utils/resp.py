@@ -12,6 +12,7 @@ from thin.exceptions import CommandExecutionError
 TIMEOUT = 30  # seconds, for connecting and for each answer
 
 _MAX_DEPTH = 16
+_LONGEST_LINE = 64 * 1024
 
 
 class ResponseError(CommandExecutionError):
@@ -23,23 +24,30 @@ class ConnectionError(CommandExecutionError):
 
 
 class Client(object):
-    """A connection to ``host`` (a path: a Unix socket), for ``with``. Raises ConnectionError and ResponseError."""
+    """A connection to ``host`` (a path: a Unix socket), for ``with``. Raises ConnectionError and ResponseError.
 
-    def __init__(self, host, port, db=None, password=None):
+    ``user`` is one of the server's accounts, ``timeout`` seconds for each wait, ``max_size`` bytes of a text that it
+    answers (None: any), ``tls`` an ssl.SSLContext.
+    """
+
+    def __init__(self, host, port, db=None, password=None, user=None, timeout=TIMEOUT, max_size=None, tls=None):
+        self._max_size = max_size
         self._where = host if str(host).startswith("/") else "%s:%s" % (host, port)
         try:
             if str(host).startswith("/"):
                 self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                self._socket.settimeout(TIMEOUT)
+                self._socket.settimeout(timeout)
                 self._socket.connect(str(host))
             else:
-                self._socket = socket.create_connection((str(host), int(port)), TIMEOUT)
+                self._socket = socket.create_connection((str(host), int(port)), timeout)
+                if tls is not None:
+                    self._socket = tls.wrap_socket(self._socket, server_hostname=str(host))
         except (OSError, ValueError) as exc:
             raise ConnectionError("Redis at %s cannot be reached: %s" % (self._where, exc))
         self._stream = self._socket.makefile("rb")
         try:
             if password:
-                self("AUTH", password)
+                self("AUTH", *([user, password] if user else [password]))
             if db and int(db):
                 self("SELECT", db)
         except Exception:
@@ -67,7 +75,7 @@ class Client(object):
             raise ConnectionError("Redis at %s does not answer: %s" % (self._where, exc))
 
     def _answer(self, depth):
-        line = self._stream.readline()
+        line = self._stream.readline(_LONGEST_LINE)
         if not line.endswith(b"\r\n") or depth > _MAX_DEPTH:
             raise ConnectionError("Redis at %s does not answer: the connection was closed" % self._where)
         kind, rest = line[:1], line[1:-2].decode("utf-8", "replace")
@@ -84,6 +92,8 @@ class Client(object):
         raise ConnectionError("Redis at %s does not speak its protocol" % self._where)
 
     def _bulk(self, size):
+        if self._max_size is not None and size > self._max_size:
+            raise ConnectionError("Redis at %s answers with more than %d bytes" % (self._where, self._max_size))
         data = self._stream.read(size + 2)
         if len(data) != size + 2:
             raise ConnectionError("Redis at %s does not answer: the connection was closed" % self._where)

@@ -1,0 +1,221 @@
+"""sdb:// URIs of one command's configuration and inventory: where they stand, and when they become values.
+
+Of the inventory (``model.SdbUri``), and options that modules read: when the first target needs them, in a worker
+thread; what cannot be had is an error of the targets that need it. Keys of renderers and external pillar: when one of
+them is used. Logins of git remotes: when these are opened, for all. ``pushsalt.sdb`` asks the drivers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.config import is_profile
+from pushsalt.errors import ConfigError, TargetError
+from pushsalt.inventory.schema import URI_FIELDS, checked_value
+from pushsalt.model import SdbUri, Target
+from pushsalt.sdb.uri import has, holds_uri, replaced
+
+if TYPE_CHECKING:
+    from pushsalt.run.project import Project
+    from pushsalt.sdb.store import Sdb
+
+#: Options whose URIs are resolved elsewhere: with the inventory, by renderers, by external pillar, by the driver.
+_ELSEWHERE: Final = frozenset(
+    """roster_defaults ssh_user ssh_port ssh_passwd ssh_priv_passwd ssh_sudo_user ssh_minion_opts
+    nacl.config gpg_keydir age_identity ext_pillar vault""".split()  # noqa: SIM905
+)
+#: Fields of a target that may have URIs.
+_MARKED: Final = (*URI_FIELDS, "pillar", "minion_opts")
+_GIT: Final = ("gitfs_", "git_pillar_")
+
+
+def open_sdb(project: Project) -> Sdb:
+    """The profiles of a project's configuration. Their own passwords are hidden wherever text is shown."""
+    from pushsalt.plugins import folders
+    from pushsalt.run.commands import commands
+    from pushsalt.run.programs import run_program
+    from pushsalt.sdb import Outside
+    from pushsalt.sdb.store import Sdb
+
+    opts = project.config.opts
+    for name, value in opts.items():
+        if name == "vault" or is_profile(value):
+            project.redactor.add_pillar(value)
+    outside = Outside(run_program, lambda data: _decrypted(project, data), opts, commands(run_program))
+    return Sdb(opts, outside, folders=folders("sdb", opts), hide=lambda value: project.redactor.add(value))
+
+
+def _decrypted(project: Project, data: Any) -> Any:
+    """Data with the PGP messages in it in plain: the renderer gpg, with the configuration's key ring."""
+    from pushsalt.errors import RenderError
+    from pushsalt.render import RenderContext
+    from pushsalt.render.pipeline import decrypt_value
+    from pushsalt.run.programs import run_program
+    from pushsalt.sdb import Trouble
+
+    opts = project.config.opts
+    context = RenderContext(
+        "", opts, {}, {}, {}, run=run_program, private=opts, decrypted=project.redactor.add, frozen=opts
+    )
+    try:
+        return decrypt_value(data, "gpg", context)
+    except RenderError as exc:
+        raise Trouble(exc.message.splitlines()[0], exc.hint or "see gpg_keydir") from None
+
+
+class Resolved(Mapping[str, Any]):
+    """The configuration for renderers: an option's URIs are resolved when it is read. Raises TargetError then."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._project.config.opts[name]
+        return self._project.sdb.resolve(value) if holds_uri(value) else value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._project.config.opts)
+
+    def __len__(self) -> int:
+        return len(self._project.config.opts)
+
+
+class ReadyTargets(Mapping[str, Target]):
+    """The inventory for who connects: a target has its secrets, when it is taken. Raises TargetError then."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def __getitem__(self, id: str) -> Target:
+        return self._project.secrets.filled(self._project.inventory.targets[id])
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._project.inventory.targets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._project.inventory.targets)
+
+    def __len__(self) -> int:
+        return len(self._project.inventory.targets)
+
+
+class Secrets:
+    """Puts values in place of URIs, once for each target and option."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._lock = threading.Lock()
+        self._filled: dict[str, tuple[Target, Target]] = {}
+        opts = project.config.opts
+        self._options = [name for name in project.config.given if self._is_ours(name) and holds_uri(opts[name])]
+
+    def forget(self) -> None:
+        """A new job begins."""
+        self._filled.clear()
+        if "sdb" in self._project.__dict__:
+            self._project.sdb.forget()
+
+    def has(self, target: Target) -> bool:
+        """Whether ``ready`` has anything to do: it may take long, so it is for a worker thread."""
+        known = self._project.inventory.targets
+        names = [target.manager, *target.jump] if target.manager else target.jump
+        way = [known[name] for name in names if name in known]
+        return bool(self._options) or any(_has_marks(each) for each in (target, *way)) or any(each.jump for each in way)
+
+    def ready(self, target: Target) -> Target:
+        """The target with its values, when those of all that it needs are there too. Raises TargetError."""
+        self._fill_options(target)
+        known = self._project.inventory.targets
+        for name in (*target.jump, *([target.manager] if target.manager else [])):
+            if name in known:
+                self.filled(known[name])
+                for way in known[name].jump:
+                    if way in known:
+                        self.filled(known[way])
+        return self.filled(target)
+
+    def filled(self, target: Target) -> Target:
+        """The target with its values. Raises TargetError that names the setting, where it stands, and the URI."""
+        before = self._filled.get(target.key)
+        if before is not None and before[0] is target:
+            return before[1]
+        values: dict[str, Any] = {}
+        for name in _MARKED:
+            value = getattr(target, name)
+            new = replaced(value, _is_marked, self._giving(target, name))
+            if new is not value:
+                values[name] = _checked(target, name, value, new)
+        if not values:
+            return target
+        made = replace(target, **values)
+        self._project.hide(made)
+        self._filled[target.key] = target, made
+        return made
+
+    def _giving(self, target: Target, name: str) -> Callable[[str], Any]:
+        def give(uri: str) -> Any:
+            try:
+                return self._project.sdb.value(str(uri))
+            except TargetError as exc:
+                text = f"{target.id}: `{name}`{_place(target, name)}: {exc.message}"
+                raise TargetError(exc.kind, text, exc.hint) from None
+
+        return give
+
+    def _is_ours(self, name: str) -> bool:
+        opts = self._project.config.opts
+        return name not in _ELSEWHERE and not name.startswith(_GIT) and not is_profile(opts[name])
+
+    def _fill_options(self, target: Target) -> None:
+        """Options that modules and templates read, for all targets, as Salt has it in its configuration."""
+        with self._lock:
+            while self._options:
+                name = self._options[-1]
+                opts = self._project.config.opts
+                try:
+                    opts[name] = self._project.sdb.resolve(opts[name])
+                except TargetError as exc:
+                    raise TargetError(exc.kind, f"{target.id}: the option `{name}`: {exc.message}", exc.hint) from None
+                self._options.pop()
+
+    def open_git(self) -> None:
+        """The options of git remotes, which all targets need. Raises ConfigError."""
+        config = self._project.config
+        names = [name for name in config.given if name.startswith(_GIT) and holds_uri(config.opts[name])]
+        pillar = config.opts.get("ext_pillar") or []
+        sources = [at for at, each in enumerate(pillar) if isinstance(each, dict) and "git" in each and holds_uri(each)]
+        if not names and not sources:
+            return
+        try:
+            for name in names:
+                config.opts[name] = self._project.sdb.resolve(config.opts[name])
+            for at in sources:
+                pillar[at] = self._project.sdb.resolve(pillar[at])
+        except TargetError as exc:
+            raise ConfigError(f"a login of a git remote: {exc.message}", exc.hint) from None
+
+
+def _is_marked(value: Any) -> bool:
+    return isinstance(value, SdbUri)
+
+
+def _has_marks(target: Target) -> bool:
+    return any(has(getattr(target, name), _is_marked) for name in _MARKED)
+
+
+def _place(target: Target, name: str) -> str:
+    origin = target.origin.get(name)
+    return f" ({origin})" if origin else ""
+
+
+def _checked(target: Target, name: str, uri: Any, value: Any) -> Any:
+    if name not in URI_FIELDS:
+        return value
+    try:
+        return checked_value(name, value)
+    except ValueError as exc:
+        text = f"{target.id}: `{name}`{_place(target, name)}: what {uri} gives {exc}"
+        raise TargetError("secret_unavailable", text, "correct the value where it lives") from None

@@ -1,0 +1,266 @@
+"""Asks the drivers: each URI once in a command, whoever wants it, and tells each value to what hides secrets.
+
+A profile whose server is gone is not asked again for a while, so that many URIs of many targets do not wait for it one
+after the other.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NoReturn
+
+from pushsalt import plugins
+from pushsalt.errors import ConfigError, FunctionError, PushsaltError, TargetError
+from pushsalt.nearest import nearest
+from pushsalt.sdb import Outside, Trouble
+from pushsalt.sdb.uri import is_uri, replaced, split
+
+log = logging.getLogger(__name__)
+
+#: Seconds for which what failed is not tried again.
+RETRY: Final = 30.0
+#: What ``get_or_set_hash`` makes a value of, as in Salt.
+CHARS: Final = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
+
+_NEEDS_PROFILE: Final = "SDB uri must have a profile name as a first part of the uri before the /"
+
+
+class _Failed:
+    """An answer that was none, and when."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self.message, self.hint = message, hint
+        self.until = time.monotonic() + RETRY
+
+
+class Sdb:
+    """The profiles of one configuration. All threads may use it at once."""
+
+    def __init__(
+        self,
+        opts: Mapping[str, Any],
+        outside: Outside,
+        *,
+        folders: Sequence[Path] = (),
+        hide: Callable[[Any], None] = lambda value: None,
+    ) -> None:
+        """``folders`` may have users' own drivers; ``hide`` is told each value."""
+        self._opts = opts
+        self._outside = outside
+        self._folders = tuple(folders)
+        self._hide = hide
+        self._locks: dict[str, threading.RLock] = {}
+        self._guard = threading.Lock()
+        self._mine = threading.local()
+        self._drivers: dict[str, ModuleType] = {}
+        self._context: dict[str, Any] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """A new job begins: values are asked for again."""
+        self._kept: dict[str, Any] = {}
+        self._down: dict[str, _Failed] = {}
+        self._profiles: dict[str, dict[str, Any]] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the configuration has such a profile."""
+        found = self._opts.get(name)
+        return isinstance(found, Mapping) and isinstance(found.get("driver"), str)
+
+    # Salt's functions ------------------------------------------------------------------------------------------------
+
+    def get(self, uri: Any, strict: bool = False) -> Any:
+        """The value, None where the driver has none. What is no URI of a profile is its own answer.
+
+        That is a FunctionError if ``strict``. Raises TargetError when the driver cannot answer.
+        """
+        missing = self._missing(uri)
+        if missing is None:
+            return copy.deepcopy(self._value(uri))
+        if strict:
+            raise FunctionError("exception", missing, "sdb://profile/key", "SaltInvocationError")
+        return uri
+
+    def set(self, uri: Any, value: Any) -> Any:
+        """What the driver says to it; False for what is no URI of a profile. Raises TargetError, FunctionError."""
+        if self._missing(uri) is not None:
+            return False
+        self._hide(value)
+        return self._changed(uri, "set", value)
+
+    def delete(self, uri: Any) -> Any:
+        """As ``set``."""
+        return False if self._missing(uri) is not None else self._changed(uri, "delete")
+
+    def get_or_set_hash(self, uri: Any, length: int = 8, chars: str = CHARS) -> Any:
+        """The value; where there is none, a random text, which is set. Many targets at once get the same one."""
+        missing = self._missing(uri)
+        if missing is not None:
+            return uri if is_uri(uri) else False
+        with self._lock(split(uri)[0]):
+            found = self.get(uri)
+            if found is not None:
+                return found
+            made = "".join(secrets.choice(chars) for _ in range(length))
+            self.set(uri, made)
+            return made
+
+    # what configuration and inventory have ----------------------------------------------------------------------------
+
+    def value(self, uri: str) -> Any:
+        """The value of a URI that must have one. Raises TargetError."""
+        missing = self._missing(uri)
+        if missing is not None:
+            profile = split(uri)[0]
+            there = [name for name in self._opts if self.has(name)]
+            near = nearest(profile, there, n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"profiles are: {', '.join(there) or 'none'}"
+            raise _unavailable(f"{uri}: the configuration has no sdb profile {profile!r}", hint)
+        found = copy.deepcopy(self._value(uri))
+        if found is None:
+            raise _unavailable(f"{uri}: there is no value", "set it where the driver looks, or correct the URI")
+        return found
+
+    def resolve(self, value: Any) -> Any:
+        """``value`` with the values in place of all URIs in it. Raises TargetError."""
+        return replaced(value, is_uri, self.value)
+
+    # asking ----------------------------------------------------------------------------------------------------------
+
+    def _missing(self, uri: Any) -> str | None:
+        """Why it is no URI of a profile, in Salt's words; None when it is."""
+        if not is_uri(uri):
+            return 'SDB uri must start with "sdb://"'
+        name, key = split(uri)
+        if not key:
+            return _NEEDS_PROFILE
+        return None if self.has(name) else f'SDB profile "{name}" wasnt found in the minion configuration'
+
+    def _value(self, uri: str) -> Any:
+        name, key = split(uri)
+        profile = self._profile(name)  # before the lock: it may ask other profiles
+        with self._lock(name):
+            kept = self._kept.get(uri, self._down.get(name))
+            if isinstance(kept, _Failed):
+                if time.monotonic() < kept.until:
+                    raise _unavailable(kept.message, kept.hint)
+                self._down.pop(name, None)
+            elif uri in self._kept:
+                return kept
+            try:
+                found = self._ask(uri, name, profile, "get", key)
+            except TargetError as exc:
+                self._kept[uri] = _Failed(exc.message, exc.hint)
+                raise
+            self._hide(found)
+            self._kept[uri] = found
+            return found
+
+    def _changed(self, uri: str, function: str, *values: Any) -> Any:
+        name, key = split(uri)
+        profile = self._profile(name)
+        with self._lock(name):
+            for known in [known for known in self._kept if split(known)[0] == name]:  # one entry may have many keys
+                del self._kept[known]
+            return self._ask(uri, name, profile, function, key, *values)
+
+    def _ask(self, uri: str, name: str, profile: dict[str, Any], function: str, key: str, *values: Any) -> Any:
+        driver = str(profile["driver"])
+        call = self._function(uri, driver, function)
+        wanted = inspect.signature(call).parameters
+        anything = any(each.kind is each.VAR_KEYWORD for each in wanted.values())
+        options = {"service": None, "profile": profile, "outside": self._outside}
+        if not ({"service", "outside"} & wanted.keys()):
+            options.pop("service")
+        given = {word: value for word, value in options.items() if word in wanted or (anything and word == "profile")}
+        try:
+            return call(key, *values, **given)
+        except Trouble as exc:
+            text = f"{uri}: the driver {driver} cannot answer: {exc.message}"
+            if exc.down:
+                self._down[name] = _Failed(text, exc.hint)
+            raise _unavailable(text, exc.hint) from None
+        except PushsaltError as exc:
+            raise _unavailable(f"{uri}: {exc}", exc.hint or "see the message") from None
+        except Exception as exc:  # a user's driver may raise anything
+            log.debug("%s: the driver %s raised", uri, driver, exc_info=True)
+            text = f"{uri}: the driver {driver} cannot answer: {type(exc).__name__}: {exc}"
+            raise _unavailable(text, f"see the profile {name}, and the driver's file") from None
+
+    def _function(self, uri: str, driver: str, function: str) -> Callable[..., Any]:
+        module = self._driver(uri, driver)
+        aliases = {public: name for name, public in getattr(module, "__func_alias__", {}).items()}
+        found = getattr(module, aliases.get(function, function), None)
+        if not callable(found):
+            text = f"{uri}: the driver {driver} has no `{function}`"
+            raise FunctionError("exception", text, "change the value where it lives", "CommandExecutionError")
+        call: Callable[..., Any] = found
+        return call
+
+    def _driver(self, uri: str, name: str) -> ModuleType:
+        found = self._drivers.get(name)
+        if found is not None:
+            return found
+        dunders = {
+            "__opts__": self._outside.opts, "__salt__": self._outside.salt, "__utils__": {}, "__grains__": {},
+            "__pillar__": {}, "__context__": self._context,
+        }  # fmt: skip
+        try:
+            found = plugins.load_virtual("sdb", name, self._folders, dunders) or plugins.load("sdb", name)
+        except ConfigError as exc:
+            raise _unavailable(f"{uri}: {exc}", exc.hint) from None
+        self._drivers[name] = found
+        return found
+
+    def _profile(self, name: str) -> dict[str, Any]:
+        """The options of a profile, which may be URIs of other profiles themselves."""
+        found = self._profiles.get(name)
+        if found is None:
+            found = dict(self._opts[name])
+            driver = found["driver"]
+            if driver == "vault" and isinstance(self._opts.get("vault"), Mapping):
+                found = {**found, "vault": self._opts["vault"]}
+            under_way: list[str] = self._mine.__dict__.setdefault("under_way", [])
+            if name in under_way:
+                circle = " -> ".join([*under_way[under_way.index(name) :], name])
+                raise _unavailable(f"the sdb profiles need each other: {circle}", "one of them must do without URIs")
+            under_way.append(name)
+            try:
+                found = self.resolve(found)
+            finally:
+                under_way.pop()
+            self._profiles[name] = found
+        return found
+
+    def _lock(self, name: str) -> threading.RLock:
+        with self._guard:
+            return self._locks.setdefault(name, threading.RLock())
+
+
+class NoSdb(Sdb):
+    """Where nothing may be asked (``pushsalt check``): a URI of a profile is its own value, nothing is set."""
+
+    def __init__(self, opts: Mapping[str, Any]) -> None:
+        super().__init__(opts, Outside(_no_program))
+
+    def _value(self, uri: str) -> Any:
+        return uri
+
+    def _changed(self, uri: str, function: str, *values: Any) -> Any:
+        return True
+
+
+def _no_program(argv: Sequence[str], *, input: bytes = b"") -> NoReturn:
+    raise OSError("no program is run here")
+
+
+def _unavailable(message: str, hint: str) -> TargetError:
+    return TargetError("secret_unavailable", message, hint or "see the message")
