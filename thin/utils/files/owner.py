@@ -234,7 +234,8 @@ def enforce(path, wanted, follow_symlinks=True, written=None, near=None):
     from thin.utils import safepath
 
     follow = follow_symlinks and os.path.exists(path)  # a link that leads nowhere is changed itself
-    with (near or safepath).at(path, follow) as place, place.pin() as pinned:
+    way = near or safepath
+    with way.at(path, follow) as place, place.pin() as pinned:
         if written is not None:
             pinned.expect(written)
         return dress(pinned, wanted)
