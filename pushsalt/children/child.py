@@ -18,6 +18,7 @@ pillar    n, h, as call                                           ret: pillar | 
 done      n, h, returns: of the run that ``call`` planned         ret
 forget    h                                                       (nothing)
 cancel    n: nobody waits for that request any more               (nothing)
+ping      whether it still answers                                pong
 ret, exc  re: an answer
 ========= ======================================================= ===================================================
 
@@ -270,6 +271,8 @@ class Child:
             target = int(message["h"])
             self._minions.pop(target, None)
             self._after.pop(target, None)
+        elif kind == "ping":
+            self.tell("pong")
         elif kind == "cancel":
             self._cancel(int(message["n"]))
         elif kind in ("call", "template", "foreign", "pillar", "done"):

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +38,11 @@ _AHEAD: Final = 2
 #: Seconds without a child for a work after which one more is forked, and how many more.
 _PATIENCE: Final = 1.0
 _MORE: Final = 8
+#: Seconds between two looks whether children still answer, and without an answer until one counts as stuck.
+_LOOK: Final = 2.0
+_STUCK: Final = 6.0
+#: Bytes that a text of a target's own may take.
+_CONFINED_MEMORY: Final = 256 * 1024 * 1024
 #: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
 _PILLARS: Final = 32
 _numbers: Final = itertools.count(1)
@@ -82,6 +87,8 @@ class _Child:
         self.pid: int | None = None
         self.pending: dict[int, _Request] = {}
         self.gone = False
+        #: when it was asked whether it still answers, and has not answered since
+        self.pinged: float | None = None
         self._pool = weakref.proxy(pool)  # which ends its processes when nobody has it any more
         self.channel = channel
         self._in = bytearray()
@@ -175,6 +182,8 @@ class _Child:
                 request.questions.add(task)
                 task.add_done_callback(request.questions.discard)
                 self._pool.pump()
+        elif kind == "pong":
+            self.pinged = None
         elif kind == "secrets":
             self._pool.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
@@ -231,6 +240,10 @@ class Pool:
         self._unnamed: deque[_Child] = deque()
         self._queue: deque[_Request] = deque()
         self._stalled: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
+        #: how many texts of targets' own are rendered at once, and who waits for a place
+        self._confined = 0
+        self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
@@ -281,9 +294,10 @@ class Pool:
             return
         if self._control is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._control)
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+        for timer in (self._stalled, self._looking):
+            if timer is not None:
+                timer.cancel()
+        self._stalled = self._looking = None
         self._queue.clear()
         for child in list(self._children):
             for request in list(child.pending.values()):
@@ -310,17 +324,60 @@ class Pool:
 
         Raises what the child raises, and StateError for a work that cannot be done in any process.
         """
-        request = _Request({**message, "time": time}, answer)
+        if confined:
+            async with self._place():
+                return await self._worked(_Request({**message, "time": time}, answer), confined)
+        return await self._worked(_Request({**message, "time": time}, answer), confined)
+
+    async def _worked(self, request: _Request, confined: bool) -> dict[str, Any]:
         if confined:
             self._dispatch(request, None, confined)
         else:
             self._queue.append(request)
             self.pump()
+        if self._looking is None and self._loop is not None:
+            self._looking = self._loop.call_later(_LOOK, self._look)
         try:
             return await request.result
         finally:
             if not request.result.done() or request.result.cancelled():
                 self._give_up(request)
+
+    @contextlib.asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """One of as many places as there are cores: targets cannot start any number of processes."""
+        while self._confined >= self._width:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._places.append(waiting)
+            await waiting
+        self._confined += 1
+        try:
+            yield
+        finally:
+            self._confined -= 1
+            while self._places:
+                waiting = self._places.popleft()
+                if not waiting.done():
+                    waiting.set_result(None)
+                    break
+
+    def _look(self) -> None:
+        """Whether children still answer: one that does not keeps others waiting, which go elsewhere then."""
+        self._looking = None
+        if self._loop is None:
+            return
+        now = self._loop.time()
+        for child in list(self._children):
+            if child.alone or len(child.pending) < 2:
+                child.pinged = None
+            elif child.pinged is None:
+                child.pinged = now
+                child.send({"k": "ping"})
+            elif now - child.pinged > _STUCK:
+                child.kill()
+                self.lost(child)
+        if any(child.pending for child in self._children):
+            self._looking = self._loop.call_later(_LOOK, self._look)
 
     def forget(self, target: int) -> None:
         """Nothing more is asked about a target."""
@@ -398,7 +455,9 @@ class Pool:
         self._unnamed.append(child)
         self.seen += 1
         child.attach()
-        child.send(self._setup)
+        memory = self._setup.get("memory")
+        less = {"memory": min(memory, _CONFINED_MEMORY)} if confined and memory else {}
+        child.send({**self._setup, **less})
         return child
 
     def _named(self) -> None:

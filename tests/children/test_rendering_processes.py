@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -76,6 +77,25 @@ def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(t
     assert done.code in (2, 3)
     for id in FRIENDS:
         assert isinstance(done.data[id], list) and isinstance(done.data[id][0], dict), done.data[id]
+
+
+def test_one_that_is_stuck_without_a_deadline_keeps_no_other_waiting(tmp_path: Path) -> None:
+    """No ``--timeout``: the command waits for that one until it is stopped, and all others have their results."""
+    texts = {"salt/good.sls": "fine:\n  test.nop: []\n"}
+    texts["salt/bad.sls"] = "a: {{ ('a' * 40 + 'b') | regex_match('(a|a)+$') }}\n"
+    texts["salt/pick.sls"] = "include: [{{ 'bad' if opts.id == 'evil' else 'good' }}]\n"
+    hosts = {"evil": OFFLINE, **{f"ok{at}": OFFLINE for at in range(9)}}
+    made = project(tmp_path, hosts, texts)
+    process = made.start("run", "--out", "ndjson", "*", "state.show_low_sls", "pick")
+    assert process.stdout is not None
+    seen = set()
+    for line in process.stdout:
+        seen.update(json.loads(line))
+        if len(seen) == 9:
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert seen == {f"ok{at}" for at in range(9)} and process.returncode == 130
 
 
 def test_somebodys_exit_is_an_error_of_that_sls(tmp_path: Path) -> None:
