@@ -50,7 +50,6 @@ class Ground(Trees):
         super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
         self.ask = ask
         self.behind = _Behind(ask)
-        self.mine = _Mine(ask)
         self.requests = _Requests(ask)
 
     @property
@@ -77,6 +76,10 @@ class Ground(Trees):
         """A function that the command answers, for this target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
         return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)
+
+    def store_in_mine(self, values: Mapping[str, Any], *, clear: bool) -> bool:
+        """Keep values of the target in its own part of the mine."""
+        return bool(self.ask("mine_store", values=dict(values), clear=clear))
 
     def decrypt(self, name: str, data: Any, argline: str, translate_newlines: bool) -> Any:
         """What one of the renderers that decrypt makes of data."""
@@ -108,19 +111,6 @@ class _Behind:
         """type -> ids of what the target manages."""
         found: dict[str, Any] = self._ask("managed")
         return found
-
-
-class _Mine:
-    """The target's own part of the mine, to be written."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    def put(self, key: str, values: Mapping[str, Any]) -> bool:
-        return bool(self._ask("mine_store", values=dict(values), clear=True))
-
-    def update(self, key: str, values: Mapping[str, Any]) -> bool:
-        return bool(self._ask("mine_store", values=dict(values), clear=False))
 
 
 class _Requests:

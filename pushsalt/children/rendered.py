@@ -299,8 +299,9 @@ class RenderedTarget:
         return self.project.behind.declared(self.target.key)
 
     def _asked_mine_store(self, question: dict[str, Any]) -> bool:
-        bank, values = self.project.mine, dict(question["values"])
-        return bool((bank.put if question["clear"] else bank.update)(self.target.key, values))
+        from pushsalt.run import mine
+
+        return mine.store(self.project, self.target, dict(question["values"]), clear=bool(question["clear"]))
 
     def _asked_requests(self, question: dict[str, Any]) -> Any:
         bank, key = self.project.requests, self.target.id

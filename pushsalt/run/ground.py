@@ -48,6 +48,10 @@ class Trees:
         """A function that only the command can answer."""
         raise NotImplementedError
 
+    def store_in_mine(self, values: Mapping[str, Any], *, clear: bool) -> bool:
+        """Keep values of the target that is rendered in its own part of the mine; for who is not the command."""
+        raise NotImplementedError
+
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
         """A source of pillar that only the command can ask; None when there is none of that name."""
         raise NotImplementedError

@@ -79,6 +79,8 @@ def keeps(project: Project) -> bool:
 
 def store(project: Project, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
     """Keep values of a target, besides or instead of those that are there; whether that went well."""
+    if not project.is_command:
+        return project.store_in_mine(values, clear=clear)
     if not keeps(project):
         return True
     names = len(values) if clear else len({*(project.mine.get(target.key) or ()), *values})
