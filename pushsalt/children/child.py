@@ -78,13 +78,16 @@ _PAGE: Final = resource.getpagesize()
 class _Turn:
     """Which work renders. A work that waits for an answer gives its turn away."""
 
-    def __init__(self, memory: int | None) -> None:
+    def __init__(self, memory: int | None, on_full: Callable[[], None] = lambda: None) -> None:
+        """``on_full`` is called once, when what the process keeps has taken most of its memory."""
         self.lock = threading.Lock()
         self._giving = threading.Lock()
         self.holder: _Work | None = None
         self.since = 0.0
         self._memory = memory
-        self._most = 0
+        self._first = 0
+        self._is_full = False
+        self._on_full = on_full
 
     def take(self, work: _Work) -> None:
         """Raises OutOfTime when its time is over before its turn comes."""
@@ -92,7 +95,7 @@ class _Turn:
         if not self.lock.acquire(timeout=-1 if deadline is None else deadline.left):
             raise OutOfTime
         work.has_turn, self.holder, self.since = True, work, time.monotonic()
-        self._bound_memory()
+        self._bound_memory(work)
 
     def give(self, work: _Work) -> None:
         with self._giving:
@@ -110,14 +113,24 @@ class _Turn:
                 holder.has_turn, self.holder = False, None
                 self.lock.release()
 
-    def _bound_memory(self) -> None:
-        """From what is used now, so much more; Python raises MemoryError beyond it."""
+    def _bound_memory(self, work: _Work) -> None:
+        """From what was used when the work began, so much more; Python raises MemoryError beyond it.
+
+        What others made of the process meanwhile is no fault of the work: it has a quarter in any case.
+        """
         if self._memory is None:
             return
         with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123 - each turn pays for it
             used = int(stream.read().split()[5]) * _PAGE
-        self._most = self._most or used + 3 * self._memory
-        resource.setrlimit(resource.RLIMIT_DATA, (min(used + self._memory, self._most), resource.RLIM_INFINITY))
+        if work.memory is None:
+            work.memory = used
+        self._first = self._first or used
+        if used > self._first + 2 * self._memory and not self._is_full:
+            self._is_full = True
+            self._on_full()
+        most = max(work.memory + self._memory, used + self._memory // 4)
+        most = min(most, self._first + 4 * self._memory)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
 class _Work:
@@ -131,6 +144,8 @@ class _Work:
         #: the thread that renders it, while OutOfTime may be raised there
         self.thread: int | None = None
         self.has_turn = False
+        #: bytes that the process used when it began
+        self.memory: int | None = None
 
 
 class _Current(threading.local):
@@ -299,7 +314,8 @@ class Child:
         if self._ground is not None:
             self._ground.renew(config, said["shown"])
             return
-        self._turn = _Turn(message.get("memory") if Path("/proc/self/statm").exists() else None)
+        memory = message.get("memory") if Path("/proc/self/statm").exists() else None
+        self._turn = _Turn(memory, lambda: self.tell("full"))
         self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"])
         self._ground.shared.once.waits_for_others = self._without_turn
 

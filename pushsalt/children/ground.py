@@ -47,6 +47,8 @@ class Ground(Trees):
         self, config: Config, ask: Ask, tell: Callable[[list[str]], None], shown: dict[str, Any] | None = None
     ) -> None:
         self._shown = shown or {}
+        #: whether there is such a source of pillar
+        self._sources: dict[str, bool] = {}
         super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
         self.ask = ask
         self.behind = _Behind(ask)
@@ -63,6 +65,7 @@ class Ground(Trees):
         for name in ("files", "pillar_files", "remotes"):
             self.__dict__.pop(name, None)
         self._custom.clear()
+        self._sources.clear()
         self.shared.renew()
 
     @cached_property
@@ -88,7 +91,10 @@ class Ground(Trees):
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
         """A source of pillar that only the command can ask; its arguments say which one of the configuration."""
         seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
-        if not self.ask("has_ext_pillar", name=name):
+        known = self._sources.get(name)
+        if known is None:
+            known = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
+        if not known:
             return None
 
         def source(minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> Any:

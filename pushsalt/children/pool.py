@@ -182,6 +182,8 @@ class _Child:
                 request.questions.add(task)
                 task.add_done_callback(request.questions.discard)
                 self._pool.pump()
+        elif kind == "full":
+            self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
         elif kind == "pong":
             self.pinged = None
         elif kind == "secrets":
@@ -408,7 +410,8 @@ class Pool:
         shared = sum(not child.alone for child in self._children)
         if self._queue and shared < self._width + _MORE:
             with contextlib.suppress(OSError):
-                self._dispatch(self._queue.popleft(), self._fork(alone=False))
+                child = self._fork(alone=False)
+                self._dispatch(self._queue.popleft(), child)
         self.pump()
 
     def _free(self) -> _Child | None:
@@ -475,11 +478,18 @@ class Pool:
             if child.gone:
                 child.kill()
             return
+        self._starter_lost()
+
+    def _starter_lost(self) -> None:
+        """The starter is gone, and so are its children: their works begin anew, with another starter."""
+        assert self._control is not None
         if self._loop is not None:
             self._loop.remove_reader(self._control)
+        end, self._control, self._sockets = self._end, None, set()
         self._unnamed.clear()
-        self._control = None
-        self._end()
+        for child in list(self._children):
+            self.lost(child)
+        end()
 
     def retire(self, child: _Child) -> None:
         """A child has done what it was made for."""

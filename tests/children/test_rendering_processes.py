@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -96,6 +97,32 @@ def test_one_that_is_stuck_without_a_deadline_keeps_no_other_waiting(tmp_path: P
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert seen == {f"ok{at}" for at in range(9)} and process.returncode == 130
+
+
+def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    sls = f"a{{{{ salt['cmd.run']('echo x >> {marks}; sleep 2; echo -n b') }}}}:\n  test.nop: []\n"
+    made = project(tmp_path, {"it": {"transport": "local"}}, {"salt/web.sls": sls})
+    process = made.start("run", "--out", "json", "it", "state.show_low_sls", "web")
+    until = time.monotonic() + 30
+    while not marks.exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    starter = [pid for pid in children if b"children.starter" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(starter) == 1
+    os.kill(int(starter[0]), signal.SIGKILL)
+    done = made.finish(process, 40)
+    assert done.data["it"][0]["__id__"] == "ab" and marks.read_text() == "x\nx\n"
+
+
+def test_memory_that_is_kept_takes_none_from_those_who_follow(tmp_path: Path) -> None:
+    """Each target's pillar is kept for others: with little memory, a process is replaced in time."""
+    hosts = {f"h{at:02}": {**OFFLINE, "pillar": {"n": at}} for at in range(40)}
+    sls = "{% set x = ['y' * 3000000] %}a{{ pillar.n }}:\n  test.nop:\n    - name: {{ x[0] }}{{ pillar.n }}\n"
+    made = project(tmp_path, hosts, {"salt/web.sls": sls}, render_memory="64MiB")
+    done = made.json("run", "*", "state.show_low_sls", "web", timeout=120)
+    assert {id: low[0]["__id__"] for id, low in done.data.items()} == {id: f"a{int(id[1:])}" for id in hosts}
 
 
 def test_somebodys_exit_is_an_error_of_that_sls(tmp_path: Path) -> None:
