@@ -88,7 +88,7 @@ def is_manifest(path: Path) -> bool:
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """A certificate, a public key or a revocation list. Raises CaError."""
+    """Describe a file: a certificate, a public key or a revocation list. Raises CaError."""
     try:
         data = path.read_bytes()
     except OSError as exc:

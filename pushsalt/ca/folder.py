@@ -174,7 +174,7 @@ class Folder:
     # --- the log
 
     def append(self, entry: dict[str, Any]) -> None:
-        """One more line, on disk before anything that it speaks of is given out. Raises CaError."""
+        """Append a record to the log; it is on disk when this returns. Raises CaError."""
         whole = {"time": date(time.time()), "by": _whoami(), **entry}
         line = json.dumps(whole, ensure_ascii=True).encode() + b"\n"
         try:

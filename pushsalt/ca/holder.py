@@ -104,7 +104,7 @@ def in_agent(key: PublicKey) -> bool:
 
 
 def signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
-    """The words that make ``ssh-keygen`` sign certificates with this key; ``work`` is a private folder.
+    """The arguments of ``ssh-keygen`` to sign certificates with this key; ``work`` is a private folder.
 
     Raises CaError where the key cannot be had.
     """
@@ -120,7 +120,7 @@ def signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
 
 
 def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[str]:
-    """The words that make ``ssh-keygen -Y sign`` use this key. Raises CaError.
+    """The arguments of ``ssh-keygen -Y sign`` to use this key. Raises CaError.
 
     ``-Y`` knows no PKCS#11: such a key must be lent to an agent before.
     """

@@ -25,7 +25,7 @@ USER_DEFAULT: Final = 8 * 3600
 
 @dataclass(frozen=True)
 class UserRequest:
-    """Who is to have a certificate, in which environment and roles; ``valid`` in seconds, None: the usual."""
+    """A request for a certificate: for whom, environment, roles; ``valid`` in seconds, None for the default."""
 
     env: str
     roles: tuple[str, ...]

@@ -80,7 +80,7 @@ def fits(name: str, patterns: Sequence[str]) -> bool:
 
 
 def addresses(text: str) -> str:
-    """Networks, separated by commas, for ``source-address``."""
+    """Check networks, separated by commas, for the certificate option ``source-address``."""
     try:
         return ",".join(str(ipaddress.ip_network(word.strip(), strict=False)) for word in text.split(","))
     except ValueError as exc:

@@ -296,7 +296,7 @@ class Child:
                 self._pool.submit(self._worked, work, message)
 
     def _cancel(self, number: int) -> None:
-        """Nobody waits for a work any more."""
+        """Cancel a work: its result is no longer wanted."""
         work = self._works.get(number)
         if work is not None:
             work.deadline = Deadline(0.0)

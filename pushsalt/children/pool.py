@@ -520,7 +520,7 @@ class Pool:
         self.lost(child)
 
     def _give_up(self, request: _Request) -> None:
-        """Nobody waits for a work any more: its child is told, and ended when it does not stop."""
+        """Cancel a work whose result is no longer wanted; its child is killed when it does not stop."""
         request.stop()
         for child in self._children:
             if request.number in child.pending:

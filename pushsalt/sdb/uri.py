@@ -28,7 +28,7 @@ def holds_uri(value: Any) -> bool:
 
 
 def has(value: Any, wanted: Callable[[Any], bool]) -> bool:
-    """Whether a text that is ``wanted`` stands somewhere in data."""
+    """Whether nested data contains a text for which ``wanted`` is true."""
     if isinstance(value, str):
         return wanted(value)
     if isinstance(value, Mapping):
