@@ -18,12 +18,14 @@ pillar    n, h, as call                                           ret: pillar | 
 done      n, h, returns: of the run that ``call`` planned         ret
 forget    h                                                       (nothing)
 cancel    n: nobody waits for that request any more               (nothing)
+place     n, h, frames, of: the number of a work that hung        ret: place: [path, line] or None
 ping      whether it still answers                                pong
 ret, exc  re: an answer
 ========= ======================================================= ===================================================
 
 ``n`` numbers a request, ``h`` the target that it is about. Up go ``ret`` and ``exc``, ``ask`` (n, req: the request that
-it belongs to, q: what is asked, and its fields), ``log`` and ``secrets``.
+it belongs to, q: what is asked, and its fields), ``log``, ``secrets``, and ``at`` (n, path):
+the file that is rendered, of a work that has ``again``, since another process died of it.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.children import codec
+from pushsalt.children import codec, places
 from pushsalt.children.ground import Ground
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
@@ -141,6 +143,7 @@ class _Work:
         self.target = int(message["h"])
         seconds = message.get("time")
         self.deadline = None if seconds is None else Deadline(float(seconds))
+        self.is_again = bool(message.get("again"))
         #: the thread that renders it, while OutOfTime may be raised there
         self.thread: int | None = None
         self.has_turn = False
@@ -290,7 +293,7 @@ class Child:
             self.tell("pong")
         elif kind == "cancel":
             self._cancel(int(message["n"]))
-        elif kind in ("call", "template", "foreign", "pillar", "done"):
+        elif kind in ("call", "template", "foreign", "pillar", "done", "place"):
             work = self._works[int(message["n"])] = _Work(message)
             if kind != "call" or not self._known_already(work, message):
                 self._pool.submit(self._worked, work, message)
@@ -345,7 +348,7 @@ class Child:
         try:
             try:
                 with self._doing(work):
-                    fields = handle(work, message)
+                    fields = places.run_numbered(work.number, lambda: handle(work, message))
             finally:
                 self._works.pop(work.number, None)
         except OutOfTime as exc:
@@ -374,12 +377,15 @@ class Child:
         self._current.work = work
         try:
             self._enter(work)
-            with limits.within(work.deadline):
+            with limits.within(work.deadline, partial(self._at, work) if work.is_again else None):
                 limits.check()
                 yield
         finally:
             self._leave(work)
             self._current.work = None
+
+    def _at(self, work: _Work, path: str) -> None:
+        self.tell("at", n=work.number, path=path)
 
     def _enter(self, work: _Work) -> None:
         self._turn.take(work)
@@ -484,6 +490,11 @@ class Child:
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
         return {"text": render_file(minion, None, text, *asked)}
+
+    def _place(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        """Where another process hung."""
+        settings = self._ground.config.opts.get("jinja_sls_env") if self._ground is not None else None
+        return {"place": places.place(message["frames"], message["of"], settings or {})}
 
     def _pillar(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)

@@ -134,10 +134,10 @@ def render_any(
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
-    limits.check()
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
-        return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
+        with limits.rendering(path):
+            return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
     except SourceError as exc:
         if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
             exc.chain.append(Origin(path, 1, text))
@@ -179,7 +179,8 @@ def render_text(
         context = context.confined()
     try:
         call = _Call(path, "", saltenv, context, variables or {}, engines, limit_of(text))
-        result = call.stage(Stage(engine), StageText(text))
+        with limits.rendering(path):
+            result = call.stage(Stage(engine), StageText(text))
     except SourceError as exc:
         raise _in_time(render_error(exc, path=path, sls="", saltenv=saltenv)) from None
     if not isinstance(result, str):
