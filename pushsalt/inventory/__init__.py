@@ -13,6 +13,9 @@ from typing import Final
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 
+#: The one id there is without any inventory: this machine.
+THIS_MACHINE: Final = "localhost"
+
 
 @dataclass(frozen=True)
 class Inventory:
