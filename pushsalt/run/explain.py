@@ -100,6 +100,8 @@ def _seen(term: Term, key: str, fleet: Fleet, known: Remembered) -> dict[str, An
     source = term.matcher.SOURCE
     subject = fleet.subject(key)
     target = fleet.inventory.targets.get(key)
+    if term.tgt_type == "group":
+        return {"value": list(subject.groups), "source": "inventory", "age": None}
     if source in ("id", "subject"):
         what = subject.id if source == "id" else f"{subject.type}:{subject.id}, managed by {subject.manager}"
         if target is not None:

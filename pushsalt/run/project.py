@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -118,6 +118,13 @@ class Project(Trees):
         for target in found.targets.values():
             self.hide(target)
         return found
+
+    @property
+    def groups(self) -> Collection[str]:
+        """The names of the groups of the inventory."""
+        from pushsalt.run.selectable import selectable
+
+        return selectable(self).inventory.groups
 
     def listed(self, path: Path) -> str:
         """What an inventory that is a program prints; it is run once. Raises InventoryError."""

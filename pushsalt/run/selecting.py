@@ -24,6 +24,7 @@ def select(
     """The names of what matches. Raises NoTargetError, UsageError, or InventoryError where there is no inventory."""
     check_inventory(project, expr, tgt_type)
     known = Remembered(project, selectable(project))
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
     try:
         return select_names(
             expr,
@@ -32,13 +33,13 @@ def select(
             known,
             known.behind,
             delimiter=delimiter,
-            nodegroups=project.nodegroups,
+            nodegroups=nodegroups,
             exclude=exclude,
             limit=limit,
             glob_includes_resources=bool(project.config.opts["glob_includes_resources"]),
         )
     except NoTargetError as exc:
-        for source in sources(expr, tgt_type, project.nodegroups) & {"grains", "pillar"}:
+        for source in sources(expr, tgt_type, nodegroups) & {"grains", "pillar"}:
             count = known.unknown(source)
             if count:
                 of = f"{count} target{'s' if count > 1 else ''}"
@@ -60,7 +61,8 @@ def find(project: Project, expr: Any, tgt_type: str, *, pillar_exact: bool = Tru
     known = Remembered(project, selectable(project))
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.behind, glob_includes_resources=widely)
-    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=project.nodegroups, pillar_exact=pillar_exact)))
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact)))
 
 
 def target(project: Project, name: str) -> Target:
