@@ -130,7 +130,7 @@ class _Reader:
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
-        return [Host(id, source.where(()), (self._base, layer))]
+        return [Host(id, source.where(()), (self._base, layer), passwd_for_sudo=True)]
 
     def _parsed(self, path: Path, text: str) -> Source:
         if isinstance(text, Trusted):
