@@ -315,11 +315,13 @@ class Child:
         )  # fmt: skip
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:
-            self._ground.renew(config, said["shown"])
+            self._ground.renew(config, said["shown"], said["groups"])
             return
         memory = message.get("memory") if Path("/proc/self/statm").exists() else None
         self._turn = _Turn(memory, lambda: self.tell("full"))
-        self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"])
+        self._ground = Ground(
+            config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"], said["groups"]
+        )
         self._ground.shared.once.waits_for_others = self._without_turn
 
     def _known_already(self, work: _Work, message: dict[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt.errors import InventoryError, Position, RenderError
-from pushsalt.inventory import Inventory, ansible, folder_files, is_program, kinds
+from pushsalt.inventory import THIS_MACHINE, Inventory, ansible, folder_files, is_program, kinds
 from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
@@ -67,7 +67,7 @@ def load_inventory(
     base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
     if not paths:
         own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
-        return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
+        return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
@@ -130,7 +130,7 @@ class _Reader:
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
-        return [Host(id, source.where(()), (self._base, layer))]
+        return [Host(id, source.where(()), (self._base, layer), passwd_for_sudo=True)]
 
     def _parsed(self, path: Path, text: str) -> Source:
         if isinstance(text, Trusted):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 #: As `inventory.load` has it.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
@@ -100,7 +100,9 @@ def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inv
         return None
     ids = image["ids"].split("\0")
     targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
-    return Inventory(targets, tuple(project.config.inventories), tuple(image["warnings"]))
+    return Inventory(
+        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"])
+    )
 
 
 def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
@@ -113,6 +115,7 @@ def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
         "rendered": project.rosters.digests,
         "ids": "\0".join(inventory.ids),
         "rows": rows,
+        "groups": sorted(inventory.groups),
         "warnings": list(inventory.warnings),
     }
     _bank(project).put(_name(project), image)

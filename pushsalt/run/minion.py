@@ -475,7 +475,7 @@ class Minion:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
         target = self.target
         managed = LazyDict(self._manages)
-        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed)
+        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
         except UsageError as exc:

@@ -94,7 +94,8 @@ class Runner:
             pool.attach()
             level = logging.getLogger().getEffectiveLevel()
             memory = self.project.config.opts["render_memory"]
-            pool.setup({"config": for_rendering(self.project.config), "log_level": level, "memory": memory})
+            config = for_rendering(self.project.config, self.project.groups)
+            pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
         if "pool" in self.project.__dict__:

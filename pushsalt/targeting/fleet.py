@@ -139,7 +139,7 @@ def select(
     if not chosen:
         from pushsalt.targeting.nothing import nothing
 
-        raise nothing(expr, tgt_type, inventory, fleet.behind)
+        raise nothing(expr, tgt_type, inventory, fleet.behind, nodegroups)
     if tgt_type == "list":
         missing = sorted(token for token in split(expr) if token and not fleet.exactly(token))
         if missing:
@@ -291,6 +291,9 @@ class Fleet:
             return self._of_type(str(term.expr))
         if term.tgt_type == "managing_minion":
             return self._of_manager(str(term.expr))
+        if term.tgt_type == "group":
+            name = str(term.expr)
+            return {id for id, target in self.inventory.targets.items() if name in target.groups}
         return self._look_up(term, None)
 
     def _look_up(self, term: Term, among: set[str] | None) -> set[str]:
@@ -422,6 +425,10 @@ class LazySubject:
         return self._target.transport
 
     @property
+    def groups(self) -> Sequence[str]:
+        return self._target.groups
+
+    @property
     def manager(self) -> str:
         """Who reaches it: the jump host nearest to it, else the controller."""
         return manager_of(self._target)
@@ -431,6 +438,8 @@ class LazyResource:
     """As LazySubject, of a resource."""
 
     resources: Mapping[str, Sequence[str]] = {}
+    #: an inventory has its own ids in its groups
+    groups: Sequence[str] = ()
 
     def __init__(self, key: str, behind: Behind, caches: Caches) -> None:
         self.key = key

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
-from pushsalt.targeting import Subject, matches, select, tgt_types
+from pushsalt.targeting import NamedGroups, Subject, matches, select, tgt_types
 from pushsalt.targeting.compound import parse, sources
+from thin.utils.compound import MEMBERS
 
 IDS = ("web1", "web2", "db1", "db2", "Mail", "web[1]")
 INVENTORY = Inventory({id: Target(id) for id in IDS})
@@ -216,6 +217,16 @@ def test_nodegroups_in_expressions():
         select("none", "nodegroup", INVENTORY, nodegroups=GROUPS)
     with pytest.raises(UsageError):
         select("broken", "nodegroup", INVENTORY, nodegroups=GROUPS)
+
+
+def test_groups_of_an_inventory_beside_nodegroups():
+    inventory = Inventory({"a": Target("a", groups=("one", "x")), "b": Target("b", groups=("x",)), "c": Target("c")})
+    named = NamedGroups({"one": "c", "more": "N@x and not a"}, lambda: inventory.groups)
+    assert dict(named) == {"one": "c", "more": "N@x and not a", "x": MEMBERS} and len(named) == 3
+    for expr, ids in {"x": "a b", "one": "c", "more": "b"}.items():
+        assert select(expr, "nodegroup", inventory, nodegroups=named) == ids.split()
+        subjects = [Subject(id, groups=target.groups) for id, target in inventory.targets.items()]
+        assert [each.id for each in subjects if matches(expr, "nodegroup", each, nodegroups=named)] == ids.split()
 
 
 @pytest.mark.parametrize("expr, words", [("N@gone", "'gone' does not exist"), ("(web1 or web2", "parentheses")])
