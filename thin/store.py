@@ -293,7 +293,8 @@ class Store(object):
             self._remove(name)
 
     def clean(self):
-        """Remove all that pushsalt left in the private directory, the lock last. Returns the names removed."""
+        """Remove all that pushsalt left in the private directory, backups of files too, the lock last. Returns the
+        names removed."""
         from thin.utils import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
@@ -302,7 +303,7 @@ class Store(object):
         for name in sorted(os.listdir(dir_fd), key=lambda name: (name.startswith("lock"), name)):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
-            elif name == "files" or name.startswith("run-"):
+            elif name in ("files", "minion") or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
             elif name == "lock" or name.startswith("lock-"):
                 os.unlink(name, dir_fd=dir_fd)

@@ -13,6 +13,9 @@ from thin.blobs import Blobs
 from thin.channel import Channel, Closed
 from thin.controller import Controller
 
+#: That of Salt's minion, which stands in the options where none is configured: root's alone, and unknown to ``clean``.
+MINIONS_CACHEDIR = "/var/cache/salt/minion"
+
 
 def main(sock, info):
     """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
@@ -80,6 +83,8 @@ class Worker(object):
         self.opts = message.get("opts") or {}
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
+        if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
+            self.opts["cachedir"] = os.path.join(self.info["dir"], "minion")
         self._fixed_grains = message.get("grains") or {}
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         warnings, held = [], []

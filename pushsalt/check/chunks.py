@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
 from pushsalt.compile import CompileResult
 from pushsalt.compile.words import REQUISITE_LISTS, RUNTIME_KEYWORDS
@@ -158,7 +158,7 @@ def _is_written(url: str, subject: Subject) -> bool:
 @lru_cache(maxsize=2000)
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text("utf-8", "replace")
+        return regular.read_text(path, "replace")
     except OSError:
         return ""
 

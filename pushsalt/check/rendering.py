@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.check.chunks import look_at
 from pushsalt.check.findings import Finding, finding
 from pushsalt.check.rules import BY_NAME
@@ -215,7 +216,7 @@ def example_pillar(subject: Subject, project: Project, grains: Mapping[str, Any]
     from pushsalt.trust import Trusted
     from pushsalt.yamlio import load_yaml
 
-    text = Path(subject.example).read_text("utf-8", "replace")
+    text = regular.read_text(subject.example, "replace")
     if "{{" in text or "{%" in text:
         context = RenderContext("", project.config.opts, grains, {}, {}, project.files)
         data = compile_template(

@@ -334,7 +334,7 @@ class Child:
                 fields = self._call(work, message)
         except NotKnown:
             return False
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             self._works.pop(work.number, None)
             self.tell("exc", re=work.number, **codec.error_fields(exc))
             return True

@@ -216,7 +216,7 @@ class _Child:
         number = question["n"]
         try:
             answer: dict[str, Any] = {"k": "ret", "re": number, "value": await request.answer(question)}
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             answer = {"k": "exc", "re": number, **codec.error_fields(exc)}
         try:
             self.send(answer)

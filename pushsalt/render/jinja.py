@@ -21,6 +21,7 @@ import jinja2
 import jinja2.defaults
 from jinja2.runtime import StrictUndefined, Undefined
 
+from pushsalt import regular
 from pushsalt.errors import RenderError, TargetError
 from pushsalt.render import limits
 from pushsalt.render.code import codes
@@ -293,7 +294,7 @@ class _PlainFile:
         self.path = path
 
     def read(self) -> bytes:
-        return Path(self.path).read_bytes()
+        return regular.read_bytes(self.path)
 
 
 def _beside(path: str) -> FileSource | None:

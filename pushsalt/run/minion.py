@@ -375,7 +375,7 @@ class Minion:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("%s: %s raised", self.id, name, exc_info=True)
             raise raised(name, exc) from exc
 

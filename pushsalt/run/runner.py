@@ -53,7 +53,7 @@ class Runner:
             return failure(id, exc)
         try:
             result = await work.go()
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             result = failure(id, exc)
             if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
                 work.states.clear()
