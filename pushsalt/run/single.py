@@ -112,10 +112,12 @@ class Work:
         finally:
             if self._rendered is not None:
                 self._rendered.close()
-            if self.session is not None:
-                await self.session.close()
-            if self._connection is not None:
-                await self._connection.close()
+            try:
+                if self.session is not None:
+                    await self.session.close()
+            finally:
+                if self._connection is not None:
+                    await self._connection.close()
         runs_here = function_named(self.job.fun) is not None
         result = TargetReturn(self.name, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
