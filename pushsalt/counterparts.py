@@ -10,9 +10,13 @@ import re
 from collections.abc import Sequence
 
 MASK = "**********"
-#: Begins a unified diff, a hunk of it, or a hunk as ``diff`` without options writes it.
-_DIFF = re.compile(r"(?m)^(?:--- |@@ -|\d[\d,]*[acd]\d[\d,]*$)")
-_SIGNS = {"-": "+", "<": ">"}
+#: What stands before the sign of a line of a diff, perhaps within a comment; the sign; the line.
+_LINE = re.compile(r"([ \t\r]*)([-+<>])(.*)", re.S)
+#: The same within a text as ``repr`` writes it, which may itself stand in another.
+_QUOTED = re.compile(r"((?:.*?['\"])?(?:[ \t]|\\[rt])*)([-+<>])(.*)", re.S)
+_OTHER = {"-": "+", "<": ">"}
+#: Between the sides, as ``diff`` writes it.
+_BETWEEN = ("---", "\\ No newline at end of file")
 #: Of lines, for one place of a diff; beyond that all of it is hidden.
 MOST_COMPARISONS = 1_000_000
 #: Names of the two sides of a change in returns.
@@ -20,30 +24,41 @@ PAIRS = (("old", "new"), ("Old", "New"), ("before", "after"), ("from", "to"), ("
 
 
 def hide_counterparts(text: str) -> str:
-    """A text with what was hidden on one side of its diffs hidden on the other side, too."""
-    if MASK not in text or not _DIFF.search(text):
-        return text
-    lines = text.split("\n")
+    """A text with what was hidden on one side of its diffs hidden on the other, too; also as ``repr`` writes texts."""
+    for end, pattern in (("\n", _LINE), ("\\n", _QUOTED)):
+        if MASK in text and end in text:
+            text = end.join(_both_sides(text.split(end), pattern))
+    return text
+
+
+def _both_sides(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
+    found = [None if line in _BETWEEN else pattern.match(line) for line in lines]
+    for at in range(1, len(lines)):
+        if lines[at - 1].startswith("--- ") and lines[at].startswith("+++ "):
+            found[at - 1] = found[at] = None
+
+    def after(at: int, sign: str) -> int:
+        """Where the lines of one side that begin here end."""
+        while at < len(found) and (line := found[at]) is not None and line[2] == sign:
+            at += 1
+        return at
+
     at = 0
     while at < len(lines):
-        sign = lines[at][:1]
-        other = _SIGNS.get(sign)
-        if other is None or lines[at].startswith("--- "):
+        line = found[at]
+        sign = line[2] if line is not None else ""
+        if sign not in _OTHER:
             at += 1
             continue
-        middle = at
-        while middle < len(lines) and lines[middle].startswith(sign):
-            middle += 1
-        begin = middle + (lines[middle : middle + 1] == ["---"] and sign == "<")
-        begin += lines[begin : begin + 1] == ["\\ No newline at end of file"]
-        end = begin
-        while end < len(lines) and lines[end].startswith(other):
-            end += 1
-        old, new = [line[1:] for line in lines[at:middle]], [line[1:] for line in lines[begin:end]]
-        lines[at:middle] = [sign + line for line in _hidden(old, new)]
-        lines[begin:end] = [other + line for line in _hidden(new, old)]
+        middle = after(at, sign)
+        begin = middle + (middle < len(lines) and lines[middle] in _BETWEEN)
+        end = after(begin, _OTHER[sign])
+        old, new = ([each for each in side if each is not None] for side in (found[at:middle], found[begin:end]))
+        former, present = [each[3] for each in old], [each[3] for each in new]
+        lines[at:middle] = [each[1] + each[2] + text for each, text in zip(old, _hidden(former, present), strict=True)]
+        lines[begin:end] = [each[1] + each[2] + text for each, text in zip(new, _hidden(present, former), strict=True)]
         at = max(end, middle)
-    return "\n".join(lines)
+    return lines
 
 
 def hide_pair(one: str, other: str) -> str:

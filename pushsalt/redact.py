@@ -19,6 +19,7 @@ The password of a URL (``https://user:password@host``) is hidden by its place, w
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import json
 import re
@@ -91,10 +92,12 @@ _PUBLIC = re.compile(
 )
 #: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
 _LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
-#: base64 as programs break it into lines; it begins where no such character stands before it
-_B64_LINES = re.compile(
-    r"(?<![\w+/=])[A-Za-z0-9+/]{16,}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))+"
+#: base64, also as programs break it into lines; it begins where no such character stands before it
+_B64 = re.compile(
+    r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))*"
 )
+#: so often may something be encoded
+_DEEPEST = 3
 #: what stands before a short secret, ends with a letter or digit, and is no part of a word
 _ESCAPE = re.compile(r"(?:\\[abefnrtv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]*[mK])\Z")
 #: what a user, a package, an SLS may be called; and a key, an id, a path: no command, no URL
@@ -195,10 +198,25 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
-        hidden = _hide_logins(self._by_value(text, self._forms))
-        if self._forms and ("\n" in text or "\\n" in text):
-            hidden = _B64_LINES.sub(self._lines, hidden)
+        hidden = self._encoded(text, _DEEPEST) if self._forms else text
+        hidden = _hide_logins(hidden)
         return text if hidden == text else hide_counterparts(hidden)
+
+    def _encoded(self, text: str, depth: int) -> str:
+        """The text without secrets, and without base64 of what has some."""
+        return _B64.sub(lambda found: self._block(found[0], depth), self._by_value(text, self._forms))
+
+    def _block(self, block: str, depth: int) -> str:
+        """base64, hidden whole where it has a secret; in a diff each line has a sign before it."""
+        lines = [line.strip() for line in block.replace("\\n", "\n").split("\n")]
+        for joined in dict.fromkeys(("".join(lines), "".join(line[line[:1] in "+-" :] for line in lines))):
+            plain = ""
+            with contextlib.suppress(ValueError):  # of a diff with its signs
+                plain = base64.b64decode(joined[: len(joined) // 4 * 4]).decode("utf-8", "replace")
+            found = len(lines) > 1 and self._by_value(joined, self._forms) != joined
+            if found or (depth and self._encoded(plain, depth - 1) != plain):
+                return "\n".join((line[:1] if line[:1] in "+-" else "") + MASK for line in lines)
+        return block
 
     def name(self, text: str) -> str:
         """A key, an id or a name; only within commands and URLs what cannot stand there by chance is replaced."""
@@ -209,15 +227,6 @@ class Redactor:
             for part in text.split(TAG_SEPARATOR)
         )
         return TAG_SEPARATOR.join(parts)
-
-    def _lines(self, match: re.Match[str]) -> str:
-        """base64 in lines, hidden whole where it has a secret; in a diff each line has a sign before it."""
-        block = match[0].replace("\\n", "\n")
-        lines = [line.strip() for line in block.split("\n")]
-        for joined in ("".join(lines), "".join(line[line[:1] in "+-" :] for line in lines)):
-            if self._by_value(joined, self._forms) != joined:
-                return "\n".join((line[:1] if line[:1] in "+-" else "") + MASK for line in lines)
-        return match[0]
 
     def _by_value(self, text: str, forms: dict[str, _Forms]) -> str:
         if not forms:
@@ -352,6 +361,11 @@ def _is_part_of_a_word(text: str, at: int, end: int) -> bool:
 def is_name(value: str) -> bool:
     """Whether a user, a package or an SLS may be called so."""
     return bool(_NAME.match(value)) and len(_TURN.findall(value)) <= _MOST_TURNS
+
+
+def has_mask(data: Any) -> bool:
+    """Whether something in a structure is hidden, by whomever."""
+    return any(MASK in text for text in _texts(data))
 
 
 def _names(pillar: Any, named: bool = False) -> Iterator[str]:

@@ -283,6 +283,10 @@ def test_the_other_side_of_a_diff_is_hidden():
     plain = "2c2,3\n< password former-one\n---\n> password c4nary-new-one\n> more\n"
     assert redactor("c4nary-new-one").text(plain) == f"2c2,3\n< password {MASK}\n---\n> password {MASK}\n> more\n"
     assert redactor("unheard-of").text(DIFF) is DIFF
+    bare = "Predicted diff:\n\r\t\t- TOKEN=former-one\n\r\t\t+ TOKEN=c4nary-new-one\n"
+    assert redactor("c4nary-new-one").text(bare) == f"Predicted diff:\n\r\t\t- TOKEN={MASK}\n\r\t\t+ TOKEN={MASK}\n"
+    assert "former-one" not in redactor("c4nary-new-one").text(str({"diff": bare.partition("\n")[2]}))
+    assert "former" not in redactor("c4nary-new-one").text("@@ -1 +1 @@\n--- pw former\n+-- pw c4nary-new-one\n")
 
 
 def test_a_former_key_is_hidden_line_by_line():

@@ -148,6 +148,8 @@ class Work:
             )
         if self.options.timeout is not None:
             self._ends = time.monotonic() + self.options.timeout
+        if self.job.kind in ("apply", "call") and self.project.knows_pillar(self.target):
+            await self.runner.in_thread(partial(self.project.hide_kept, self.target))
         if self.target.transport == "offline":
             return await self._offline(), 0
         if self.job.kind == "clean" and self.target.place != self.target.key:
