@@ -48,6 +48,7 @@ def run(
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
+        hint="unmask=True shows masked values" if function.startswith("pillar.") and "unmask" not in kwargs else "",
     )
 
 
@@ -64,6 +65,6 @@ def _has_dry_run(function: str) -> None:
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
     """Whether the call asks for what would be hidden: who asks by name gets it, in the output and nowhere else.
 
-    ``unmask=True``; ``pillar.raw``, which is for just that in Salt; ``state.show_*``, whose answer is what would run.
+    ``unmask=True``; ``state.show_*``, whose answer is what would run.
     """
-    return kwargs.get("unmask") is True or function == "pillar.raw" or function.startswith("state.show_")
+    return kwargs.get("unmask") is True or function.startswith("state.show_")

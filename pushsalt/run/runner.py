@@ -108,6 +108,10 @@ class Runner:
             from pushsalt.transport import ssh
 
             await ssh.close(self.connecting)
+        if self.connecting.shared.get("local"):
+            from pushsalt.transport import local
+
+            await local.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:
