@@ -15,7 +15,7 @@ from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import malformed, verify_high
-from pushsalt.model import Chunk, Explained
+from pushsalt.model import Chunk
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
 NO_STATES = "No states found for this minion"
@@ -32,7 +32,6 @@ class CompileResult:
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
-    ``unsaid``      problems that a target's return leaves out: Salt would come to them when it runs the states
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems
     """
@@ -42,7 +41,6 @@ class CompileResult:
     chunks: list[Chunk] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    unsaid: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -53,15 +51,8 @@ class CompileResult:
 
     @property
     def errors(self) -> list[str]:
-        """The texts of all problems, in Salt's words; each has its explanation for people with it.
-
-        The last one's explanation has those of ``unsaid`` too.
-        """
-        texts = [problem.explained() for problem in self.problems]
-        if texts and self.unsaid:
-            more = [problem.explain() for problem in self.unsaid]
-            texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
-        return list(texts)
+        """The texts of all problems, in Salt's words; each has its explanation for people with it."""
+        return [problem.explained() for problem in self.problems]
 
     @property
     def sls(self) -> list[str]:
@@ -220,8 +211,7 @@ class StateCompiler:
         low = self._lower(result, high, said)
         result.chunks = low
         if self._functions and self._check:
-            found = check_chunks(low, self._functions, result.sources)
-            (result.unsaid if result.problems else result.problems).extend(found)
+            result.problems += check_chunks(low, self._functions, result.sources)
         if result.problems:
             result.low = []
         return result
