@@ -15,7 +15,7 @@ from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import malformed, verify_high
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, Explained
 
 NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
 NO_STATES = "No states found for this minion"
@@ -33,7 +33,7 @@ class CompileResult:
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``nothing``     why a highstate has nothing to run, else empty
-    ``tops``        the top files that were read, for the places of problems
+    ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
     """
 
     high: High = field(default_factory=dict)
@@ -48,6 +48,7 @@ class CompileResult:
     nothing: str = ""
     sources: Sources = field(default_factory=Sources)
     tops: list[RenderedSls] = field(default_factory=list)
+    has_top: bool = False
 
     @property
     def errors(self) -> list[str]:
@@ -108,7 +109,7 @@ class StateCompiler:
         if result.problems:
             return result
         if not result.matches:
-            result.nothing = NO_MATCHES
+            result.nothing = self._no_matches(result)
             return result
         matches = result.matches
         if whitelist:
@@ -117,8 +118,18 @@ class StateCompiler:
         finished = self._finish(rendered, exclude)
         finished.warnings = result.warnings + finished.warnings
         if not finished.high and not finished.problems:
-            finished.nothing = NO_STATES
+            hint = "the SLS that the top file names for this target have no states"
+            finished.nothing = Explained(NO_STATES, hint)
         return finished
+
+    def _no_matches(self, result: CompileResult) -> Explained:
+        """Salt's words for having no SLS; for people, what to do about it."""
+        name, other = TopOptions.of(self._opts).state_top, "name the SLS: pushsalt apply TARGET SLS"
+        if not result.has_top:
+            return Explained(NO_MATCHES, f"write {name} into a folder of file_roots, or {other}")
+        places = ", ".join(top.path or name for top in result.tops)
+        what = f"nothing in {places} is for this target" if places else f"{name} is empty"
+        return Explained(NO_MATCHES, f"{what}: add it there, or {other}")
 
     def high(self, high: High) -> CompileResult:
         """``state.high``: high data that comes from elsewhere. Chunks have the ``__sls__`` that it gives, if any."""
@@ -146,7 +157,9 @@ class StateCompiler:
             available=self._available,
             master_tops=self._master_tops,
         )
-        return CompileResult(matches=top.matches, problems=top.problems, warnings=top.warnings, tops=top.tops)
+        return CompileResult(
+            matches=top.matches, problems=top.problems, warnings=top.warnings, tops=top.tops, has_top=top.found
+        )
 
     def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
         """``state.show_sls``: ``high``, verified."""
