@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 
-from thin.boot import body, mac, read, read_image, sha256, stamp
+from thin.boot import body, limit, mac, read, read_image, sha256, stamp
 
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
@@ -187,7 +187,8 @@ class Store(object):
             self._write(state["tar"], [self._archive], sync=True)
             self._prune()
         except OSError as exc:
-            return "cannot keep the runtime in %s: %s" % (state["path"], exc.strerror or exc)
+            words = [exc.strerror or str(exc), limit(exc)]
+            return "cannot keep the runtime in %s: %s" % (state["path"], ": ".join(filter(None, words)))
         return ""
 
     def keep_image(self):

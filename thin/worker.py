@@ -114,7 +114,10 @@ class Worker(object):
                 ready["grains"] = dict(self.loaders.grains)
         except Exception as exc:
             if self._plain is None:
-                kind, text = "bootstrap_failed", "grains cannot be collected: %s: %s" % (type(exc).__name__, exc)
+                from thin import boot
+
+                kind, text = boot.trouble(exc)
+                text = "grains cannot be collected: %s" % text
             else:
                 kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
             self.channel.send({"k": "error", "kind": kind, "hint": "run with `-l debug` for the details",
@@ -265,6 +268,13 @@ class Worker(object):
         except Closed:
             raise
         except (Exception, SystemExit) as exc:
+            if message["k"] == "run":  # states catch their own: it is the runtime that cannot go on
+                from thin import boot
+
+                kind, text = boot.trouble(exc)
+                if kind == "limit_reached":
+                    self.channel.send({"k": "error", "kind": kind, "message": text, "tb": _traceback()})
+                    return
             name, text = describe(exc)
             self.channel.send({"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(),
                                "known": True})
@@ -324,7 +334,12 @@ def describe(exc):
     name = type(exc).__name__
     if isinstance(exc, (link.LinkError, loader.MissingFunction)):
         name = exc.exception
-    return name, str(exc) or name
+    limit = ""
+    if isinstance(exc, (OSError, MemoryError)) and not isinstance(exc, BlockingIOError):
+        from thin import boot
+
+        limit = boot.limit(exc)
+    return name, ": ".join(filter(None, (str(exc), limit))) or name
 
 
 def _traceback():

@@ -111,7 +111,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.unsaid):
+        for problem in result.problems:
             found.extend(_of_problem(problem, subject))
         found.extend(look_at(result, minion, subject, system.pillar))
     except StateError as exc:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -38,7 +39,10 @@ def run(
     from pushsalt.cliargs import parse_args
 
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
-        raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
+        command = " ".join([function, *map(shlex.quote, words or ())])
+        call = shlex.join(["pushsalt", "run", target, "cmd.run", command])
+        hint = f"functions are MODULE.FUNCTION, for example test.ping; to run a command of the system: {call}"
+        raise UsageError(f"{function!r} is no function", hint=hint)
     if given.test:
         _has_dry_run(function)
     args, kwargs = parse_args(words or [])

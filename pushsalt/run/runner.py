@@ -58,6 +58,8 @@ class Runner:
             if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
                 work.states.clear()
                 work.events.clear()
+            elif work.states and result.shape == "error":
+                result.ret["error"]["returned"] = dict(work.states)
         result.warnings, result.events = work.warnings, work.events
         return result
 
