@@ -177,7 +177,7 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return
-    from pushsalt.run.filetemplates import render_file
+    from pushsalt.run.filetemplates import names_of, render_file
     from pushsalt.run.known import FILE
 
     sources = chunk.get("source")
@@ -187,14 +187,20 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
         if found is None:
             continue
 
-        def render(url: str = url) -> str:
+        try:
+            names = names_of(chunk, url)
+        except ValueError as exc:
+            yield _failed(f"Rendering {url} failed: {exc}", str(found.path), chunk)
+            return
+        more = (chunk.get("context"), chunk.get("defaults"), chunk, names)
+
+        def render(url: str = url, more: Any = more) -> str:
             try:
-                render_file(minion, url, None, saltenv, engine, chunk.get("context"), chunk.get("defaults"), chunk)
+                render_file(minion, url, None, saltenv, engine, *more)
             except PushsaltError as exc:
                 return exc.message
             return ""
 
-        names = [chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")]
         asked = ("check", url, saltenv, engine, chunk.get("context"), chunk.get("defaults"), names)
         message = minion.once(FILE, asked, lambda: render().encode()).decode()
         if message:
