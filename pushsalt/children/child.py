@@ -417,7 +417,7 @@ class Child:
         text = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
-        self.tell("log", name=record.name, level=record.levelno, text=text)
+        self.tell("log", name=record.name, level=record.levelno, text=text, once=hasattr(record, "once"))
 
     def _remote(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return self.ask("remote", fun=fun, args=args, kwargs=kwargs)
