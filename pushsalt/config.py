@@ -369,6 +369,7 @@ def _checked(
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
+            value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
             taken = _convert(option, value, where, file.parent)
             if name in CHOICES and taken not in CHOICES[name]:
                 warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")

@@ -111,7 +111,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in result.problems:
+        for problem in (*result.problems, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(look_at(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -174,6 +174,7 @@ def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
         place.column if place else 0,
         hint=problem.hint,
         detail=problem.explain(),
+        **({"level": "warning"} if problem.level == "warning" else {}),
     )
 
 

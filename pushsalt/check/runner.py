@@ -248,10 +248,12 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
 def _project(task: _Task) -> Project:
     """The project of a tree: its own configuration, or none but that of the command with the tree as file root."""
     project = Project.open(task.settings, Reporter())
+    config = project.config
+    shown = {**config.opts, "strict_arguments": "near"}  # how grave a finding is, `check: levels:` says
     if task.subject.project:
-        return _offline(project)
+        return _offline(Project(replace(config, opts=shown), Reporter()))
     opts = {
-        **project.config.opts,
+        **shown,
         "file_roots": {"base": list(task.subject.file_roots)},
         "pillar_roots": {"base": []},
         "fileserver_backend": ["roots"],
@@ -260,7 +262,7 @@ def _project(task: _Task) -> Project:
         "master_tops": {},
         LIMITS: task.limits,
     }
-    return _offline(Project(replace(project.config, opts=opts), Reporter()))
+    return _offline(Project(replace(config, opts=opts), Reporter()))
 
 
 def _offline(project: Project) -> Project:

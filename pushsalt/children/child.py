@@ -11,7 +11,7 @@ setup     config: opts, given, paths; log_level; memory; keeps    (nothing); aga
 call      n, h, target, options, grains, remote, behind: bool,    ret: value | plan, pillar, mine_functions
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
-          chunk
+          chunk, names
 foreign   as template, with text in place of url, and pillar: the ret: text
           only work of a process that is made for it
 pillar    n, h, as call                                           ret: pillar | error
@@ -425,7 +425,7 @@ class Child:
         text = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
-        self.tell("log", name=record.name, level=record.levelno, text=text)
+        self.tell("log", name=record.name, level=record.levelno, text=text, once=hasattr(record, "once"))
 
     def _remote(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return self.ask("remote", fun=fun, args=args, kwargs=kwargs)
@@ -483,7 +483,7 @@ class Child:
     def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
         asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, message["url"], None, *asked)}
+        return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
 
     def _foreign(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         """A text of the target's own, in a process that is made for it and has nothing else."""
@@ -491,7 +491,7 @@ class Child:
         minion.__dict__["pillar"] = message["pillar"]
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, None, text, *asked)}
+        return {"text": render_file(minion, None, text, *asked, message["names"])}
 
     def _place(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         """Where another process hung."""

@@ -199,6 +199,10 @@ class _Child:
         elif kind == "secrets":
             self._pool.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
+            if message.get("once"):  # of all children
+                if message["text"] in self._pool.said:
+                    return
+                self._pool.said.add(message["text"])
             logger = logging.getLogger(str(message["name"]))
             if logger.isEnabledFor(int(message["level"])):
                 logger.log(int(message["level"]), "%s", message["text"])
@@ -269,6 +273,8 @@ class Pool:
     def __init__(self, on_secrets: Callable[[list[str]], None], width: int | None = None) -> None:
         """``on_secrets`` is told of secrets before anything that has them in it comes."""
         self.on_secrets = on_secrets
+        #: warnings that are said once, whatever child says them
+        self.said: set[str] = set()
         self._width = width or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
         self._children: list[_Child] = []
         self._sockets: set[socket.socket | BinaryIO] = set()

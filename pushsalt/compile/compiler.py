@@ -32,6 +32,7 @@ class CompileResult:
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
+    ``cautions``    what is wrong and keeps nothing from running
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
     """
@@ -41,6 +42,7 @@ class CompileResult:
     chunks: list[Chunk] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    cautions: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -73,6 +75,7 @@ class StateCompiler:
     ``opts``       the target's minion options (Salt's names); also its ``grains``, for ``state_runs_disabled``
     ``matcher``    whether a top file's expression means this target
     ``functions``  the state functions there are; with ``check`` what they would refuse is a problem, and nothing runs
+    ``strict``     what counts of arguments that nobody knows (pushsalt.compile.arguments)
 
     The methods are named like the functions of Salt's ``state`` module. None raises for what a tree can have wrong.
     """
@@ -86,6 +89,7 @@ class StateCompiler:
         functions: StateFunctions | None = None,
         master_tops: Callable[[], Mapping[str, Sequence[str]]] | None = None,
         check: bool = True,
+        strict: str = "near",
     ) -> None:
         self._tree = tree
         self._opts = opts
@@ -93,6 +97,7 @@ class StateCompiler:
         self._functions = functions
         self._master_tops = master_tops
         self._check = check
+        self._strict = strict
         self._available = Available(tree, opts.get("env_order") or ())
         disabled = opts.get("disabled_requisites") or []
         self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
@@ -224,7 +229,9 @@ class StateCompiler:
         low = self._lower(result, high, said)
         result.chunks = low
         if self._functions and self._check:
-            result.problems += check_chunks(low, self._functions, result.sources)
+            found = check_chunks(low, self._functions, result.sources, self._strict)
+            result.cautions = [problem for problem in found if problem.level != "error"]
+            result.problems += [problem for problem in found if problem.level == "error"]
         if result.problems:
             result.low = []
         return result

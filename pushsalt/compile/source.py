@@ -85,11 +85,35 @@ class StateTree(Protocol):
 
 @dataclass(frozen=True)
 class ArgSpec:
-    """Arguments of a state function. ``args`` are all that can be given by name, ``required`` those without default."""
+    """Arguments of a state function. ``args`` are all that can be given by name, ``required`` those without default.
+
+    ``kwargs``: it takes others too; ``ours``: it is shipped, so that those can be known.
+    """
 
     args: tuple[str, ...]
     required: tuple[str, ...] = ()
     kwargs: bool = False
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """Names that a function may know besides those that it declares.
+
+    ``siblings``  arguments of all functions of its module: states are changed from ``managed`` to ``absent``
+    ``called``    those, and arguments of functions that they call
+    ``names``     those, and words that stand in the text of any of them
+    ``prefixes``  beginnings of more such words
+    """
+
+    siblings: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether it is one of all these names."""
+        return name in self.names or name.startswith(self.prefixes)
 
 
 class StateFunctions(Protocol):
@@ -97,6 +121,10 @@ class StateFunctions(Protocol):
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when there is no such function."""
+        ...
+
+    def keywords(self, name: str) -> Keywords | None:
+        """What a shipped function that takes anything may know; None when it takes any data."""
         ...
 
     def names(self) -> Iterable[str]:
@@ -115,7 +143,8 @@ class Problem:
     ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
     ``hint`` say more to a person: the places involved, and what to do; ``words`` stand in for texts that are hard to
     read. ``dangling``: it refers to what is not there. ``rule`` names the kind of problem for `pushsalt check`.
-    ``compiling``: Salt finds it when it compiles, and returns the text as it is.
+    ``compiling``: Salt finds it when it compiles, and returns the text as it is. ``level``: ``error``, or ``warning``
+    for what keeps nothing from running.
     """
 
     text: str
@@ -125,6 +154,7 @@ class Problem:
     words: str = ""
     rule: str = "malformed"
     compiling: bool = True
+    level: str = "error"
 
     def __str__(self) -> str:
         return self.text

@@ -123,7 +123,8 @@ class Answers:
         chunk = self.chunks.get(str(question.get("tag")), {})
         url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
         saltenv = str(question.get("saltenv") or "base")
-        more = (question.get("context"), question.get("defaults"), chunk)
+        names = question.get("names")
+        more = (question.get("context"), question.get("defaults"), chunk, names if isinstance(names, dict) else None)
         target = await self._target()
         if url is None:
             if engine != "jinja":

@@ -175,7 +175,7 @@ class Minion:
         """Log a warning about the trees, once for all targets."""
         if text not in self.project.said:
             self.project.said.add(text)
-            log.warning("%s", text)
+            log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
         """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
@@ -498,7 +498,8 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], self.known_states, Sources())).errors
+        found = check_chunks([chunk], self.known_states, Sources(), self.project.config.opts["strict_arguments"])
+        return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
 
     @property
     def known_states(self) -> KnownStates:

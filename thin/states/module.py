@@ -17,6 +17,8 @@ from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
 from thin.utils import args as signatures
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 log = getLogger(__name__)
 
 #: Arguments that a state cannot have by their own names.
