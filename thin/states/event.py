@@ -1,5 +1,7 @@
 """Events that states send; the controller keeps them with the run. Salt: ``salt/states/event.py``."""
 
+__usual__ = True
+
 
 def send(
     name, data=None, preload=None, with_env=False, with_grains=False, with_pillar=False, show_changed=True, **kwargs

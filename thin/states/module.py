@@ -17,6 +17,8 @@ from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
 from thin.utils import args as signatures
 
+__usual__ = True
+
 log = getLogger(__name__)
 
 #: Arguments that a state cannot have by their own names.

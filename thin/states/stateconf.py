@@ -1,6 +1,7 @@
 """States that do nothing and hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
 
 __func_alias__ = {"set_": "set"}
+__usual__ = True
 
 
 def set_(name, **kwargs):

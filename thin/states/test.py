@@ -5,6 +5,8 @@ Salt: ``salt/states/test.py``.
 
 from thin.exceptions import SaltInvocationError
 
+__usual__ = True
+
 CHANGED = {"testing": {"old": "Unchanged", "new": "Something pretended to change"}}
 
 
