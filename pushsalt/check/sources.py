@@ -11,7 +11,7 @@ from jinja2 import nodes
 
 from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
-from pushsalt.run.dryrun import CHANGES, COMMANDS
+from pushsalt.run.effects import CHANGES, RUNS, shipped
 
 _COMMENT: Final = re.compile(r"^\s*#(?!!)(?!jinja2:)(?P<text>.*)$")
 _JINJA: Final = re.compile(r"\{\{|\{%")
@@ -120,11 +120,13 @@ class _Reader:
             return
         first = node.args[0] if node.args else None
         command = first.value if isinstance(first, nodes.Const) and isinstance(first.value, str) else ""
-        if name in CHANGES or (name in COMMANDS and _CHANGING.search(command)):
+        effect = shipped(name)
+        kind = effect.kind if effect else ""
+        if kind == CHANGES or (kind == RUNS and _CHANGING.search(command)):
             text = f"{name} changes the machine while it is rendered" + (f": {command}" if command else "")
             hint = "make it a state, with what needs it behind a requisite"
             yield from self._say("changes-in-jinja", text, node.lineno, name, hint)
-        elif name in COMMANDS:
+        elif kind == RUNS:
             text = f"{name} runs a command while it is rendered" + (f": {command}" if command else "")
             yield from self._say("commands-in-jinja", text, node.lineno, name, "")
 

@@ -51,15 +51,17 @@ from pushsalt.children.ground import Ground
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
 from pushsalt.functions import Lowstate
-from pushsalt.model import Target
+from pushsalt.model import Chunk, Target
 from pushsalt.plan import make_plan, tag
 from pushsalt.render import limits
 from pushsalt.render.limits import Deadline, OutOfTime
 from pushsalt.render.reads import NotKnown, only_known, plain, takes_time
+from pushsalt.run.dryrun import refused_calls
 from pushsalt.run.filetemplates import prerender, render_file
 from pushsalt.run.job import JobOptions
 from pushsalt.run.minion import Minion
 from pushsalt.trust import DATA_ENGINES, Foreign
+from thin import slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -457,6 +459,8 @@ class Child:
 
     def _plan(self, work: _Work, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
         plan, wants = make_plan(lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
+        if lowstate.test:
+            plan.chunks = [self._dry(minion, chunk) for chunk in plan.chunks]
         if lowstate.done is not None:
             self._after[work.target] = lowstate.done
         places = {tag(chunk): at for at, chunk in enumerate(lowstate.chunks)}
@@ -479,6 +483,11 @@ class Child:
             "groups": [[places[name] for name in group] for group in lowstate.groups],
             "only": None if lowstate.only is None else [places[name] for name in lowstate.only],
         }
+
+    def _dry(self, minion: Minion, chunk: Chunk) -> Chunk:
+        """The chunk with what its guards and slots may not call (see thin.slots)."""
+        refused = refused_calls(chunk, minion.frozen, minion.effect, minion.warn)
+        return {**chunk, slots.REFUSED: refused} if refused else chunk
 
     def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
     from pushsalt.trust import Template
 
+__reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists", "path_exists", "findup")
+
 log = logging.getLogger(__name__)
 
 

@@ -10,6 +10,17 @@ from thin.utils.files.arguments import absolute, cachedir, expand, lines_given
 
 __virtualname__ = "file"
 __func_alias__ = {"makedirs_": "makedirs"}
+__usual__ = True
+__reads__ = (
+    "sed_contains", "is_link", "is_hardlink", "readlink", "is_chrdev", "is_blkdev", "is_fifo", "get_devmm",
+    "list_backups", "list_backups_dir", "list_backup",
+)
+__changes__ = (
+    "write", "append", "prepend", "touch", "seek_write", "truncate", "replace", "line", "blockreplace", "comment",
+    "uncomment", "comment_line", "sed", "patch", "mkdir", "makedirs", "makedirs_perms", "rmdir", "remove", "rename",
+    "move", "copy", "link", "symlink", "mknod", "mknod_chrdev", "mknod_blkdev", "mknod_fifo", "restore_backup",
+    "delete_backup", "remove_backup",
+)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
