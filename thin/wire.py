@@ -104,7 +104,7 @@ from thin.boot import sha256
 NONCE_SIZE = 16
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024
-#: What a target may send at a time: two outputs of thin.process.OUTPUT_LIMIT (``cmd.run_all``) fit into a message.
+#: What a target may send at a time: two texts of thin.cut.TEXT_LIMIT (``cmd.run_all``) fit into a message.
 UP_LIMIT = 36 * 1024 * 1024
 SMALL_LIMIT = 1024 * 1024
 #: Lists and maps within each other, the message itself included.

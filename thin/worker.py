@@ -232,7 +232,7 @@ class Worker(object):
 
         def done(tag, ret):
             count[0] += 1
-            self.channel.send({"k": "state", "tag": tag, "ret": ret})
+            self.channel.send({"k": "state", "tag": tag, "ret": ret}, for_people=True)
 
         before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
         if self._plain is not None:
@@ -264,7 +264,8 @@ class Worker(object):
             if hasattr(ret, "__next__"):
                 ret = list(ret)
             code = self.loaders.context.pop("retcode", 0)  # set by functions whose value does not say that they failed
-            self.channel.send(dict(more, k="ret", re=number, ret=ret, retcode=code))
+            answer = dict(more, k="ret", re=number, ret=ret, retcode=code)
+            self.channel.send(answer, for_people=bool(message.get("cli")))
         except Closed:
             raise
         except (Exception, SystemExit) as exc:
