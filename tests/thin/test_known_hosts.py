@@ -137,3 +137,10 @@ def test_keys_that_a_server_gives(bed, run, tmp_path, config):
     assert bed.call("ssh.check_known_host", None, "127.0.0.1", config=config, port=port) == "exists"
     assert bed.call("ssh.rm_known_host", None, "127.0.0.1", config=config, port=port)["status"] == "removed"
     assert bed.call("ssh.check_known_host", None, "127.0.0.1", config=config, port=port) == "add"
+
+
+def test_a_user_who_may_come_with_the_same_run(run):
+    comment = "Key for h.example is set to be removed from .ssh/known_hosts"
+    assert run("absent", user="nobody-yet", config=None, test=True) == (None, {}, comment)
+    result, changes, comment = run("absent", user="nobody-yet", config=None)
+    assert (result, changes) == (False, {}) and "nobody-yet" in comment

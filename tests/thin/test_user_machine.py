@@ -61,3 +61,19 @@ def test_dates_are_days(machine):
     came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["dated"]}])
     assert [ret["result"] for ret in came[:2]] == [True, True]
     assert (came[1]["changes"], came[2]["expire"], came[2]["lstchg"]) == ({}, 21915, 18321)
+
+
+def test_a_primary_group_that_is_named_too_gets_no_member(machine):
+    came = steps.take(
+        machine,
+        [
+            {"state": "group.present", "args": {"name": "crew"}},
+            {"state": "user.present", "args": {"name": "jo", "gid": "crew", "groups": ["crew"]}},
+            {"state": "user.present", "args": {"name": "jim", "gid": "crew", "groups": ["crew", "users"]}},
+            {"sh": "getent group crew users | cut -d: -f1,4"},
+            {"state": "user.present", "args": {"name": "jo", "gid": "crew", "groups": ["crew"]}},
+        ],
+    )
+    assert [ret["result"] for ret in came[:3]] == [True, True, True]
+    assert came[3].split() == ["crew:jim", "users:jim"]
+    assert came[4]["changes"] == {}

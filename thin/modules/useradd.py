@@ -206,10 +206,9 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
         "fullname": fullname, "roomnumber": roomnumber, "workphone": workphone, "homephone": homephone, "other": other,
     })
     command += ["-c", comment] if comment else []
-    command += ["-G", ",".join(str(group) for group in groups)] if groups and not local else []
     added = _change(command + ([] if local else _root(root)), name)
-    if added and groups and local:
-        chgroups(name, groups)
+    if added and groups:  # not by -G, which makes the user a member of its primary group too
+        chgroups(name, groups, root=None if local else root)
     return added
 
 
@@ -369,7 +368,7 @@ def chgroups(name, groups, append=False, root=None):
         pushsalt run '*' user.chgroups ada wheel,audio append=True
     """
     wanted = groups.split(",") if isinstance(groups, str) else [str(group) for group in groups]
-    if set(list_groups(name)) == set(wanted):
+    if set(info(name, root).get("groups", ())) == set(wanted):
         return True
     command = ["usermod"] + _root(root) + (["-a"] if append else []) + ["-G", ",".join(wanted)]
     done = _run(command + ["--", str(name)])
