@@ -1,6 +1,10 @@
 """For all tests: the usual signals, whatever started us, a cache folder that is not the user's, and no time limits of
 hypothesis, which measure the machine.
 
+By default hypothesis draws the same examples everywhere, so that the suite fails for a change and not for a draw;
+``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does. What it finds becomes an
+``@example`` of its test.
+
 A shell without job control starts what runs in the background with SIGINT ignored, nohup does so with SIGHUP, and
 children inherit that: what stops at Ctrl-C could not be tested there.
 """
@@ -14,8 +18,9 @@ from hypothesis import settings
 
 from pushsalt.demo import machines
 
-settings.register_profile("pushsalt", deadline=None)
-settings.load_profile("pushsalt")
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None, print_blob=True, database=None)
+settings.load_profile("same")
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -45,7 +45,8 @@ def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwar
     function = minion.shared("pillar.get")
     value = function(key, *args, **kwargs)
     given = {**dict(zip(("default", "merge", "merge_nested_lists", "delimiter"), args, strict=False)), **kwargs}
-    if not (_clear(minion, unmask) or given.get("merge")) and "default" in given:  # what is merged is masked as a whole, as in Salt
+    merged = given.get("merge")  # with what is the caller's own: masked as a whole, as in Salt
+    if "default" in given and not merged and not _clear(minion, unmask):
         more = {"delimiter": given["delimiter"]} if "delimiter" in given else {}
         if function(key, _NOTHING, **more) is _NOTHING:
             return value
