@@ -2,6 +2,9 @@
 
 from thin import beside, wire
 
+#: Bytes of a message in which no text can be longer than thin.cut.TEXT_LIMIT.
+LARGE = 16 * 1024 * 1024
+
 
 class Closed(Exception):
     """The controller's side is gone, or said bye."""
@@ -23,9 +26,13 @@ class Channel(object):
         self.blobs = blobs
         self.serve = serve
 
-    def send(self, message):
-        """Raises ValueError when the message is larger than a frame may be."""
+    def send(self, message, for_people=False):
+        """Raises ValueError when the message is larger than a frame may be. ``for_people``: long texts are cut."""
         data = wire.pack(message)
+        if for_people and len(data) > LARGE:
+            from thin import cut
+
+            data = wire.pack(cut.texts(message))
         if len(data) > wire.UP_LIMIT:
             raise ValueError("more than %d MiB in one message" % (wire.UP_LIMIT // 1024 // 1024))
         self._sock.sendall(wire.frame(b"M", data))

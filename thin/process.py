@@ -15,9 +15,9 @@ import time
 
 from thin import beside
 
-#: Bytes kept of each stream. What is beyond is read and dropped, and the text says so.
-OUTPUT_LIMIT = 16 * 1024 * 1024
-CUT = b"\n[output cut here: more than %d bytes]"
+#: Bytes that a program may write to a stream: who reads its output has all of it, or an error.
+#: What of that is too much for people is cut where it is returned to them (thin.cut).
+OUTPUT_LIMIT = 128 * 1024 * 1024
 
 
 class Result(object):
@@ -244,11 +244,12 @@ def _collect(result, feed, out, err, stdin, deadline):
             if not piece:
                 poll.unregister(number)
                 left.discard(number)
-            elif streams[number][0] < OUTPUT_LIMIT:
-                streams[number][1].append(piece[:OUTPUT_LIMIT - streams[number][0]])
+            else:
+                streams[number][1].append(piece)
                 streams[number][0] += len(piece)
                 if streams[number][0] > OUTPUT_LIMIT:
-                    streams[number][1].append(CUT % OUTPUT_LIMIT)
+                    _give_up(result, streams, out, err)
+                    raise OSError(errno.EFBIG, "it writes more than %d MiB" % (OUTPUT_LIMIT // 1024 // 1024))
     _close(*[feed] if feed is not None else ())
     pause = 0.0005
     while True:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pushsalt.pillar import PillarResult
     from pushsalt.run.minion import Minion
 
+__reads__ = ("get", "fetch", "items", "data", "ext", "item", "raw", "ls", "keys", "obfuscate", "file_exists")
+
 
 log = logging.getLogger(__name__)
 

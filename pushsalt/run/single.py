@@ -109,6 +109,10 @@ class Work:
                 await self._keep_mine()
         except asyncio.CancelledError:
             raise self._interrupted() from None
+        except TargetError as exc:
+            if exc.kind != "excess" and self._how_far() not in exc.message:
+                raise TargetError(exc.kind, exc.message + self._how_far(), exc.hint) from exc
+            raise
         finally:
             if self._rendered is not None:
                 self._rendered.close()

@@ -21,6 +21,7 @@ from typing import Any
 
 import asyncssh
 
+from pushsalt import regular
 from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
@@ -485,7 +486,7 @@ def _path(name: str) -> Path:
 
 def _public(path: Path) -> bytes | None:
     try:
-        return asyncssh.read_public_key(f"{path}.pub").public_data
+        return asyncssh.import_public_key(regular.read_bytes(f"{path}.pub")).public_data
     except (OSError, asyncssh.KeyImportError):
         return None
 

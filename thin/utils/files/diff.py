@@ -4,7 +4,7 @@ import os
 
 from thin.utils import safepath
 
-#: Bytes of either side up to which two texts are compared line by line.
+#: Bytes (of lists of lines: characters) of either side up to which two texts are compared line by line.
 LIMIT = 2 * 1024 * 1024
 TOO_LARGE = "Replace a text of %d bytes with one of %d bytes (too large to show what differs)"
 HIDDEN = "<show_changes=False>"
@@ -62,6 +62,8 @@ def unified(old, new, old_name="", new_name="", binary=True):
     sentence = _of_binaries(old[:512], new[:512]) if binary else ""
     if sentence:
         return sentence
+    if max(len(old), len(new)) > LIMIT:
+        return TOO_LARGE % (len(old), len(new))
     from thin.utils import unified as lines
 
     return "".join(lines.unified(_lines(old), _lines(new), old_name, new_name))
@@ -101,6 +103,9 @@ def of_files(old, new, old_name="", new_name=""):
 
 def of_lines(old, new, joint=""):
     """The unified diff of two lists of text lines."""
+    sizes = [sum(map(len, side)) for side in (old, new)]
+    if max(sizes) > LIMIT:
+        return TOO_LARGE % tuple(sizes)
     from thin.utils import unified as lines
 
     return joint.join(lines.unified(old, new))
