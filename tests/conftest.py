@@ -1,6 +1,10 @@
 """For all tests: the usual signals, whatever started us, a home that is not the user's, and no time limits of
 hypothesis, which measure the machine.
 
+By default hypothesis draws the same examples everywhere, so that the suite fails for a change and not for a draw;
+``--hypothesis-profile new --hypothesis-seed N`` draws others, as ``.ci/run`` does. What it finds becomes an
+``@example`` of its test.
+
 Each process of a parallel run (pytest -n) has a home of its own: there runs of this machine on itself lock each other
 out.
 
@@ -18,8 +22,9 @@ from hypothesis import settings
 
 from pushsalt.demo import machines
 
-settings.register_profile("pushsalt", deadline=None)
-settings.load_profile("pushsalt")
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("new", deadline=None, print_blob=True, database=None)
+settings.load_profile("same")
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:

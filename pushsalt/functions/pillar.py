@@ -8,7 +8,6 @@ shown: Salt masks it, too. The look-ups are those of ``thin/modules/pillar.py``,
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
@@ -30,8 +29,12 @@ _NOTHING = object()
 
 
 def _shown(minion: Minion, value: Any, unmask: bool | None) -> Any:
-    """The value, masked unless the caller said otherwise or is a template."""
-    return value if (minion.rendering if unmask is None else unmask) else mask(value)
+    return value if _clear(minion, unmask) else mask(value)
+
+
+def _clear(minion: Minion, unmask: bool | None) -> bool:
+    """Whether values are shown: the caller says so or is a template."""
+    return minion.rendering if unmask is None else unmask
 
 
 def _fresh(minion: Minion, pillar: Any = None, pillarenv: str | None = None, saltenv: str | None = None) -> Minion:
@@ -43,21 +46,13 @@ def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwar
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
     function = minion.shared("pillar.get")
     value = function(key, *args, **kwargs)
-    if value is _shown(minion, value, unmask):
-        return value
     given = {**dict(zip(("default", "merge", "merge_nested_lists", "delimiter"), args, strict=False)), **kwargs}
-    return _mask(value, function(key, _NOTHING, **{key: given[key] for key in ("delimiter",) if key in given}))
-
-
-def _mask(value: Any, found: Any) -> Any:
-    """The value, masked where it is of the pillar, which has ``found`` there: a default is the caller's own."""
-    if found is _NOTHING:
-        return value
-    if isinstance(value, Mapping) and isinstance(found, Mapping):
-        return {key: _mask(item, found.get(key, _NOTHING)) for key, item in value.items()}
-    if isinstance(value, list) and isinstance(found, list):
-        return [mask(item) if item in found else item for item in value]
-    return mask(value)
+    merged = given.get("merge")  # with what is the caller's own: masked as a whole, as in Salt
+    if "default" in given and not merged and not _clear(minion, unmask):
+        more = {"delimiter": given["delimiter"]} if "delimiter" in given else {}
+        if function(key, _NOTHING, **more) is _NOTHING:
+            return value
+    return _shown(minion, value, unmask)
 
 
 fetch = get
@@ -113,10 +108,11 @@ def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) 
     """The values of these keys, as a dict. Salt: pillar.item."""
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
     function = minion.shared("pillar.item")
-    value = function(*args, **kwargs)
-    if value is _shown(minion, value, unmask):
-        return value
-    return _mask(value, function(*args, **{**kwargs, "default": _NOTHING}))
+    value = _shown(minion, function(*args, **kwargs), unmask)
+    if kwargs.get("default") and not _clear(minion, unmask):
+        found = function(*args, **{**kwargs, "default": _NOTHING})
+        value = {key: kwargs["default"] if found[key] is _NOTHING else item for key, item in value.items()}
+    return value
 
 
 def raw(minion: Minion, key: str | None = None, unmask: bool | None = None) -> Any:
