@@ -18,8 +18,9 @@ from pushsalt.errors import ConfigError
 NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 SALTFILE: Final = "Saltfile"
-#: The inventories beside a pushsalt.yaml, the first that is there; and the one beside a Salt master configuration.
-INVENTORIES: Final = ("inventory.yaml",)
+#: The inventories beside a pushsalt.yaml, of which the first that is there counts; hosts.ini is Ansible's name.
+INVENTORIES: Final = ("inventory.yaml", "hosts.ini")
+#: The inventory beside a Salt master configuration.
 ROSTER: Final = "roster"
 _SALT_FOLDER: Final = Path("/etc/salt")
 
