@@ -16,6 +16,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.discover import NAME, Place, absolute, find, inventory_of, user_folder, working_folder
 from pushsalt.errors import ConfigError, Position, in_words
 from pushsalt.inventory.sshwords import unchecked
@@ -317,7 +318,7 @@ def _load(file: Path) -> tuple[dict[Any, Any], Mapping[KeyPath, int]]:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise ConfigError(f"{file} is no configuration file", hint=f"name a {NAME} or a Salt master configuration")
-        text = file.read_bytes().decode("utf-8-sig")
+        text = regular.read_bytes(file).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"there is no configuration {file}", hint="check the path given with -c") from None
     except UnicodeDecodeError as exc:
@@ -368,6 +369,7 @@ def _checked(
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
+            value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
             taken = _convert(option, value, where, file.parent)
             if name in CHOICES and taken not in CHOICES[name]:
                 warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")

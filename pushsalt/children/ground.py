@@ -86,7 +86,7 @@ class Ground(Trees):
 
         return Copies(self.config, self.ask)
 
-    def function(self, minion: Minion, name: str, *args: Any, **kwargs: Any) -> Any:
+    def function(self, minion: Minion, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """A function that the command answers, for this target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
         return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)

@@ -13,8 +13,8 @@ from pushsalt.options import OPTIONS, UNSET
 _OF_CONTROLLER: Final = frozenset(
     {
         "ext_pillar_first", "pillar_safe_render_error", "nodegroups", "ssh_list_nodegroups", "template_cache",
-        "salt_python", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout", "gitfs_filter",
-        "git_pillar_filter", "gitfs_renderers", "git_pillar_renderers",
+        "salt_python", "strict_arguments", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout",
+        "gitfs_filter", "git_pillar_filter", "gitfs_renderers", "git_pillar_renderers",
         "git_pillar_verify_config", "fileserver_verify_config", "decrypt_pillar",
         "decrypt_pillar_default", "decrypt_pillar_delimiter", "decrypt_pillar_renderers", "cachedir",
     }

@@ -20,6 +20,8 @@ from thin.utils import dictupdate
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = ("compound", "ipcidr", "nodegroup", "data", "filter_by", "search_by", "ifelse")
+
 log = logging.getLogger(__name__)
 
 _DEFAULT = "SALT_IFELSE_FUNCTION_DEFAULT"

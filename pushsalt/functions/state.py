@@ -18,6 +18,25 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
     from pushsalt.trust import Template
 
+__reads__ = (
+    "test", "show_sls", "show_low_sls", "show_highstate", "show_lowstate", "show_states", "show_top", "sls_exists",
+    "id_exists", "request", "check_request", "running", "show_state_usage", "list_disabled",
+)
+__reads_unless__ = {
+    "apply": {"test": (True,)},
+    "sls": {"test": (True,)},
+    "highstate": {"test": (True,)},
+    "top": {"test": (True,)},
+    "single": {"test": (True,)},
+    "low": {"test": (True,)},
+    "high": {"test": (True,)},
+    "template": {"test": (True,)},
+    "template_str": {"test": (True,)},
+    "sls_id": {"test": (True,)},
+    "run_request": {"test": (True,)},
+}
+__changes__ = ("clear_request", "disable", "enable")
+
 log = logging.getLogger(__name__)
 
 
@@ -61,6 +80,7 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         log.warning("%s: %s", minion.id, text)
     if result.errors:
         return result.errors
+    _caution(minion, result)
     if result.nothing:
         return no_states_return(result.nothing)
     return Lowstate(
@@ -71,6 +91,13 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         disabled=result.disabled,
         mock=bool(kwargs.get("mock")),
     )
+
+
+def _caution(minion: Minion, result: CompileResult) -> None:
+    """Say what is wrong and keeps nothing from running, once for all targets that have it."""
+    for problem in result.cautions:
+        place = f"{problem.where[0]}: " if problem.where else ""
+        minion.warn(f"{place}{problem.text}. {problem.hint}")
 
 
 def _excluded(exclude: Any) -> list[Any]:
@@ -188,6 +215,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
             f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'",
             "state.show_low_sls lists the IDs",
         )
+    _caution(minion, result)
     chunks = with_requisites(result.low, wanted)
     known = {*map(tag_of, chunks)}
     declared = [tag for tag in result.declared if tag in known]

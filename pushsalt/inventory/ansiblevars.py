@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 
+from pushsalt import regular
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.ansibleyaml import Vaulted, load
 from pushsalt.inventory.schema import Source
@@ -172,7 +173,7 @@ class Beside:
         places: dict[str, Position] = {}
         for path in self._files(kind, name) if self._there[kind] else ():
             try:
-                written = path.read_text("utf-8")
+                written = regular.read_text(path)
                 text = self._vault.open(written) if written.startswith(HEADER) else written
                 if text is None:
                     self._vault.left_out.setdefault(path, [])

@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import InventoryError, Position, RenderError
 from pushsalt.inventory import THIS_MACHINE, Inventory, ansible, folder_files, is_program, kinds
 from pushsalt.inventory.ansibleyaml import has_tags
@@ -207,7 +208,7 @@ def _text(path: Path) -> str:
             raise InventoryError(f"{path} is no regular file", hint="name an inventory file")
         if status.st_size > MAX_BYTES:
             raise InventoryError(f"{path} is larger than {MAX_BYTES // 2**20} MiB", hint="split it into several files")
-        return path.read_bytes().decode("utf-8-sig")
+        return regular.read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise InventoryError(f"there is no inventory {path}", hint="check the path given with -i") from None
     except UnicodeDecodeError as exc:

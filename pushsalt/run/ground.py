@@ -45,7 +45,7 @@ class Trees:
         """The configuration as renderers read it."""
         return self.config.opts
 
-    def function(self, minion: Minion, name: str, *args: Any, **kwargs: Any) -> Any:
+    def function(self, minion: Minion, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """A function that only the command can answer."""
         raise NotImplementedError
 

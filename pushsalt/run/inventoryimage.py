@@ -16,7 +16,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt import __version__
+from pushsalt import __version__, regular
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.inventory.kinds import template
@@ -52,7 +52,7 @@ def digest_of(project: Project) -> bytes | None:
                 if is_program(file):
                     data = project.listed(file).encode()
                 elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
-                    data = file.read_bytes()
+                    data = regular.read_bytes(file)
                 else:
                     return None
             except (OSError, InventoryError):  # who reads it says so
@@ -88,7 +88,7 @@ def holds(project: Project, image: dict[str, Any], digest: bytes) -> bool:
     for path, rendered in image["rendered"].items():
         file = Path(path)
         try:
-            text = None if is_program(file) else template(file, file.read_bytes().decode("utf-8-sig"))
+            text = None if is_program(file) else template(file, regular.read_bytes(file).decode("utf-8-sig"))
         except (OSError, ValueError, InventoryError):  # who reads it says so
             return False
         if text is None or not project.rosters.same(text, path, rendered):

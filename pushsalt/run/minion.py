@@ -26,6 +26,7 @@ from pushsalt.render.pipeline import decrypt_value
 from pushsalt.render.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
 from pushsalt.run.callerrors import raised, unknown_function
 from pushsalt.run.compiling import compiled_pillar, state_compiler
+from pushsalt.run.effects import SILENT, Effect, shipped
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
@@ -167,15 +168,20 @@ class Minion:
         """Whether an execution function is of real Salt, which ``salt_python`` names."""
         return self.project.salt_python is not None and self.project.salt_python.has(name)
 
-    def changes(self, name: str) -> bool:
-        """Whether it is a user's own execution function, or the resource's type's, and marked to change the system."""
-        return self._type.changes(name) or self.custom.changes(name)
+    def effect(self, name: str) -> Effect:
+        """What an execution function does to the machine, as its module says: a user's own, the type's, or ours."""
+        if function_named(name) is None:
+            for theirs in (self._type, self.custom):
+                found = theirs.effect(name)
+                if found is not None:
+                    return found
+        return shipped(name) or Effect(SILENT)
 
     def warn(self, text: str) -> None:
         """Log a warning about the trees, once for all targets."""
         if text not in self.project.said:
             self.project.said.add(text)
-            log.warning("%s", text)
+            log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
         """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
@@ -375,7 +381,7 @@ class Minion:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("%s: %s raised", self.id, name, exc_info=True)
             raise raised(name, exc) from exc
 
@@ -498,7 +504,8 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], self.known_states, Sources())).errors
+        found = check_chunks([chunk], self.known_states, Sources(), self.project.config.opts["strict_arguments"])
+        return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
 
     @property
     def known_states(self) -> KnownStates:

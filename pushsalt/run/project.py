@@ -57,6 +57,8 @@ class Project(Trees):
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
+        #: kept pillars whose secrets are hidden, by their hashes
+        self._hidden: set[int] = set()
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in config.warnings:
             reporter.warning(None, text)
@@ -350,8 +352,28 @@ class Project(Trees):
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Keep a pillar that was just compiled, without overrides of a command."""
-        if self.keeps_pillar:
-            self.pillar_bank.put(target.key, pillar)
+        if not self.keeps_pillar:
+            return
+        bank, key = self.pillar_bank, target.key
+        before = bank.get(key) if self.knows_pillar(target) else None
+        bank.put(key, pillar)
+        if before is not None and before != pillar:
+            gone = set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar))
+            if gone:
+                bank.add_former(key, gone)
+
+    def knows_pillar(self, target: Target) -> bool:
+        """Whether a pillar of the target is kept."""
+        return self.keeps_pillar and self.pillar_bank.written(target.key) is not None
+
+    def hide_kept(self, target: Target) -> None:
+        """Have the secrets hidden that the kept pillar of a target has, and had: its files may have them."""
+        bank, key = self.pillar_bank, target.key
+        data = bank.bytes_of(key)
+        if data is not None and hash(data) not in self._hidden:  # most targets of a fleet have the same
+            self._hidden.add(hash(data))
+            self.redactor.add_pillar(bank.get(key))
+        self.redactor.add(bank.former(key))
 
     @property
     def requests(self) -> Bank:

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import InventoryError
 from pushsalt.inventory.vault import Password
 
-#: Bytes of a password and what is around it.
-_LARGEST: Final = 65_536
 _HINT: Final = "correct ANSIBLE_VAULT_PASSWORD_FILE, ANSIBLE_VAULT_IDENTITY_LIST or `ansible_vault_password_file`"
 
 
@@ -61,8 +60,7 @@ def _password(label: str, path: Path) -> bytes:
                 raise InventoryError(f"{path}, which gives a vault's password, ended with {done.code}", hint=_HINT)
             password = done.out.strip(b"\r\n")
         else:
-            with path.open("rb") as stream:
-                password = stream.read(_LARGEST).strip()
+            password = regular.read_bytes(path).strip()
     except (OSError, TimeoutError) as exc:
         reason = getattr(exc, "strerror", None) or str(exc)
         raise InventoryError(f"the file of a vault's password, {path}, cannot be used: {reason}", hint=_HINT) from None

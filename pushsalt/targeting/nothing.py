@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pushsalt.errors import NoTargetError, UsageError
@@ -50,6 +51,17 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
             kind = "group" if word in inventory.groups else "nodegroup"
             hints.append(f"{word} is a {kind}: {how}{word}")
     return hints[:3]
+
+
+def unknown(missing: Sequence[str], inventory: Inventory, behind: Behind) -> NoTargetError:
+    """A list names ids that there are not: what else may have been meant by them."""
+    words = " ".join(missing[:10])
+    hints = _of_resources(words, "list", words, inventory, behind) if behind.there() else []
+    near = inventory.nearest(words)
+    hints += [f"nearest ids: {', '.join(near)}"] if near else []
+    nor = ", and no such resource" if behind.there() else ""
+    hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
+    return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 
 
 def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, behind: Behind) -> list[str]:

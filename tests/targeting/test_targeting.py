@@ -25,7 +25,7 @@ INVENTORY = Inventory({id: Target(id) for id in IDS})
         ("pcre", "web", "web1 web2 web[1]"),
         ("pcre", "web[0-9]$", "web1 web2"),
         ("pcre", "b1", ""),
-        ("list", "db1,web1,nope", "web1 db1"),
+        ("list", "db1,web1", "web1 db1"),
         ("list", ["db1", "Mail"], "db1 Mail"),
         ("list", "web*", ""),
         ("compound", "web* and not web1", "web2 web[1]"),
@@ -87,9 +87,10 @@ def test_nothing_found_names_the_nearest():
         select("*", "glob", Inventory({}))
 
 
-def test_missing_list_members_are_said(caplog):
-    select("web1,nope", "list", INVENTORY)
-    assert caplog.messages == ["no such id in the inventory: nope"]
+def test_a_list_that_names_what_there_is_not_is_wrong():
+    with pytest.raises(NoTargetError, match=r"no such id in the inventory: dbb1, nope$") as caught:
+        select("web1,nope,dbb1", "list", INVENTORY)
+    assert "db1" in caught.value.hint
 
 
 def test_types():
