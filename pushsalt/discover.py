@@ -18,8 +18,9 @@ from pushsalt.errors import ConfigError
 NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 SALTFILE: Final = "Saltfile"
-#: The inventories beside a pushsalt.yaml, the first that is there; and the one beside a Salt master configuration.
-INVENTORIES: Final = ("inventory.yaml",)
+#: The inventories beside a pushsalt.yaml, of which the first that is there counts; hosts.ini is Ansible's name.
+INVENTORIES: Final = ("inventory.yaml", "hosts.ini")
+#: The inventory beside a Salt master configuration.
 ROSTER: Final = "roster"
 _SALT_FOLDER: Final = Path("/etc/salt")
 
@@ -144,13 +145,17 @@ class Trust:
         self._folders = [absolute(here, folder).resolve() for folder in named if folder]
         self._warnings = warnings
 
+    def names(self, path: Path) -> bool:
+        """Whether PUSHSALT_TRUST names a folder that it is in, itself and what a link leads to."""
+        return any(path.resolve().is_relative_to(folder) for folder in self._folders)
+
     def allows(self, path: Path) -> bool:
         """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted."""
         try:
             # the folder as found, and whatever a link leads to
             for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
                 problem = _problem(each)
-                if problem and not any(each.resolve().is_relative_to(folder) for folder in self._folders):
+                if problem and not self.names(each):
                     self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way_to_trust(path)}")
                     return False
         except (OSError, RuntimeError) as exc:

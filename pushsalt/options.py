@@ -239,6 +239,7 @@ _CONTROLLER: Final = _of(
     ("cachedir", "path", "", "Salt's name for cache_dir; that of a Salt master is left alone."),
     # pushsalt's own
     ("inventory", "paths", [], "Inventories when no -i is given."),
+    ("ansible_vault_password_file", "path", "", "File, or program, that gives the password of Ansible vaults."),
     ("cache_life", "number", 86400.0, "Seconds from which on grains and pillar in the cache are said to be old."),
     ("resource_types", "any", [], "Types of resources that are looked for behind every target."),
     ("cache_dir", "path", "", "Grains, pillar, job and resource caches; the user's cache folder by default."),

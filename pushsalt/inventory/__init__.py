@@ -21,13 +21,14 @@ THIS_MACHINE: Final = "localhost"
 class Inventory:
     """All targets, in the order of the files. ``warnings`` are texts for people, each with its place.
 
-    ``named_groups`` are the names of all groups, where they are known already.
+    ``named_groups`` are the names of all groups, where they are known already. ``secrets`` are texts of vaults.
     """
 
     targets: Mapping[str, Target]
     paths: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
     named_groups: frozenset[str] | None = field(default=None, compare=False)
+    secrets: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @functools.cached_property
     def ids(self) -> tuple[str, ...]:

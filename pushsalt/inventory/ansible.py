@@ -2,8 +2,9 @@
 
 Variables that say how to connect become settings, the others pillar. ``group_vars`` and ``host_vars`` beside the file
 count too. Precedence as Ansible's: ``all``, then groups by depth (parents below children) and name, ``group_vars`` of
-each over its own variables, then the host with its ``host_vars``. Jinja in variables is Ansible's to render, and vaults
-are Ansible's to open: such variables are left out, and said.
+each over its own variables, then the host with its ``host_vars``. In the operator's own files vaults are opened, and
+plain references to other variables replaced (``ansiblevars``); all other Jinja is Ansible's to render: such variables
+are left out, and said.
 Source: Ansible's documentation, "Building Ansible inventories" and "Connecting to hosts".
 """
 
@@ -14,13 +15,12 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from pushsalt import regular
 from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.ansiblevars import Beside, References, opened, refers
 from pushsalt.inventory.ansibleyaml import Vaulted, load
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import FIELDS, Layer, Source, check_id, parse_layer
@@ -46,6 +46,17 @@ _RANGE: Final = re.compile(r"\[(?P<first>\w{1,18}):(?P<last>\w{1,18})(?::(?P<ste
 _MOST: Final = 100_000
 _LONGEST_LITERAL: Final = 65_536
 _LONGEST_PATTERN: Final = 1000
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Variables as they are written for a group or a host; ``refers``: to others of the host that they are used for."""
+
+    variables: Mapping[Any, Any]
+    key: tuple[Any, ...]
+    words: str
+    places: Mapping[Any, Position]
+    refers: bool
 
 
 @dataclass
@@ -206,42 +217,69 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
     ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
-    beside = _Beside(source.path.parent, source.detailed)
+    beside = Beside(source)
     left_out: set[str] = set()
 
-    def layer(
-        variables: Mapping[str, Any], key: tuple[Any, ...], words: str, places: Mapping[Any, Position]
-    ) -> Layer:
-        settings = _settings(variables, ids, left_out)
-        return _placed(parse_layer(settings, source, key, words, warnings), places)
+    def own(variables: dict[Any, Any]) -> dict[Any, Any]:
+        return opened(variables, source.vault, source.path) if source.own else variables
 
-    def of_group(group: Group, key: tuple[Any, ...]) -> Layer:
+    def layer(written: _Written, references: References | None = None) -> Layer:
+        variables = written.variables if references is None else references.filled(written.variables)
+        settings = _settings(variables, ids, left_out)
+        return _placed(parse_layer(settings, source, written.key, written.words, warnings), written.places)
+
+    def of_group(group: Group, key: tuple[Any, ...]) -> _Written:
         more, places = beside.of("group_vars", group.name)
         there = {**group.places.get(None, {}), **places}
-        return layer({**group.variables, **more}, key, f"group {group.name}", there)
+        variables = {**own(group.variables), **more}
+        return _Written(variables, key, f"group {group.name}", there, source.own and refers(variables))
 
-    common = of_group(whole, ("all",))
     order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
-    layers = {name: of_group(groups[name], ("groups", name)) for name in order}
+    written: dict[str | None, _Written] = {None: of_group(whole, ("all",))}
+    written.update({name: of_group(groups[name], ("groups", name)) for name in order})
+    shared = {name: layer(each) for name, each in written.items() if not each.refers}
     hosts = []
     for raw in ids:
         id = check_id(raw, source.where(("hosts", raw)))
-        own: dict[str, Any] = {}
+        variables: dict[Any, Any] = {}
         places: dict[Any, Position] = {}
         for group in (whole, *groups.values()):
-            own.update(group.hosts.get(raw, {}))
+            variables.update(group.hosts.get(raw, {}))
             places.update(group.places.get(raw, {}))
         more, there = beside.of("host_vars", raw)
-        of = [name for name in order if raw in members[name]]
-        last = layer({**own, **more}, ("hosts", raw), f"host {id}", {**places, **there})
-        named = tuple(name for name in of if name != "ungrouped")
-        hosts.append(
-            Host(id, source.where(("hosts", raw)), (base, common, *(layers[name] for name in of), last), named)
+        variables = {**own(variables), **more}
+        last = _Written(
+            variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables)
         )
+        of = [name for name in order if raw in members[name]]
+        named = tuple(name for name in of if name != "ungrouped")
+        parts = {name: written[name] for name in (None, *of)}
+        references = None
+        if last.refers or any(each.refers for each in parts.values()):
+            references = References(_scope(raw, named, [*parts.values(), last], source))
+        layers = [layer(each, references) if each.refers else shared[name] for name, each in parts.items()]
+        layers.append(layer(last, references if last.refers else None))
+        hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
-        warnings.append(f"{source.path}: variables with Jinja or in a vault are Ansible's, and left out: {names}")
+        what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
+        warnings.append(f"{source.path}: variables with {what} are Ansible's, and left out: {names}")
     return hosts
+
+
+def _scope(raw: str, groups: tuple[str, ...], parts: list[_Written], source: Source) -> dict[Any, Any]:
+    """All variables of a host, as they are written, and those that Ansible itself gives it."""
+    folder = source.path.absolute().parent
+    scope: dict[Any, Any] = {
+        "inventory_hostname": raw,
+        "inventory_hostname_short": raw.partition(".")[0],
+        "group_names": sorted(groups),
+        "inventory_file": str(source.path.absolute()),
+        "inventory_dir": str(folder),
+    }
+    for part in parts:
+        scope.update(part.variables)
+    return scope
 
 
 def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
@@ -376,47 +414,6 @@ def _is_ansibles(value: Any) -> bool:
     if isinstance(value, Mapping):
         return "__ansible_vault" in value or any(_is_ansibles(item) for item in value.values())
     return isinstance(value, Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))
-
-
-class _Beside:
-    """``group_vars`` and ``host_vars`` beside an inventory."""
-
-    def __init__(self, folder: Path, detailed: bool) -> None:
-        self._folder = folder
-        self._detailed = detailed
-        self._there = {kind: (folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
-
-    def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
-        """The variables of a group or host, and where they stand; of several files the later by name wins."""
-        variables: dict[str, Any] = {}
-        places: dict[str, Position] = {}
-        for path in self._files(kind, name) if self._there[kind] else ():
-            try:
-                text = regular.read_text(path)
-                data = load(text)
-            except YamlError as exc:
-                where = Position(str(path), exc.line, exc.column)
-                raise InventoryError(f"the variables cannot be read: {exc.problem}", "correct them", where) from None
-            except (OSError, ValueError, yaml.YAMLError) as exc:
-                place = getattr(getattr(exc, "problem_mark", None), "line", None)
-                where = Position(str(path), None if place is None else place + 1)
-                raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
-            if isinstance(data, dict):
-                variables.update({str(key): value for key, value in data.items()})
-                places.update(Source(path, data, {}, text, self._detailed).places((), map(str, data)))
-        return variables, places
-
-    def _files(self, kind: str, name: str) -> Iterator[Path]:
-        base = self._folder / kind
-        if "/" in name or name in (".", ".."):
-            return
-        for suffix in ("", ".yml", ".yaml", ".json"):
-            path = base / f"{name}{suffix}"
-            if path.is_file():
-                yield path
-            elif path.is_dir() and not suffix:
-                yield from sorted(each for each in path.rglob("*") if each.suffix in ("", ".yml", ".yaml", ".json")
-                                  and each.is_file() and not each.name.startswith("."))  # fmt: skip
 
 
 def load_tagged(text: str) -> dict[Any, Any] | None:

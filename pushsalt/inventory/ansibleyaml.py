@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -10,16 +11,19 @@ import yaml
 from pushsalt.yamlio import HAS_LIBYAML, YamlBuilder
 
 
+@dataclass(frozen=True)
 class Vaulted:
-    """In place of a value that only Ansible can open."""
+    """In place of a value that ansible-vault has encrypted: ``text``, as it is written."""
+
+    text: str
 
 
 class _Loader(yaml.SafeLoader):
     """YAML as Ansible writes it."""
 
 
-_Loader.add_constructor("!vault", lambda loader, node: Vaulted())
-_Loader.add_constructor("!vault-encrypted", lambda loader, node: Vaulted())
+_Loader.add_constructor("!vault", lambda loader, node: Vaulted(str(node.value)))
+_Loader.add_constructor("!vault-encrypted", lambda loader, node: Vaulted(str(node.value)))
 _Loader.add_constructor("!unsafe", lambda loader, node: node.value)
 
 

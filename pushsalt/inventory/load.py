@@ -30,6 +30,7 @@ from pushsalt.inventory.roster import parse_roster
 from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
+from pushsalt.inventory.vault import HEADER, Vault
 from pushsalt.model import Target
 from pushsalt.trust import Foreign, Trusted
 from pushsalt.yamlio import YamlError, load_yaml_with_lines
@@ -57,11 +58,13 @@ def load_inventory(
     defaults: Mapping[str, Any] | None = None,
     execute: Execute = _not_executed,
     detailed: bool = False,
+    vault: Vault | None = None,
 ) -> Inventory:
     """The targets of these files; with no file at all the one local target ``localhost``.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
+    ``vault`` opens what ansible-vault has encrypted.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
@@ -70,7 +73,8 @@ def load_inventory(
         own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
-    reader = _Reader(render, execute, base, warnings, detailed)
+    vault = vault or Vault()
+    reader = _Reader(render, execute, base, warnings, detailed, vault)
     for path in paths:
         for host in reader.read(path):
             if host.id in hosts:
@@ -79,14 +83,18 @@ def load_inventory(
             hosts[host.id] = host
     if not hosts:
         warnings.append(f"{', '.join(str(path) for path in paths)}: no host is in the inventory")
-    return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings))
+    warnings += vault.warnings()
+    return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings), secrets=vault.secrets)
 
 
 class _Reader:
     """Reads the files of one inventory, of whatever kind."""
 
-    def __init__(self, render: Render, execute: Execute, base: Layer, warnings: list[str], detailed: bool) -> None:
+    def __init__(
+        self, render: Render, execute: Execute, base: Layer, warnings: list[str], detailed: bool, vault: Vault
+    ) -> None:
         self._detailed = detailed
+        self._vault = vault
         self._render = render
         self._execute = execute
         self._base = base
@@ -98,7 +106,18 @@ class _Reader:
         if is_program(path):
             printed = Foreign(self._execute(path), str(path))
             return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
-        return self._of_text(path, _named(path))
+        return self._of_text(path, self._named(path))
+
+    def _named(self, path: Path) -> str:
+        """The text of a named file, opened if need be; ``Trusted`` if it is a roster to render."""
+        text = _text(path)
+        if text.startswith(HEADER):
+            opened = self._vault.open(text)
+            if opened is None:
+                where = Position(str(path), 1)
+                raise InventoryError("the inventory is encrypted by ansible-vault", self._vault.why(), where)
+            text = opened
+        return kinds.template(path, text) or text
 
     def _is_here(self, path: Path, host: Host) -> bool:
         """Whether what a program printed means this machine: that is not for others to say."""
@@ -123,7 +142,7 @@ class _Reader:
         """The one host whose settings a file has that is named after it; none for another file. Salt: roster dir."""
         if is_program(path):
             return []
-        text = _named(path)
+        text = self._named(path)
         if not isinstance(text, Trusted) and (ansible.is_ini(text) or is_ssh_config(text)):
             return []
         source = self._parsed(path, text)
@@ -141,7 +160,7 @@ class _Reader:
             source = _parse(path, text) if tagged is None else Source(path, tagged, {}, text)
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
-        return replace(source, detailed=self._detailed, foreign=foreign, own=own)
+        return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
         """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""
@@ -150,7 +169,7 @@ class _Reader:
             if is_ssh_config(text):
                 return parse_ssh_config(Source(path, {}, {}, text, foreign=foreign), self._base, self._warnings)
             if ansible.is_ini(text):
-                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign)
+                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign, vault=self._vault)
                 return ansible.parse_ini(source, self._base, self._warnings)
         source = self._parsed(path, text)
         if source.data is None:
@@ -180,12 +199,6 @@ def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
     if ansible.is_yaml(data):
         return ansible.parse_yaml
     return parse_roster
-
-
-def _named(path: Path) -> str:
-    """The text of a file that the operator named: ``Trusted`` if it is a roster to render. Raises InventoryError."""
-    text = _text(path)
-    return kinds.template(path, text) or text
 
 
 def _text(path: Path) -> str:

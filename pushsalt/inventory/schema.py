@@ -16,6 +16,7 @@ from typing import Any, Final
 from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.inventory import foreign, sshwords
 from pushsalt.inventory.sshwords import CONTROL
+from pushsalt.inventory.vault import Vault
 from pushsalt.model import SdbUri, Secret
 from pushsalt.nearest import nearest
 
@@ -42,6 +43,8 @@ class Source:
     foreign: bool = False
     #: whether it is the operator's own, whose sdb:// URIs are resolved; what programs and clouds print is data
     own: bool = False
+    #: opens what ansible-vault has encrypted in the operator's own files
+    vault: Vault = field(default_factory=Vault)
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
         """The place of each key of a mapping, if that is wanted."""

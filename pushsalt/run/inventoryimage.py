@@ -10,6 +10,7 @@ target is made when it is asked for, and its secrets are hidden from then on.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -20,6 +21,7 @@ from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.inventory.kinds import template
 from pushsalt.model import SdbUri, Secret, Target
+from pushsalt.run import vaultpassword
 from thin import wire
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields
 
 def digest_of(project: Project) -> bytes | None:
     """What an image of the project's inventory depends on; None when it is too small for one."""
-    seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults())).encode())
+    vaults = vaultpassword.identity(project.config.opts, os.environ)
+    seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults(), vaults)).encode())
     total = 0
     loops = False
     for path in project.config.inventories:
@@ -101,8 +104,9 @@ def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inv
     ids = image["ids"].split("\0")
     targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
     return Inventory(
-        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"])
-    )
+        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"]),
+        tuple(image["secrets"]),
+    )  # fmt: skip
 
 
 def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
@@ -116,6 +120,7 @@ def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
         "ids": "\0".join(inventory.ids),
         "rows": rows,
         "groups": sorted(inventory.groups),
+        "secrets": list(inventory.secrets),
         "warnings": list(inventory.warnings),
     }
     _bank(project).put(_name(project), image)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from pushsalt.discover import Trust, working_folder
 from pushsalt.errors import InventoryError
 from pushsalt.render.context import Completed
 
@@ -37,14 +38,16 @@ def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
 def list_inventory(path: Path) -> str:
     """What an inventory that is a program prints when it is called with ``--list``. Raises InventoryError.
 
-    Only a program that nobody but the user and root can change is run.
+    Only a program that nobody but the user and root can change is run, or one in a folder that is trusted.
     """
     program = path.resolve()
     status = program.stat()
-    if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+    is_open = status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022
+    if is_open and not Trust(working_folder(), os.environ, []).names(program):
         raise InventoryError(
             f"{path} is a program that others can change, and is not run",
-            hint="it must belong to you or root, and nobody else may write to it (chmod go-w)",
+            hint="it must belong to you or root, and nobody else may write to it (chmod go-w);"
+            f" if you trust it: PUSHSALT_TRUST={path.parent}",
         )
     try:
         done = _bounded([str(program), "--list"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -83,6 +83,7 @@ class Project(Trees):
         digest = inventoryimage.digest_of(self)
         found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
         if found is not None:
+            self.redactor.add_secrets(*found.secrets)
             self._warn(found)
             return found
         found = self.read_inventory()
@@ -108,6 +109,8 @@ class Project(Trees):
     def read_inventory(self, detailed: bool = False) -> Inventory:
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
         from pushsalt.inventory.load import load_inventory
+        from pushsalt.inventory.vault import Vault
+        from pushsalt.run import vaultpassword
 
         found = load_inventory(
             self.config.inventories,
@@ -115,6 +118,7 @@ class Project(Trees):
             defaults=self.config.target_defaults(),
             execute=self.listed,
             detailed=detailed,
+            vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
         self._warn(found)
         for target in found.targets.values():

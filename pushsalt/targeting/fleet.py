@@ -143,7 +143,7 @@ def select(
         if missing:
             from pushsalt.targeting.nothing import unknown
 
-            raise unknown(missing, inventory, fleet.behind)
+            raise unknown(missing, inventory, fleet.behind, nodegroups)
     for text in exclude:
         chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups))
     if not chosen:

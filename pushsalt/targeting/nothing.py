@@ -53,10 +53,13 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
     return hints[:3]
 
 
-def unknown(missing: Sequence[str], inventory: Inventory, behind: Behind) -> NoTargetError:
+def unknown(
+    missing: Sequence[str], inventory: Inventory, behind: Behind, nodegroups: Nodegroups | None = None
+) -> NoTargetError:
     """A list names ids that there are not: what else may have been meant by them."""
     words = " ".join(missing[:10])
     hints = _of_resources(words, "list", words, inventory, behind) if behind.there() else []
+    hints += _of_groups(words, "list", inventory, {} if nodegroups is None else nodegroups)
     near = inventory.nearest(words)
     hints += [f"nearest ids: {', '.join(near)}"] if near else []
     nor = ", and no such resource" if behind.there() else ""

@@ -76,6 +76,7 @@ def test_a_nodegroup_of_the_same_name_is_meant_and_that_is_said(make):
     [
         (("web",), "web is a group: -N web; nearest ids: web1, web2"),
         (("-L", "web"), "web is a group: -N web"),
+        (("-L", "web1,web"), "web is a group: -N web"),
         (("front",), "front is a nodegroup: -N front"),
         (("-C", "web or data"), "web is a group: N@web; data is a group: N@data"),
         (("-N", "wep"), "nearest groups: web"),

@@ -149,7 +149,8 @@ CONNECTING = {"asyncio", "asyncssh", "cryptography", "rich", "pydantic", "git", 
         (["--help"], {"asyncssh", "rich", "yaml", "jinja2", "pydantic", "git"}),
         (["run", "--help"], {"asyncssh", "rich", "yaml", "jinja2", "pydantic", "git"}),
         (["target", "localhost"], CONNECTING | {"pushsalt.render"}),
-        (["inventory", "list"], CONNECTING | {"pushsalt.render"}),
+        (["inventory", "list", "-i", "hosts.yaml"], CONNECTING | {"pushsalt.render"}),
+        (["target", "-i", "hosts.yaml", "-N", "web"], CONNECTING | {"pushsalt.render"}),
         (["inventory", "show", "localhost"], CONNECTING | {"pushsalt.render"}),
         (["resource", "list"], CONNECTING | {"pushsalt.render"}),
         (["formula", "list"], CONNECTING),
@@ -163,6 +164,7 @@ def test_start_imports_only_what_is_needed(words, unwanted, tmp_path):
         f"cli.main({words!r})\n"
     )
     env = environment(HOME=str(tmp_path))
+    (tmp_path / "hosts.yaml").write_text("hosts: {web1: {}}\ngroups: {web: {hosts: [web1]}}\n")
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     modules = set(done.stderr.rpartition("MODULES ")[2].split())

@@ -79,13 +79,18 @@ def test_a_program_prints_the_inventory(printed, tmp_path):
     assert {id: target.user for id, target in found.targets.items()} == {"a": "u"}
 
 
-def test_a_program_that_fails_or_is_not_safe(tmp_path):
+def test_a_program_that_fails_or_is_not_safe(tmp_path, monkeypatch):
     failing = program(tmp_path / "fails", "echo broken >&2; exit 3")
     with pytest.raises(InventoryError, match="ended with 3: broken"):
         load_inventory([failing], render=no_render, execute=list_inventory)
     open_to_all = program(tmp_path / "open", "echo '{}'", 0o777)
     with pytest.raises(InventoryError, match="others can change"):
         load_inventory([open_to_all], render=no_render, execute=list_inventory)
+    monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))
+    assert list_inventory(open_to_all) == "{}\n"
+    monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path / "fails"))
+    with pytest.raises(InventoryError, match="others can change"):
+        list_inventory(open_to_all)
     with pytest.raises(InventoryError, match="not run here"):
         load_inventory([failing], render=no_render)
 

@@ -1,0 +1,207 @@
+"""Variables of Ansible's own files: ``group_vars`` and ``host_vars``, vaults, and references to other variables.
+
+``{{ name }}`` stands for the value of that variable of the host: alone for the value as it is, within a text for its
+text. Nothing else of Jinja is understood, and no template engine reads any of it: a value with more in it stays as it
+is, and who uses the variables leaves it out. That holds for the operator's own files; what a program printed is data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from pushsalt import regular
+from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.ansibleyaml import Vaulted, load
+from pushsalt.inventory.schema import Source
+from pushsalt.inventory.vault import HEADER, Vault
+from pushsalt.yamlio import YamlError
+
+_REFERENCE: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_JINJA: Final = re.compile(r"\{\{|\{%|\{#")
+#: Characters and values that one variable may grow to, and variables that may lead to each other.
+_LARGEST: Final = 65_536
+_DEEPEST: Final = 50
+
+
+# --- vaults ----------------------------------------------------------------------------------------------------------
+
+
+def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, Any]:
+    """The variables with what is in vaults; those that no password opens are left out, and noted."""
+    found = {}
+    for name, value in variables.items():
+        try:
+            found[name] = _opened(value, vault)
+        except _Closed:
+            vault.left_out.setdefault(path, []).append(str(name))
+    return found
+
+
+class _Closed(Exception):
+    """No password opens it."""
+
+
+def _opened(value: Any, vault: Vault) -> Any:
+    if isinstance(value, Vaulted) or (isinstance(value, str) and value.startswith(HEADER)):
+        text = vault.open(value.text if isinstance(value, Vaulted) else value)
+        if text is None:
+            raise _Closed
+        vault.tell(text)
+        return text
+    if isinstance(value, dict):
+        return {key: _opened(item, vault) for key, item in value.items()}
+    return [_opened(item, vault) for item in value] if isinstance(value, list) else value
+
+
+# --- references ------------------------------------------------------------------------------------------------------
+
+
+def refers(variables: Mapping[Any, Any]) -> bool:
+    """Whether there is something like a reference in one of them."""
+    return any(_has_braces(value) for value in variables.values())
+
+
+def _has_braces(value: Any) -> bool:
+    if isinstance(value, str):
+        return "{{" in value
+    if isinstance(value, dict):
+        return any(map(_has_braces, value.values()))
+    return isinstance(value, list) and any(map(_has_braces, value))
+
+
+class _NotPlain(Exception):
+    """It takes Ansible to know the value."""
+
+
+class References:
+    """What the names in variables of one host stand for."""
+
+    def __init__(self, variables: Mapping[Any, Any]) -> None:
+        self._variables = variables
+        self._filled: dict[str, tuple[Any, int] | None] = {}
+        self._on_the_way: list[str] = []
+
+    def filled(self, variables: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The variables with their references replaced; those in which more is meant stay as they are."""
+        found = {}
+        for name, value in variables.items():
+            try:
+                found[name] = self._value(value)[0]
+            except _NotPlain:
+                found[name] = value
+        return found
+
+    def _value(self, value: Any) -> tuple[Any, int]:
+        """A value and its size. Raises _NotPlain."""
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict):
+            pairs = {key: self._value(item) for key, item in value.items()}
+            return {key: item for key, (item, _) in pairs.items()}, _sum(size for _, size in pairs.values())
+        if isinstance(value, list):
+            items = [self._value(item) for item in value]
+            return [item for item, _ in items], _sum(size for _, size in items)
+        return value, 1
+
+    def _text(self, text: str) -> tuple[Any, int]:
+        if not _JINJA.search(text):
+            return text, len(text) + 1
+        whole = _REFERENCE.fullmatch(text.strip())
+        if whole is not None:
+            return self._named(whole[1])
+        pieces: list[str] = []
+        size, end = 1, 0
+        for found in _REFERENCE.finditer(text):
+            value, _ = self._named(found[1])
+            if isinstance(value, dict | list) or value is None:
+                raise _NotPlain
+            pieces += [text[end : found.start()], str(value)]
+            size = _sum((size, len(pieces[-2]), len(pieces[-1])))
+            end = found.end()
+            if _JINJA.search(pieces[-2]):
+                raise _NotPlain
+        if _JINJA.search(text, end):
+            raise _NotPlain
+        return "".join((*pieces, text[end:])), _sum((size, len(text) - end))
+
+    def _named(self, name: str) -> tuple[Any, int]:
+        if name not in self._filled:
+            if name not in self._variables or name in self._on_the_way or len(self._on_the_way) == _DEEPEST:
+                raise _NotPlain
+            self._on_the_way.append(name)
+            try:
+                self._filled[name] = self._value(self._variables[name])
+            except _NotPlain:
+                self._filled[name] = None
+            finally:
+                self._on_the_way.pop()
+        found = self._filled[name]
+        if found is None:
+            raise _NotPlain
+        return found
+
+
+def _sum(sizes: Iterable[int]) -> int:
+    total = 1
+    for size in sizes:
+        total += size
+        if total > _LARGEST:
+            raise _NotPlain
+    return total
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+class Beside:
+    """``group_vars`` and ``host_vars`` beside an inventory."""
+
+    def __init__(self, source: Source) -> None:
+        self._folder = source.path.parent
+        self._detailed = source.detailed
+        self._vault = source.vault
+        self._there = {kind: (self._folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
+
+    def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
+        """The variables of a group or host, and where they stand; of several files the later by name wins."""
+        variables: dict[str, Any] = {}
+        places: dict[str, Position] = {}
+        for path in self._files(kind, name) if self._there[kind] else ():
+            try:
+                written = regular.read_text(path)
+                text = self._vault.open(written) if written.startswith(HEADER) else written
+                if text is None:
+                    self._vault.left_out.setdefault(path, [])
+                    continue
+                data = load(text)
+                if text is not written:
+                    self._vault.tell(data)
+            except YamlError as exc:
+                where = Position(str(path), exc.line, exc.column)
+                raise InventoryError(f"the variables cannot be read: {exc.problem}", "correct them", where) from None
+            except (OSError, ValueError, yaml.YAMLError) as exc:
+                place = getattr(getattr(exc, "problem_mark", None), "line", None)
+                where = Position(str(path), None if place is None else place + 1)
+                raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
+            if isinstance(data, dict):
+                named = opened({str(key): value for key, value in data.items()}, self._vault, path)
+                variables.update(named)
+                places.update(Source(path, data, {}, text, self._detailed).places((), named))
+        return variables, places
+
+    def _files(self, kind: str, name: str) -> Iterator[Path]:
+        base = self._folder / kind
+        if "/" in name or name in (".", ".."):
+            return
+        for suffix in ("", ".yml", ".yaml", ".json"):
+            path = base / f"{name}{suffix}"
+            if path.is_file():
+                yield path
+            elif path.is_dir() and not suffix:
+                yield from sorted(each for each in path.rglob("*") if each.suffix in ("", ".yml", ".yaml", ".json")
+                                  and each.is_file() and not each.name.startswith("."))  # fmt: skip

@@ -1,0 +1,121 @@
+"""Texts that ansible-vault has encrypted, opened with the passwords that were given.
+
+A text is a line ``$ANSIBLE_VAULT;1.1;AES256`` (``1.2`` with a label behind it) and lines of hexadecimal digits. They
+stand for three lines: salt, HMAC-SHA256 and ciphertext, each in hexadecimal digits again. PBKDF2-HMAC-SHA256 makes of
+password and salt, in 10,000 rounds, 32 bytes for AES-CTR, 32 for the HMAC and 16 for the counter.
+Source: Ansible's documentation, "Encrypting content with Ansible Vault": the format of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+HEADER: Final = "$ANSIBLE_VAULT;"
+_ROUNDS: Final = 10_000
+_BLOCK: Final = 16
+
+#: A label (of a vault id; empty for none) and a password.
+Password = tuple[str, bytes]
+
+
+class Vault:
+    """Opens such texts. ``passwords`` is asked when the first one is met; ``told`` hears of each secret in them."""
+
+    def __init__(
+        self,
+        passwords: Callable[[], Sequence[Password]] = lambda: (),
+        told: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._ask = passwords
+        self._passwords: list[Password] | None = None
+        self._told = told
+        self._opened: dict[str, str | None] = {}
+        self._secrets: dict[str, None] = {}
+        #: file -> names of variables that no password opens; none for a file that is encrypted as a whole
+        self.left_out: dict[Path, list[str]] = {}
+
+    @property
+    def passwords(self) -> list[Password]:
+        """Raises what the source of the passwords raises."""
+        if self._passwords is None:
+            self._passwords = list(self._ask())
+        return self._passwords
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """All that ``told`` has heard of."""
+        return tuple(self._secrets)
+
+    def tell(self, value: Any) -> None:
+        """The texts in what was opened are secrets."""
+        if isinstance(value, str):
+            if value not in self._secrets:
+                self._secrets[value] = None
+                self._told(value)
+        elif isinstance(value, dict | list):
+            for item in value.values() if isinstance(value, dict) else value:
+                self.tell(item)
+
+    def open(self, envelope: str) -> str | None:
+        """The text in an encrypted one; None where no password opens it."""
+        if envelope not in self._opened:
+            self._opened[envelope] = self._open(envelope)
+        return self._opened[envelope]
+
+    def _open(self, envelope: str) -> str | None:
+        lines = envelope.split()
+        header = lines[0].split(";") if lines else []
+        if header[:1] != ["$ANSIBLE_VAULT"] or header[1:3] not in (["1.1", "AES256"], ["1.2", "AES256"]):
+            return None
+        try:
+            parts = bytes.fromhex("".join(lines[1:])).split(b"\n")
+            salt, mac, data = (bytes.fromhex(part.decode("ascii")) for part in parts)
+        except ValueError:
+            return None
+        label = header[3] if len(header) > 3 else ""
+        for _, password in sorted(self.passwords, key=lambda each: each[0] != label):
+            found = _decrypted(password, salt, mac, data)
+            if found is not None:
+                return found
+        return None
+
+    def why(self) -> str:
+        """Why something could not be opened, and what to do."""
+        if self.passwords:
+            return "no password that was given opens that"
+        return "ANSIBLE_VAULT_PASSWORD_FILE names the file with the password"
+
+    def warnings(self) -> list[str]:
+        """One for each file of which something was left out."""
+        return [
+            f"{path}: encrypted by ansible-vault, and left out{': ' if names else ''}{_few(names)}; {self.why()}"
+            for path, names in self.left_out.items()
+        ]
+
+
+def _few(names: Sequence[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _decrypted(password: bytes, salt: bytes, mac: bytes, data: bytes) -> str | None:
+    import hashlib  # few inventories have vaults, and each command pays for what is imported above
+    import hmac
+
+    keys = hashlib.pbkdf2_hmac("sha256", password, salt, _ROUNDS, 80)
+    if not hmac.compare_digest(hmac.digest(keys[32:64], data, "sha256"), mac):
+        return None
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    cipher = Cipher(algorithms.AES(keys[:32]), modes.CTR(keys[64:]))
+    decryptor = cipher.decryptor()
+    padded = decryptor.update(data) + decryptor.finalize()
+    count = padded[-1] if padded else 0
+    if not 1 <= count <= _BLOCK or padded[-count:] != bytes([count]) * count:
+        return None
+    try:
+        return padded[:-count].decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,250 @@
+"""Vaults and references in Ansible's own files, compared with what Ansible itself made of them; and hostile ones."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushsalt.errors import InventoryError
+from pushsalt.inventory.ansiblevars import References
+from pushsalt.inventory.load import load_inventory
+from pushsalt.inventory.vault import Vault
+from pushsalt.run import vaultpassword
+from tests.beds.project import Project
+
+FOLDER = Path(__file__).parent / "ansible"
+#: They were written by ansible-vault of ansible-core 2.19, and hold "open sesame" each, with and without a label.
+PASSWORD, LABELLED = b"first password", ("prod", b"second password")
+PLAIN, WITH_LABEL, FILE = [(FOLDER / name).read_text() for name in ("plain.vault", "labelled.vault", "file.vault")]
+
+
+def tagged(envelope):
+    return "!vault |\n" + "".join(f"  {line}\n" for line in envelope.splitlines())
+
+
+@pytest.mark.parametrize(
+    "passwords, plain, labelled",
+    [
+        ([], None, None),
+        ([("", b"wrong")], None, None),
+        ([("", PASSWORD)], "open sesame", None),
+        ([LABELLED, ("", PASSWORD)], "open sesame", "open sesame"),
+        ([("", LABELLED[1])], None, "open sesame"),
+    ],
+)
+def test_vaults_are_opened_with_the_right_password(passwords, plain, labelled):
+    vault = Vault(lambda: passwords)
+    assert (vault.open(PLAIN), vault.open(WITH_LABEL)) == (plain, labelled)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-10],
+        lambda text: text.replace("AES256", "AES"),
+        lambda text: text.replace("1.1", "1.9"),
+        lambda text: text[:60] + ("0" if text[60] != "0" else "1") + text[61:],
+        lambda text: text.splitlines()[0],
+        lambda text: "$ANSIBLE_VAULT;",
+        lambda text: text + "zz",
+    ],
+)
+def test_a_vault_that_is_damaged_stays_closed(damage):
+    assert Vault(lambda: [("", PASSWORD)]).open(damage(PLAIN)) is None
+
+
+FILES = {
+    "hosts.ini": "[web]\nweb1 ansible_host='{{ address }}' address=192.0.2.7 base=8000 listen='{{ base }}'\n"
+    "web2.example.com\n"
+    "[web:vars]\nansible_user={{ who }}\nurl=http://{{ inventory_hostname }}:{{ base }}/{{ tier }}\nbase=80\n"
+    "[all:vars]\nansible_host={{ inventory_hostname_short }}.internal\nwho=ops-{{ tier }}\ntier=front\n"
+    "short={{ url | upper }}\nto={{ fro }}\nfro={{ to }}\ngone={{ nowhere }}\nwhere={{inventory_hostname}}\n",
+    "group_vars/all/vars.yml": "ansible_become: true\nansible_become_password: '{{ vault_become }}'\n"
+    "nested: {a: ['{{ tier }}', '{{ base }}'], b: 'x{{ who }}'}\nmine: '{{ group_names }}'\n",
+    "group_vars/all/vault.yml": FILE,
+    "group_vars/web.yml": f"door: {tagged(PLAIN)}other: {tagged(WITH_LABEL)}",
+}
+
+
+@pytest.fixture
+def inventory(tmp_path):
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "hosts.ini"
+
+
+def no_render(text, path):
+    raise AssertionError("this is no template")
+
+
+def test_variables_are_as_ansible_has_them(inventory):
+    """``hostvars.json`` is what the debug module of ansible-core 2.19 showed of these variables."""
+    heard = []
+    vault = Vault(lambda: [("", PASSWORD), LABELLED], heard.append)
+    found = load_inventory([inventory], render=no_render, vault=vault)
+    for id, want in json.loads((FOLDER / "hostvars.json").read_text()).items():
+        target = found.targets[id]
+        settings = {"ansible_host": target.host, "ansible_user": target.user}
+        assert {**settings, "ansible_become_password": target.sudo_password} == {name: want.pop(name) for name in [
+            "ansible_host", "ansible_user", "ansible_become_password"]}  # fmt: skip
+        assert {name: target.pillar[name] for name in want} == want
+    assert {"open sesame", "all may become root"} <= set(heard) == set(found.secrets)
+    [said] = found.warnings
+    words = "variables with Jinja other than {{ name }} are Ansible's, and left out: fro, gone, short, to"
+    assert said == f"{inventory}: {words}"
+
+
+def test_what_is_not_opened_is_said_once_for_each_file(inventory):
+    found = load_inventory([inventory], render=no_render, vault=Vault(lambda: [LABELLED]))
+    assert found.targets["web1"].pillar["other"] == "open sesame"
+    assert "door" not in found.targets["web1"].pillar and found.targets["web1"].sudo_password is None
+    folder = inventory.parent / "group_vars"
+    closed = [text for text in found.warnings if "encrypted" in text]
+    assert closed == [
+        f"{folder}/all/vault.yml: encrypted by ansible-vault, and left out; no password that was given opens that",
+        f"{folder}/web.yml: encrypted by ansible-vault, and left out: door; no password that was given opens that",
+    ]
+
+
+def test_an_inventory_that_is_encrypted_as_a_whole(tmp_path):
+    path = tmp_path / "hosts.yml"
+    path.write_text(FILE)
+    with pytest.raises(InventoryError, match="is encrypted by ansible-vault") as caught:
+        load_inventory([path], render=no_render)
+    assert "ANSIBLE_VAULT_PASSWORD_FILE" in caught.value.hint and caught.value.where.path == str(path)
+    with pytest.raises(InventoryError, match="`host` of host vault_become has a space"):
+        load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
+
+
+def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
+    """It could have a secret of the operator's sent to a machine of its choice."""
+    listing = {"_meta": {"hostvars": {"a": {"x": {"__ansible_vault": PLAIN}, "y": "{{ z }}", "z": 1, "v": PLAIN}}}}
+    path = tmp_path / "list.json"
+    path.write_text(json.dumps(listing))
+    vault = Vault(lambda: [("", PASSWORD)])
+    found = load_inventory([path], render=no_render, vault=vault)
+    assert found.targets["a"].pillar == {"z": 1} and not vault.secrets
+    assert "Jinja or in a vault are Ansible's, and left out: v, x, y" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "value, want",
+    [
+        ("{{ one }}", 1),
+        (" {{one}} ", 1),
+        ("{{ list }}", [1, "b"]),
+        ("a{{ one }}b{{ word }}", "a1bx"),
+        ("{{ word }}{{ word }}", "xx"),
+        ("{{ yes }}-", "True-"),
+        ({"k": ["{{ word }}"]}, {"k": ["x"]}),
+    ],
+)
+def test_plain_references(value, want):
+    variables = {"one": 1, "list": ["{{ one }}", "b"], "word": "x", "yes": True}
+    assert References(variables).filled({"v": value}) == {"v": want}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{{ word.upper() }}", "{{ word | upper }}", "{{ 7*7 }}", "{{ lookup('pipe', 'id') }}", "{{ word['a'] }}",
+        "{{ gone }}", "{{ me }}", "{% if 1 %}{{ word }}{% endif %}", "{{ word }}{# x #}", "{{ word }} {{",
+        "a {{ list }}", "{{ {{ word }} }}", "{{- word }}", "{{ __class__ }}", "{{ bomb }}", "{{ deep99 }}",
+        "a{{ none }}",
+    ],
+)  # fmt: skip
+def test_all_else_is_left_to_ansible(value):
+    variables = {"word": "x", "list": [1], "me": "{{ me }}", "none": None, "bomb": "{{ b9 }}" * 10, "b0": "x" * 10}
+    variables |= {f"b{n}": f"{{{{ b{n - 1} }}}}" * 10 for n in range(1, 10)}
+    variables |= {f"deep{n}": f"{{{{ deep{n - 1} }}}}" for n in range(1, 100)} | {"deep0": 1}
+    assert References(variables).filled({"v": value}) == {"v": value}
+
+
+names = st.sampled_from("abcd")
+pieces = st.sampled_from(["{{ a }}", "{{b}}", "{{ c }}", "{{", "}}", "{%", "{{ a | x }}", "text", "{#", "7*7"])
+trees = st.recursive(
+    st.lists(pieces, max_size=3).map("".join) | st.none() | st.integers(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(names, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(names, trees, max_size=4))
+def test_any_variables_are_filled_in_or_stay(variables):
+    found = References(variables).filled(variables)
+    assert found.keys() == variables.keys()
+    assert References(found).filled(found) == found, "nothing is left that could be filled in"
+
+
+# --- from the command line -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path):
+    """``hosts.ini`` beside the project, and no inventory.yaml."""
+    project = Project(tmp_path)
+    project.files(
+        {
+            "hosts.ini": "[web]\nweb1 ansible_connection=local\n",
+            "group_vars/web.yml": f"door: {tagged(PLAIN)}sentence: 'say {{{{ door }}}}, please'\n",
+            "salt/t.sls": "show:\n  test.configurable_test_state: [{comment: {{ pillar['sentence'] | json }} }]\n",
+            "password": PASSWORD + b"\n",
+        }
+    )
+    return project
+
+
+def test_hosts_ini_beside_a_project_is_found(project):
+    done = project.run("target", "*")
+    assert (done.code, done.out) == (0, "web1\n")
+    assert done.err.count("encrypted by ansible-vault, and left out: door; ANSIBLE_VAULT_PASSWORD_FILE names") == 1
+    project.write("inventory.yaml", "hosts: {own: {}}\n")
+    assert project.run("target", "*").out == "own\n"
+
+
+@pytest.mark.parametrize("way", ["file", "identities", "program", "option"])
+def test_the_password_is_found_where_ansible_finds_it(project, way):
+    path = str(project.folder / "password")
+    if way == "option":
+        project.write("pushsalt.yaml", "ansible_vault_password_file: password\nfile_roots: {base: [salt]}\n")
+    elif way == "program":
+        program = project.write("pass-client", f'#!/bin/sh\n[ "$*" = "--vault-id x" ] && cat {path}\n')
+        program.chmod(0o755)
+        project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = f"x@{program}"
+    elif way == "identities":
+        project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = f"dev@prompt, prod@{path}"
+    else:
+        project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = path
+    done = project.json("apply", "web1", "t")
+    assert (done.code, done.err) == (0, "")
+    assert "open sesame" not in done.out and "say **********, please" in done.out
+    assert project.json("run", "web1", "pillar.get", "sentence", "unmask=True").data == {
+        "web1": "say open sesame, please"
+    }
+
+
+@pytest.mark.parametrize("make", [lambda path: None, os.mkfifo, Path.touch, Path.mkdir])
+def test_a_file_of_a_password_that_is_none_is_an_error(tmp_path, make):
+    make(tmp_path / "password")
+    with pytest.raises(InventoryError, match="the file of a vault's password") as caught:
+        vaultpassword.passwords({"ansible_vault_password_file": str(tmp_path / "password")}, {})
+    assert caught.value.hint
+
+
+def test_the_image_of_a_large_inventory_hides_what_was_opened(project):
+    hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(2100))
+    project.write("hosts.ini", f"[web]\n{hosts}")
+    assert "left out: door" in project.run("target", "w7").err
+    project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = str(project.folder / "password")
+    for _ in range(2):
+        done = project.json("apply", "w7", "t")
+        assert (done.code, done.err) == (0, "") and "open sesame" not in done.out
+    kept = [path.read_bytes() for path in project.cache.rglob("*") if path.is_file()]
+    assert not any(b"open sesame" in data for data in kept)
