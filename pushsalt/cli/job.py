@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
+from pushsalt.cli.options import state_output
+from pushsalt.cli.ownvalues import own_values
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
@@ -40,13 +43,23 @@ EXIT_OF_SIGNAL = {
 Stream = Callable[["Client", "Selection", "JobOptions"], AsyncIterator[TargetReturn]]
 
 
-def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream, *, unmask: bool = False) -> int:
+def run_job(
+    given: Given,
+    terminal: stdio.Terminal,
+    target: str,
+    stream: Stream,
+    *,
+    unmask: bool = False,
+    words: Sequence[str] = (),
+) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
+    ``words`` are the command and what stands behind its target, for the command line that does it again.
     ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs).
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # wrong options are said before any file is read
+    mode = state_output(given.state_output)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     options = given.job(level)
@@ -64,7 +77,11 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
             verbose=options.verbose,
             elapsed=elapsed,
             test=options.test,
-            opts=client.project.config.opts,
+            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
+            state_output=mode or _configured_mode(client),
+            full_diff=bool(given.full_diff),
+            again=(lambda ids: redactor.text(_again(given, words, ids))) if words else None,
+            own=lambda id: own_values(client.project, id),
         )
         for piece in pieces:
             terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
@@ -88,6 +105,20 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
         _explain(results)
     code = max((result.exit_code for result in results.values()), default=0)
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+
+
+def _again(given: Given, words: Sequence[str], ids: Sequence[str]) -> str:
+    """The command line that does the same on these targets."""
+    command, *rest = words
+    if command == "run" and any(word.startswith("--") for word in rest):
+        rest.insert(1, "--")
+    return shlex.join(["pushsalt", command, *given.flags(), "-L", ",".join(ids), *rest])
+
+
+def _configured_mode(client: Client) -> str:
+    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
+    config = client.project.config
+    return str(config.opts["state_output"]) if "state_output" in config.given else ""
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:

@@ -78,6 +78,7 @@ GLOBAL = _rows(
         metavar="DIR"),
     Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
+    Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
     Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL", complete=_levels),
 )  # fmt: skip
@@ -105,7 +106,10 @@ DELIMITER = _rows(
 OUTPUT = _rows(
     "Output",
     Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
-)
+    Opt("state_output", ("--state-output",), "Of each state: full, terse, mixed, changes or filter; _id behind it.",
+        metavar="MODE"),
+    Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
+)  # fmt: skip
 STATES = _rows(
     "What is done",
     Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
@@ -122,6 +126,8 @@ LIMITS = _rows(
     Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
     Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
 )
+
+STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: What commands that work on targets have in common.
 JOB = (*DELIMITER, *OUTPUT, *LIMITS)
@@ -153,6 +159,20 @@ class Given:
                 case _:
                     values[name] = value
         return Given(values)
+
+    def flags(self) -> list[str]:
+        """The options as words of a command line, but for those that say which targets."""
+        words: list[str] = []
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS):
+            value = self.values.get(opt.name)
+            if opt.kind == "count":
+                words += [opt.flags[0]] * (value or 0)
+            elif opt.kind == "flag":
+                words += [opt.flags[-1]] if value else []
+            else:
+                for item in value if isinstance(value, list | tuple) else [value]:
+                    words += [opt.flags[0], str(item)] if item is not None else []
+        return words
 
     def settings(self) -> Settings:
         """What the global options and the environment say. Raises UsageError."""
@@ -270,6 +290,14 @@ def _batch(text: str | None) -> str | None:
         message = f"--batch: {text!r} is neither a number of targets nor a percentage"
         raise UsageError(message, hint="for example --batch 10 or --batch 25%")
     return size
+
+
+def state_output(text: str | None) -> str | None:
+    """The mode of --state-output, which Salt's outputter has. Raises UsageError."""
+    if text is not None and text.removesuffix("_id") not in STATE_OUTPUTS:
+        modes = ", ".join(STATE_OUTPUTS)
+        raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
+    return text
 
 
 def _whole(flag: str, text: str | None) -> int | None:

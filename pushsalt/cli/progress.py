@@ -13,11 +13,11 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.display import states as highstate
 from pushsalt.display.safe import escape
 from pushsalt.display.style import STYLES, Line, Span, line
 from pushsalt.events import Reporter
 from pushsalt.model import TargetReturn
-from pushsalt.outputters import highstate
 from pushsalt.outputters.rich import seconds
 
 if TYPE_CHECKING:

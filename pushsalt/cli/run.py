@@ -52,6 +52,7 @@ def run(
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
+        words=["run", function, *(words or ())],
     )
 
 
