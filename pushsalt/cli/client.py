@@ -13,7 +13,7 @@ from pushsalt.model import TargetReturn
 if TYPE_CHECKING:
     from pushsalt.api import Client
     from pushsalt.cli.options import Given
-    from pushsalt.cli.progress import Progress
+    from pushsalt.cli.progress import Lines, Progress
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +23,16 @@ class Watcher(Reporter):
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.view: Progress | None = None
+        self.view: Progress | Lines | None = None
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.ids = list(ids)
         if self.view:
             self.view.run_started(ids, title)
+
+    def run_batched(self, size: int) -> None:
+        if self.view:
+            self.view.run_batched(size)
 
     def target_phase(self, id: str, phase: str) -> None:
         if self.view:
