@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.display import states as highstate
+from pushsalt.display.durations import seconds
 from pushsalt.display.safe import escape, one_line
 from pushsalt.display.style import STYLES, Line, Span, line
 from pushsalt.events import Reporter
 from pushsalt.model import TargetReturn
-from pushsalt.outputters.rich import seconds
 
 if TYPE_CHECKING:
     from rich.live import Live

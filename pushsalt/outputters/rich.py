@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import Any
 
 from pushsalt.display import states as highstate
 from pushsalt.display.alike import Normal, Own, differing
+from pushsalt.display.durations import seconds
 from pushsalt.display.problems import problem_lines
 from pushsalt.display.style import Line, Span, block, draw, line
 from pushsalt.display.trim import trimmed
@@ -268,6 +268,8 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
+    from statistics import median  # it costs as much as all else here
+
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
     widths = {phase: max(len(phase), 7) for phase in known}
@@ -276,13 +278,3 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     for name, pick in rows:
         cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in known.items())
         yield line((f"{name:<{label}}", "dim"), cells)
-
-
-def seconds(value: float) -> str:
-    """A duration for people: ``35 ms``, ``2.4 s``, ``3 m 05 s``."""
-    if value < 0.9995:
-        return f"{value * 1000:.0f} ms"
-    if value < 99.95:
-        return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes} m {rest:02d} s"

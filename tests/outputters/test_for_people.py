@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushsalt.display.durations import seconds
 from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
 from pushsalt.outputters import nested, rich
-from pushsalt.outputters.rich import seconds
 
 
 def state(tag, number, result=True, changes=None, comment="", **more):
