@@ -81,6 +81,8 @@ GLOBAL = _rows(
     Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
     Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL", complete=_levels),
+    Opt("log_file", ("--log-file",), "Log lines to this file too, with times.", metavar="FILE"),
+    Opt("log_file_level", ("--log-file-level",), "Its level (default: that of -l).", metavar="LEVEL", complete=_levels),
 )  # fmt: skip
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
@@ -241,7 +243,9 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
             before = ctx.obj if isinstance(ctx.obj, Given) else Given()
             if wants_context:
                 words["ctx"] = ctx
-            return function(given=before.merged(nearer), **words)
+            given = before.merged(nearer)
+            _open_log_file(given)
+            return function(given=given, **words)
 
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
         parameters = [context, *own, *(opt.parameter() for opt in options)]
@@ -252,6 +256,18 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
         return command
 
     return decorate
+
+
+def _open_log_file(given: Given) -> None:
+    if given.log_file_level and not given.log_file:
+        raise UsageError("--log-file-level without --log-file", hint="name the file: --log-file FILE")
+    if given.log_file:
+        from pushsalt.cli.app import TERMINAL
+        from pushsalt.log import LogFile
+
+        handler, path = TERMINAL.get().log, Path(given.log_file)
+        if handler.file is None or handler.file.path != path:
+            handler.file = LogFile(path, given.log_file_level)
 
 
 def _env_paths(name: str) -> list[str]:

@@ -102,7 +102,9 @@ class Work:
         try:
             yield
         finally:
-            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - began
+            took = time.perf_counter() - began
+            self.phases[name] = self.phases.get(name, 0.0) + took
+            log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
 
     async def go(self) -> TargetReturn:
         try:
@@ -375,6 +377,8 @@ class Work:
 
         assert self.session is not None
         chunks = plan.fields["chunks"]
+        sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
+        log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
         self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
         self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
@@ -416,7 +420,8 @@ class Work:
             if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
                 self._logged.append(str(text))
             else:
-                log.log(level if isinstance(level, int) else logging.WARNING, "%s", text)
+                number = level if isinstance(level, int) else logging.WARNING
+                log.log(number, "%s", text, extra={"target": self.target.id})
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 
@@ -424,7 +429,7 @@ class Work:
         """A return is there: what the target logged for it is shown, unless the return is a failure that says it."""
         held, self._logged = self._logged, []
         for text in held if not said else ():
-            log.error("%s", text)
+            log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""

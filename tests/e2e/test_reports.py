@@ -67,3 +67,15 @@ def test_colours_are_forced_and_forbidden(project: Project) -> None:
     assert "\x1b[" not in project.run("run", "web1", "test.ping", "--no-color").out
     project.variables["NO_COLOR"] = "1"
     assert "\x1b[" not in project.run("run", "web1", "test.ping").out
+
+
+def test_debug_tells_of_rendering_and_files_into_a_file(project: Project) -> None:
+    project.write("salt/sent.sls", "/dev/null/x:\n  file.managed:\n    - source: salt://data.txt\n")
+    project.write("salt/data.txt", "x" * 5000)
+    done = project.run("apply", "web1", "sent", "--log-file", "log", "--log-file-level", "debug")
+    assert "DEBUG" not in done.err
+    log = (project.folder / "log").read_text()
+    for words in ("web1: connect: ", "web1: Python 3", "web1: 1 states of sent, with 1 files", "web1: run: "):
+        assert words in log, log
+    wrong = project.run("run", "web1", "test.ping", "--log-file", "no/such/log")
+    assert wrong.code == 1 and "error: --log-file: no/such/log" in wrong.err
