@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.cli.stdio import color_wanted
 from pushsalt.display import states as highstate
 from pushsalt.display.durations import seconds
 from pushsalt.display.safe import escape, one_line
@@ -226,7 +227,10 @@ class Progress(Board):
         from rich.console import Console
         from rich.live import Live
 
-        console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        plain = not color_wanted(True)
+        console = Console(
+            file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=plain or None
+        )
         with self._lock:
             if self._over:
                 return
