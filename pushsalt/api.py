@@ -182,6 +182,8 @@ class Client:
         stop = asyncio.Event()
         self._stop = (asyncio.get_running_loop(), stop)
         self.reporter.run_started(ids, job.title)
+        if job.options.batch is not None:
+            self.reporter.run_batched(width)
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
             await project.prepare(stop)

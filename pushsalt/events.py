@@ -16,6 +16,9 @@ class Reporter:
     def run_started(self, ids: list[str], title: str) -> None:
         """The ids that will be worked on, in order, and what is done to them in words."""
 
+    def run_batched(self, size: int) -> None:
+        """At most so many of them are under way at a time, as ``--batch`` says."""
+
     def target_phase(self, id: str, phase: str) -> None:
         """A target enters a phase: waiting, connect, bootstrap, grains, render, send, run, done."""
 

@@ -6,8 +6,12 @@ Records that come before the level is known (it may stand in the configuration) 
 from __future__ import annotations
 
 import logging
+import os
+import stat
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pushsalt.errors import UsageError
@@ -42,14 +46,43 @@ def level_number(name: str) -> int:
         raise UsageError(f"there is no log level {name!r}", hint=f"the levels are {', '.join(LEVELS)}") from None
 
 
+class LogFile:
+    """A file of log lines in Salt's form, with times; only its owner can read it. Raises UsageError."""
+
+    def __init__(self, path: Path, level: str | None = None) -> None:
+        """``level``: None for that of the terminal."""
+        self.path = path
+        self.level = None if level is None else level_number(level)
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+            self._fd = os.open(path, flags, 0o600)
+        except OSError as exc:
+            raise UsageError(f"--log-file: {path}: {exc.strerror}", hint="name a file that can be written") from None
+        if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+            os.close(self._fd)
+            raise UsageError(f"--log-file: {path} is no regular file", hint="name a file that can be written")
+
+    def write(self, record: logging.LogRecord, text: str) -> None:
+        """One record, whose text is fit to be shown. Lines of processes that share the file do not mix."""
+        id = getattr(record, "target", "")
+        if id and not text.startswith(f"{id}: "):
+            text = f"{id}: {text}"
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created)) + f",{int(record.msecs):03d}"
+        place = f"[{record.name:<17}:{record.lineno:<4}][{record.levelname:<8}][{record.process}]"
+        os.write(self._fd, f"{when} {place} {text}\n".encode("utf-8", "backslashreplace"))
+
+
 class Handler(logging.Handler):
-    """Writes records to ``write``, or keeps them until the level is known."""
+    """Writes records to ``write``, or keeps them until the level is known; those of ``file`` to it, too."""
 
     def __init__(self) -> None:
         super().__init__(level=0)
         self.write: Callable[[str], None] = _to_stderr
         self.redactor: Redactor | None = None
         self.waiting: list[logging.LogRecord] | None = []
+        self.file: LogFile | None = None
+        #: the level of what is shown
+        self.shown = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         if self.waiting is not None:
@@ -57,7 +90,11 @@ class Handler(logging.Handler):
                 self.waiting.append(record)
             return
         try:
-            self.write(self.format(record))
+            text = self.text(record)
+            if record.levelno >= self.shown:
+                self.write(f"[{record.levelname:<8}] {text}\n")
+            if self.file is not None and record.levelno >= (self.shown if self.file.level is None else self.file.level):
+                self.file.write(record, text)
         except Exception:  # a log line is never worth a crash
             self.handleError(record)
 
@@ -65,6 +102,10 @@ class Handler(logging.Handler):
         pass
 
     def format(self, record: logging.LogRecord) -> str:
+        return f"[{record.levelname:<8}] {self.text(record)}\n"
+
+    def text(self, record: logging.LogRecord) -> str:
+        """What a record says, without secrets and control characters."""
         from pushsalt.display.safe import escape
 
         text = record.getMessage()
@@ -73,8 +114,7 @@ class Handler(logging.Handler):
         if self.redactor is not None:
             text = self.redactor.text(text)
         # Further lines are indented: no text can look like a log line of its own.
-        shown = escape(text).rstrip("\n").replace("\n", "\n    ")
-        return f"[{record.levelname:<8}] {shown}\n"
+        return escape(text).rstrip("\n").replace("\n", "\n    ")
 
 
 def _to_stderr(text: str) -> None:
@@ -102,7 +142,9 @@ def install() -> Handler:
 
 def configure(handler: Handler, level: str) -> None:
     """Sets the level and lets out what has waited. May be called again, to change the level."""
-    number = level_number(level)
+    handler.shown = number = level_number(level)
+    if handler.file is not None and handler.file.level is not None:
+        number = min(number, handler.file.level)
     logging.getLogger().setLevel(number)
     for name in _CHATTY:
         logging.getLogger(name).setLevel(number if number <= LEVELS["trace"] else max(number, logging.WARNING))

@@ -133,6 +133,7 @@ class TargetReturn:
 
     ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object
     of the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
+    ``retcode`` is Salt's: of a command, its exit status.
     ``events`` are those that states with ``fire_event``, and the function ``event.send``, sent, in order, as Salt's
     event bus has them: ``{"tag": text, "data": {"ret": the state's return}}``, or the data that was sent. ``salt``: the
     version of the real Salt whose module gave the value, if so.
@@ -147,3 +148,4 @@ class TargetReturn:
     warnings: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     salt: str = ""
+    retcode: int = 0

@@ -1,11 +1,13 @@
 """Log lines: Salt's shape, nothing raw, nothing secret, nothing before its level is known."""
 
 import logging
+import os
+import re
 
 import pytest
 
 from pushsalt.errors import UsageError
-from pushsalt.log import LEVELS, Handler, configure, install, level_number
+from pushsalt.log import LEVELS, Handler, LogFile, configure, install, level_number
 from pushsalt.redact import Redactor
 
 
@@ -83,3 +85,28 @@ def test_quiet_and_unknown_levels(handler):
 def test_one_handler_per_process(handler):
     assert install() is handler
     assert isinstance(handler, Handler)
+
+
+def test_a_file_gets_times_ids_and_a_level_of_its_own(handler, tmp_path):
+    path = tmp_path / "log"
+    handler.file = LogFile(path, "debug")
+    handler.redactor = Redactor()
+    handler.redactor.add("canary-4711")
+    configure(handler, "warning")
+    log.debug("connecting with canary-4711")
+    log.warning("web1: from it", extra={"target": "web1"})
+    log.warning("no name\nforged", extra={"target": "web2"})
+    assert handler.lines == ["[WARNING ] web1: from it\n", "[WARNING ] no name\n    forged\n"]
+    rows = path.read_text().splitlines()
+    line = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \[pushsalt.test *:\d+ *\]\[(\w+) *\]\[\d+\] (.*)"
+    assert [re.fullmatch(line, row).groups() for row in (rows[0], rows[1], rows[2])] == [
+        ("DEBUG", "connecting with **********"), ("WARNING", "web1: from it"), ("WARNING", "web2: no name"),
+    ]  # fmt: skip
+    assert rows[3] == "    forged" and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_is_none(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "such"):
+        with pytest.raises(UsageError, match="--log-file"):
+            LogFile(path)

@@ -35,7 +35,11 @@ def apply(
 
     names = sls_names(sls or [])
     return run_job(
-        given, TERMINAL.get(), target, lambda client, selection, options: client.stream_apply(selection, names, options)
+        given,
+        TERMINAL.get(),
+        target,
+        lambda client, selection, options: client.stream_apply(selection, names, options),
+        words=["apply", *([",".join(names)] if names else [])],
     )
 
 

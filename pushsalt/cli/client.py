@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.cli.stdio import Terminal
 from pushsalt.events import Reporter
-from pushsalt.log import DEFAULT_LEVEL, configure
+from pushsalt.log import DEFAULT_LEVEL, configure, level_number
 from pushsalt.model import TargetReturn
 
 if TYPE_CHECKING:
     from pushsalt.api import Client
     from pushsalt.cli.options import Given
-    from pushsalt.cli.progress import Progress
+    from pushsalt.cli.progress import Lines, Progress
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +23,16 @@ class Watcher(Reporter):
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.view: Progress | None = None
+        self.view: Progress | Lines | None = None
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.ids = list(ids)
         if self.view:
             self.view.run_started(ids, title)
+
+    def run_batched(self, size: int) -> None:
+        if self.view:
+            self.view.run_batched(size)
 
     def target_phase(self, id: str, phase: str) -> None:
         if self.view:
@@ -59,7 +63,7 @@ class Watcher(Reporter):
 
 
 def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[Client, str]:
-    """The client that the global options ask for, its logging set up; and the log level in force."""
+    """The client that the global options ask for, its logging set up; and the log level of what is of interest."""
     from pushsalt.api import Client
 
     if given.log_level:
@@ -69,4 +73,7 @@ def open_client(given: Given, terminal: Terminal, reporter: Reporter) -> tuple[C
     terminal.log.redactor = client.redactor()
     level = given.log_level or str(project.config.opts.get("log_level") or DEFAULT_LEVEL)
     configure(terminal.log, level)
+    file_level = given.log_file_level
+    if file_level and level_number(file_level) < level_number(level):
+        level = file_level
     return client, level

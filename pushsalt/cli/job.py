@@ -9,15 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import outputters
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
+from pushsalt.cli.options import state_output
+from pushsalt.cli.ownvalues import own_values
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
@@ -25,7 +28,7 @@ from pushsalt.model import TargetReturn
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
     from pushsalt.cli.options import Given
-    from pushsalt.cli.progress import Progress
+    from pushsalt.cli.progress import Lines, Progress
 
 log = logging.getLogger(__name__)
 
@@ -41,15 +44,24 @@ Stream = Callable[["Client", "Selection", "JobOptions"], AsyncIterator[TargetRet
 
 
 def run_job(
-    given: Given, terminal: stdio.Terminal, target: str, stream: Stream, *, unmask: bool = False, hint: str = ""
+    given: Given,
+    terminal: stdio.Terminal,
+    target: str,
+    stream: Stream,
+    *,
+    unmask: bool = False,
+    hint: str = "",
+    words: Sequence[str] = (),
 ) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
+    ``words`` are the command and what stands behind its target, for the command line that does it again.
     ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs). ``hint`` is said
     once if something was masked.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # wrong options are said before any file is read
+    mode = state_output(given.state_output)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     options = given.job(level)
@@ -72,7 +84,11 @@ def run_job(
             verbose=options.verbose,
             elapsed=elapsed,
             test=options.test,
-            opts=client.project.config.opts,
+            opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
+            state_output=mode or _configured_mode(client),
+            full_diff=bool(given.full_diff),
+            again=(lambda ids: redactor.text(_again(given, words, ids))) if words else None,
+            own=lambda id: own_values(client.project, id),
         )
         for piece in pieces:
             terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))
@@ -84,6 +100,10 @@ def run_job(
         from pushsalt.cli.progress import Progress
 
         view = watcher.view = Progress(terminal.log, redactor)
+    elif given.out != "quiet":
+        from pushsalt.cli.progress import Lines
+
+        view = watcher.view = Lines(terminal.log.write, redactor)
     with view:
         work = _Work(client, watcher, on_result=(lambda result: write({result.id: result}, 0.0)) if at_once else None)
         work.run(lambda: stream(client, selection, options))
@@ -98,6 +118,20 @@ def run_job(
         _explain(results)
     code = max((result.exit_code for result in results.values()), default=0)
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
+
+
+def _again(given: Given, words: Sequence[str], ids: Sequence[str]) -> str:
+    """The command line that does the same on these targets."""
+    command, *rest = words
+    if command == "run" and any(word.startswith("--") for word in rest):
+        rest.insert(1, "--")
+    return shlex.join(["pushsalt", command, *given.flags(), "-L", ",".join(ids), *rest])
+
+
+def _configured_mode(client: Client) -> str:
+    """``state_output`` of the configuration, if it is there: its default is not that of the usual outputter."""
+    config = client.project.config
+    return str(config.opts["state_output"]) if "state_output" in config.given else ""
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
@@ -201,7 +235,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-def leave(code: int, view: Progress | None = None) -> None:
+def leave(code: int, view: Progress | Lines | None = None) -> None:
     """Ends the process now, the terminal in order."""
     if view:
         view.abandon()

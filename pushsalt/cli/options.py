@@ -78,8 +78,11 @@ GLOBAL = _rows(
         metavar="DIR"),
     Opt("locked", ("--locked",), "Take git remotes at the revisions of pushsalt.lock only.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "Say more: round trips, SLS names; twice: unchanged states too.", "count"),
+    Opt("no_color", ("--no-color",), "No colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
     Opt("log_level", ("-l", "--log-level"), "Log level on stderr: debug, info, warning, error, quiet ...",
         metavar="LEVEL", complete=_levels),
+    Opt("log_file", ("--log-file",), "Log lines to this file too, with times.", metavar="FILE"),
+    Opt("log_file_level", ("--log-file-level",), "Its level (default: that of -l).", metavar="LEVEL", complete=_levels),
 )  # fmt: skip
 
 #: Every matcher: (attribute = Salt's tgt_type) and its flags.
@@ -105,7 +108,10 @@ DELIMITER = _rows(
 OUTPUT = _rows(
     "Output",
     Opt("out", ("--out",), "rich (default), json, yaml, ndjson or quiet.", metavar="FORMAT", complete=_outputs),
-)
+    Opt("state_output", ("--state-output",), "Of each state: full, terse, mixed, changes or filter; _id behind it.",
+        metavar="MODE"),
+    Opt("full_diff", ("--full-diff",), "Show long diffs to their end.", "flag"),
+)  # fmt: skip
 STATES = _rows(
     "What is done",
     Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
@@ -122,6 +128,8 @@ LIMITS = _rows(
     Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
     Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
 )
+
+STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: What commands that work on targets have in common.
 JOB = (*DELIMITER, *OUTPUT, *LIMITS)
@@ -153,6 +161,20 @@ class Given:
                 case _:
                     values[name] = value
         return Given(values)
+
+    def flags(self) -> list[str]:
+        """The options as words of a command line, but for those that say which targets."""
+        words: list[str] = []
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS):
+            value = self.values.get(opt.name)
+            if opt.kind == "count":
+                words += [opt.flags[0]] * (value or 0)
+            elif opt.kind == "flag":
+                words += [opt.flags[-1]] if value else []
+            else:
+                for item in value if isinstance(value, list | tuple) else [value]:
+                    words += [opt.flags[0], str(item)] if item is not None else []
+        return words
 
     def settings(self) -> Settings:
         """What the global options and the environment say. Raises UsageError."""
@@ -221,7 +243,9 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
             before = ctx.obj if isinstance(ctx.obj, Given) else Given()
             if wants_context:
                 words["ctx"] = ctx
-            return function(given=before.merged(nearer), **words)
+            given = before.merged(nearer)
+            _open_log_file(given)
+            return function(given=given, **words)
 
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
         parameters = [context, *own, *(opt.parameter() for opt in options)]
@@ -232,6 +256,18 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
         return command
 
     return decorate
+
+
+def _open_log_file(given: Given) -> None:
+    if given.log_file_level and not given.log_file:
+        raise UsageError("--log-file-level without --log-file", hint="name the file: --log-file FILE")
+    if given.log_file:
+        from pushsalt.cli.app import TERMINAL
+        from pushsalt.log import LogFile
+
+        handler, path = TERMINAL.get().log, Path(given.log_file)
+        if handler.file is None or handler.file.path != path:
+            handler.file = LogFile(path, given.log_file_level)
 
 
 def _env_paths(name: str) -> list[str]:
@@ -270,6 +306,14 @@ def _batch(text: str | None) -> str | None:
         message = f"--batch: {text!r} is neither a number of targets nor a percentage"
         raise UsageError(message, hint="for example --batch 10 or --batch 25%")
     return size
+
+
+def state_output(text: str | None) -> str | None:
+    """The mode of --state-output, which Salt's outputter has. Raises UsageError."""
+    if text is not None and text.removesuffix("_id") not in STATE_OUTPUTS:
+        modes = ", ".join(STATE_OUTPUTS)
+        raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
+    return text
 
 
 def _whole(flag: str, text: str | None) -> int | None:

@@ -10,15 +10,17 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.display.safe import escape
+from pushsalt.cli.stdio import color_wanted
+from pushsalt.display import states as highstate
+from pushsalt.display.durations import seconds
+from pushsalt.display.safe import escape, one_line
 from pushsalt.display.style import STYLES, Line, Span, line
 from pushsalt.events import Reporter
 from pushsalt.model import TargetReturn
-from pushsalt.outputters import highstate
-from pushsalt.outputters.rich import seconds
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -31,8 +33,11 @@ DELAY = 0.4
 FRAMES_PER_SECOND = 8
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"
-FAILURES_SHOWN = 4
-ROWS_AT_MOST = 10
+#: Failures that are kept to be shown; a third of the lines is theirs, but at least so many.
+FAILURES_KEPT, FAILURES_SHOWN = 50, 4
+#: Seconds between lines where there is no terminal, and how many targets at work one names.
+EVERY = 30.0
+NAMED = 5
 #: SGR parameters -> rich's words for them
 _RICH_STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "36": "cyan", "1;31": "bold red"}
 
@@ -61,11 +66,15 @@ class Board(Reporter):
         self.working: dict[str, Working] = {}
         self.remotes: dict[str, str] = {}
         self.finished = self.changed = self.failed = 0
-        self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_SHOWN)
+        self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_KEPT)
+        self.batch = 0
         self.stopped = False
 
     def run_started(self, ids: list[str], title: str) -> None:
         self.title, self.total = title, len(ids)
+
+    def run_batched(self, size: int) -> None:
+        self.batch = size
 
     def remote_progress(self, name: str, words: str) -> None:
         if words:
@@ -110,14 +119,18 @@ class Board(Reporter):
         spans = [Span(f"{busy} ", "key"), Span(self.title or "starting", "title")]
         if self.total:
             spans.append(Span(f"  {self.finished}/{self.total} {'target' if self.total == 1 else 'targets'} done"))
+        if self.batch and self.total > self.batch:
+            batches = -(-self.total // self.batch)
+            spans.append(Span(f"  batch {min(self.finished // self.batch + 1, batches)} of {batches}"))
         for number, word, style in ((self.changed, "changed", "changed"), (self.failed, "failed", "bad")):
             if number:
                 spans += [Span("  "), Span(f"{number} {word}", style)]
         spans.append(Span(f"  {seconds(round(elapsed))}", "dim"))
         rows: list[Line] = [tuple(spans)]
-        failures = list(self.failures)[-max(0, height - 3) :]
+        most = min(height - 3, max(FAILURES_SHOWN, height // 3))
+        failures = list(self.failures)[-most:] if most > 0 else []
         rows += [line((id, "bad_title"), "  ", (text, "bad"), indent=2) for id, text in failures]
-        room = min(height - len(rows), ROWS_AT_MOST)
+        room = height - len(rows)
         remotes = list(self.remotes.items())[: max(0, room - 1)]
         rows += [line(f"{escape(name)}  ", (words, "dim"), indent=2) for name, words in remotes]
         room -= len(remotes)
@@ -130,6 +143,47 @@ class Board(Reporter):
         if self.stopped:
             rows[0] = (*rows[0], Span("  stopping ... (once more: at once)", "changed"))
         return rows
+
+
+    def in_a_line(self, elapsed: float) -> str:
+        """The same as one line of text."""
+        first, *_ = self.lines(elapsed, 1, spinner=" ")
+        head = "".join(span.text for span in first).strip()
+        working = [f"{id} ({target.words()})" for id, target in list(self.working.items())[:NAMED]]
+        more = len(self.working) - len(working)
+        at_work = f"; at work: {', '.join(working)}" + (f" and {more} more" if more else "") if working else ""
+        return head + at_work
+
+
+class Lines(Board):
+    """A line every half minute, for who reads a log of it. A context manager; ``write`` takes a line."""
+
+    def __init__(self, write: Callable[[str], None], redactor: Redactor) -> None:
+        super().__init__()
+        self._write, self._redactor = write, redactor
+        self._started = time.monotonic()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+
+    def __enter__(self) -> Lines:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def stopping(self) -> None:
+        """Says that the work is being stopped."""
+        self.stopped = True
+
+    def abandon(self) -> None:
+        """There is nothing to give back."""
+
+    def _tell(self) -> None:
+        while not self._over.wait(EVERY):
+            text = self._redactor.text(self.in_a_line(time.monotonic() - self._started))
+            self._write(f"pushsalt: {one_line(text)}\n")
 
 
 class Progress(Board):
@@ -173,7 +227,10 @@ class Progress(Board):
         from rich.console import Console
         from rich.live import Live
 
-        console = Console(file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        plain = not color_wanted(True)
+        console = Console(
+            file=sys.stderr, markup=False, highlight=False, emoji=False, soft_wrap=True, no_color=plain or None
+        )
         with self._lock:
             if self._over:
                 return

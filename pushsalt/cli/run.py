@@ -53,6 +53,7 @@ def run(
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
         hint="unmask=True shows masked values" if function.startswith("pillar.") and "unmask" not in kwargs else "",
+        words=["run", function, *(words or ())],
     )
 
 

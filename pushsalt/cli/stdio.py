@@ -78,7 +78,7 @@ class Terminal:
     @property
     def color(self) -> bool:
         """Whether stdout wants colours."""
-        return self.stdout.is_terminal and color_wanted()
+        return color_wanted(self.stdout.is_terminal)
 
 
 def final_code(code: int, stdout: Stdout) -> int:
@@ -94,7 +94,7 @@ def print_error(message: str, hint: str = "") -> None:
     """``error: message`` and ``hint: ...`` on stderr, escaped; in colour on a terminal."""
     from pushsalt.display.safe import escape
 
-    color = stderr_is_terminal() and color_wanted()
+    color = color_wanted(stderr_is_terminal())
     for label, text, sgr in (("error", message, "1;31"), ("hint", hint, "1")):
         if text:
             write_stderr(f"\x1b[{sgr}m{label}:\x1b[0m {escape(text)}\n" if color else f"{label}: {escape(text)}\n")
@@ -117,6 +117,12 @@ def stderr_is_terminal() -> bool:
         return False
 
 
-def color_wanted() -> bool:
-    """Whether colours may be used on a terminal: https://no-color.org, and terminals that know none."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
+#: Set by --no-color.
+no_color = False
+
+
+def color_wanted(is_terminal: bool) -> bool:
+    """Whether colours are used: on terminals that know them; https://no-color.org, https://force-color.org."""
+    if no_color or os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (is_terminal and os.environ.get("TERM", "") != "dumb")

@@ -1,233 +1,253 @@
-"""State returns as text: only what changed, would change or failed; unified diffs; failures with their comment."""
+"""State returns as Salt's own ``highstate`` outputter prints them, for eyes and scripts that know that.
+
+Options, with Salt's names and defaults: ``state_output`` (full, terse, mixed, changes, filter, each with ``_id``),
+``state_verbose``, ``state_tabular``, ``state_output_diff``, ``state_output_profile``, ``state_output_pct``,
+``state_output_exclude``, ``state_output_terse``, ``state_compress_ids``. Salt: salt.output.highstate and .nested.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from pushsalt.display.style import Line, Span, block, draw, line
+from pushsalt.display.safe import DEPTH_LIMIT, escape
+from pushsalt.display.states import is_states
+from pushsalt.display.style import STYLES
 from pushsalt.display.trim import trimmed
-from pushsalt.outputters import nested
 
-#: outcome -> (word, style), in the order of a summary.
-OUTCOMES = {
-    "failed": ("failed", "bad"),
-    "changed": ("changed", "changed"),
-    "pending": ("would change", "pending"),
-    "same": ("unchanged", "dim"),
-}
-#: What stands for a highstate that has nothing to run (Salt's shape).
-_NO_STATES = "no.None"
-#: Changes that only repeat the state's name, by their key.
-_REPEATED = {"newfile": "new file", "cmd": ""}
-_COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
-#: All states of a target show at most so many lines.
-ROWS = 200_000
-#: A single state shows at most so many lines of changes or comment, unless -v asks for all.
-LINE_LIMIT = 200
+#: (style, text): one line, or several of one style.
+Row = tuple[str, str]
+
+_INDENT: Final = 14
+_LABELS: Final = ("Succeeded", "Failed", "Not Run", "Warnings")
+MODES: Final = ("full", "terse", "mixed", "changes", "filter")
 
 
-@dataclass(frozen=True)
-class StateResult:
-    """One state's return, taken apart. ``outcome`` is a key of OUTCOMES."""
-
-    function: str
-    id: str
-    name: str
-    sls: str
-    outcome: str
-    changes: Any
-    comment: str
-    warnings: tuple[str, ...]
-    duration: float | None
-    salt: str = ""  # the version of the real Salt whose own module it was
-    hint: str = ""  # what the comment leaves to be said to people
+def output(data: Any, *, color: bool = False, opts: Mapping[str, Any] | None = None, **kw: Any) -> str:
+    """A block for each target: its states, then a summary. What is no state return is shown as ``nested`` does."""
+    opts = opts or {}
+    blocks = ["\n".join(_host(str(id), trimmed(ret), opts, color)) for id, ret in data.items()]
+    return "\n".join(blocks) + "\n" if blocks else ""
 
 
-def output(data: Any, *, color: bool = False, verbose: int = 0, **kw: Any) -> str:
-    """Each target's id, counts and body."""
-    rows: list[Line] = []
-    for id, ret in data.items():
-        results = parse(ret)
-        rows += [line((id, "title"), "  ", *counts(results)), *body(results, verbose)]
-    return draw(rows, color)
-
-
-def is_states(ret: Any) -> bool:
-    """Whether ``ret`` has the shape of state returns."""
-    return isinstance(ret, Mapping) and bool(ret) and all(isinstance(key, str) and "_|-" in key for key in ret)
-
-
-def parse(ret: Mapping[str, Any]) -> list[StateResult]:
-    """The results in the order in which the states ran. Any shape that a target may send is taken."""
-    items = [(tag, value if isinstance(value, Mapping) else {"comment": value}) for tag, value in ret.items()]
-    items.sort(key=lambda item: _number(item[1].get("__run_num__")) or 0)
-    return [_result(tag, value) for tag, value in items]
-
-
-def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
-    tag, value = trimmed(tag), trimmed(value)
-    module, _, rest = tag.partition("_|-")
-    rest, _, function = rest.rpartition("_|-")
-    id, _, name = rest.partition("_|-")
-    changes, result = value.get("changes"), value.get("result")
-    if result is None:
-        outcome = "pending"
-    elif not result:
-        outcome = "failed"
+def _host(id: str, ret: Any, opts: Mapping[str, Any], color: bool) -> Iterator[str]:
+    if is_states(ret):
+        states = _States(id, ret, opts)
+        style, rows = states.style, states.rows()
+    elif isinstance(ret, list) and all(isinstance(text, str) for text in ret):
+        style = "bad"
+        rows = [(style, "    Data failed to compile:"), *((style, f"----------\n    {text}") for text in ret)]
     else:
-        outcome = "changed" if changes else "same"
-    warnings = value.get("warnings") or []
-    return StateResult(
-        function=f"{module}.{function}",
-        id=_text(value.get("__id__", id)),
-        name=_text(value.get("name", name)),
-        sls=_text(value.get("__sls__", "")),
-        outcome=outcome,
-        changes=changes,
-        comment=_comment(value.get("comment")),
-        warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
-        duration=_number(value.get("duration")),
-        salt=_text(value.get("__salt_python__", "")),
-        hint=getattr(value.get("comment"), "explanation", ""),
-    )
+        style, rows = "key", list(nested(ret, 4))
+    for row in [(style, f"{id}:"), *rows]:
+        yield _drawn(*row, color)
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
+def _drawn(style: str, text: str, color: bool) -> str:
+    sgr = STYLES[style] if color else ""
+    return f"\x1b[{sgr}m{escape(text)}\x1b[0m" if sgr else escape(text)
 
 
-def _comment(value: Any) -> str:
-    return "\n".join(map(_text, value)) if isinstance(value, (list, tuple)) else _text(value or "")
+class _States:
+    """The states of one target. ``style`` is that of its name, once ``rows`` were made."""
 
+    def __init__(self, id: str, ret: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
+        self._id, self._opts = id, opts
+        found = [(tag, dict(value)) for tag, value in ret.items() if isinstance(value, Mapping) and "result" in value]
+        found.sort(key=lambda item: _milliseconds(item[1].get("__run_num__")))
+        self._states = _compressed(found) if opts.get("state_compress_ids") else [(tag, ret, 1) for tag, ret in found]
+        self._mode = str(opts.get("state_output") or "full").lower()
+        self.style = "good"
+        self._warned = 0
 
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    def rows(self) -> list[Row]:
+        rows: list[Row] = []
+        for tag, ret, _ in self._states:
+            rows += self._state(tag, ret)
+        return [*rows, *self._summary()]
 
+    def _state(self, tag: str, ret: Mapping[str, Any]) -> Iterator[Row]:
+        result, changes = ret["result"], ret.get("changes")
+        style = "bad" if result is False else "changed" if result is None else "key" if changes else "good"
+        changes_only = self._opts.get("state_output_diff") or not self._opts.get("state_verbose", True)
+        if result and not changes and changes_only:
+            return
+        if result is False or (result is None and self.style != "bad"):
+            self.style = style
+        parts = tag.split("_|-")
+        module, id, name, function = parts[0], parts[1], "_|-".join(parts[2:-1]), parts[-1]
+        if self._mode.endswith("_id"):
+            name = id
+        if self._mode.startswith("filter"):
+            if str(result) in _words(self._opts.get("state_output_terse")):
+                yield style, self._terse(module, name, function, ret)
+                return
+            if str(result) in _words(self._opts.get("state_output_exclude")):
+                return
+        elif self._is_terse(result, bool(changes)):
+            yield style, self._terse(module, name, function, ret)
+            return
+        yield style, "----------"
+        yield style, f"          ID: {id}"
+        yield style, f"    Function: {module}.{function}"
+        if name != id:
+            yield style, f"        Name: {name}"
+        yield style, f"      Result: {result}"
+        yield style, f"     Comment: {_comment(ret)}"
+        if self._opts.get("state_output_profile", True) and "start_time" in ret:
+            yield style, f"     Started: {ret['start_time']}"
+            yield style, f"    Duration: {_duration(ret)}"
+        yield style, "     Changes:   "
+        if changes and not isinstance(changes, Mapping):
+            yield style, f"Invalid Changes data: {changes}"
+        elif changes:
+            yield from nested(changes, _INDENT)
+        if "warnings" in ret:
+            self._warned += 1
+            text = "\n".join(map(str, ret["warnings"]))
+            pad = " " * _INDENT
+            filled = textwrap.fill(text, width=80, initial_indent=pad, subsequent_indent=pad).lstrip()
+            yield "bad", f"    Warnings: {filled}"
 
-def counts(results: list[StateResult]) -> list[Span]:
-    """``2 changed, 40 unchanged`` as spans."""
-    number = Counter(result.outcome for result in results)
-    spans: list[Span] = []
-    for outcome, (word, style) in OUTCOMES.items():
-        if number[outcome]:
-            spans += [Span(", " if spans else ""), Span(f"{number[outcome]} {word}", style)]
-    return spans or [Span("no states", "dim")]
+    def _is_terse(self, result: Any, changed: bool) -> bool:
+        if self._mode.startswith("mixed"):
+            return result is not False
+        return self._mode.startswith("terse") or (self._mode.startswith("changes") and bool(result) and not changed)
 
+    def _terse(self, module: str, name: str, function: str, ret: Mapping[str, Any]) -> str:
+        result = "Changed" if ret.get("changes") else "Clean"
+        result = {False: "Failed", None: "Differs"}.get(ret["result"], result)
+        timed = bool(self._opts.get("state_output_profile", True)) and "start_time" in ret
+        started, took = ret.get("start_time", ""), ret.get("duration", "")
+        tabular = self._opts.get("state_tabular")
+        warnings = "Warnings:\n" + "\n".join(map(str, ret["warnings"])) if "warnings" in ret else ""
+        if isinstance(tabular, str):
+            try:
+                return tabular.format("", name, module, function, result, "", ret)
+            except (LookupError, ValueError, AttributeError) as exc:
+                return f"state_tabular: {type(exc).__name__}: {exc}"
+        if tabular:
+            when = f"{started} [{took!s:>7} ms] " if timed else ""
+            warnings += "\n" if warnings else ""
+            return f"{warnings}{when}{module:>10}.{function:<10} {result:7}   Name: {name}"
+        when = f" - Started: {started} - Duration: {took} ms" if timed else ""
+        return f"{warnings}  Name: {name} - Function: {module}.{function} - Result: {result}{when}"
 
-def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
-    """The lines below a target's title. Those without changes show with ``-vv`` only."""
-    shown = [item for item in results if verbose > 1 or item.outcome != "same" or item.warnings]
-    word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
-    function_width = min(max((len(item.function) for item in shown), default=0), 24)
-    rows: list[Line] = []
-    for number, item in enumerate(shown):
-        if len(rows) > ROWS:
-            rows.append(line((f"... {len(shown) - number} more states: --out json shows all", "dim"), indent=2))
-            break
-        word, style = OUTCOMES[item.outcome]
-        if item.function == _NO_STATES:
-            said = item.comment.replace("Please see master log for details.", "").strip()
-            rows.append(line((f"  {word}  ", style), said))
-            rows += block(f"hint: {item.hint}", "dim", 2) if item.hint else ()
-            continue
-        parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
-        parts.append(Span(" ".join(item.name.split("\n")), "title"))
-        if item.id != item.name:
-            parts.append(Span(f"  ({item.id})", "dim"))
-        rows.append((*parts, *_origin(item, verbose)))
-        rows += _limited([*_details(item, word_width + 4)], word_width + 4, verbose)
-    return rows
-
-
-def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
-    if item.salt:
-        yield Span(f"  by Salt {item.salt}'s own module", "dim")
-    if verbose and item.sls:
-        yield Span(f"  {item.sls}", "dim")
-    if verbose > 1 and item.duration is not None:
-        yield Span(f"  {item.duration:.0f} ms", "dim")
-
-
-def _details(item: StateResult, indent: int) -> Iterator[Line]:
-    for warning in item.warnings:
-        yield from block(f"warning: {warning}", "changed", indent)
-    if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
-        yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
-    if item.changes:
-        told = _without_name(item.changes, item.name)
-        yield from change_lines(told, indent) if told != "" else ()
-
-
-def _without_name(changes: Any, name: str) -> Any:
-    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` a word."""
-    if not isinstance(changes, Mapping):
-        return changes
-    inner = changes.get(name)
-    if len(changes) == 1 and isinstance(inner, Mapping) and inner and set(inner) != {"old", "new"}:
-        return inner
-    alone = [key for key, value in changes.items() if value == name]
-    if not alone or len(alone) != len(changes):
-        return changes
-    return "\n".join(filter(None, (_REPEATED.get(key, key) for key in map(_text, alone))))
-
-
-def _limited(rows: list[Line], indent: int, verbose: int) -> list[Line]:
-    if verbose or len(rows) <= LINE_LIMIT:
-        return rows
-    left = len(rows) - LINE_LIMIT
-    return [*rows[:LINE_LIMIT], line((f"... {left} more lines (-v shows them)", "dim"), indent=indent)]
-
-
-def change_lines(changes: Any, indent: int) -> Iterator[Line]:
-    """What changed: a diff as a diff, ``old``/``new`` as ``old -> new``, anything else as nested text."""
-    if not isinstance(changes, Mapping):
-        yield from nested.lines(changes, indent)
-    elif set(changes) == _COMMAND_KEYS:  # what cmd.run says of a command: without what says nothing
-        said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
-        yield from nested.lines(said, indent) if said else ()
-    elif set(changes) == {"old", "new"}:
-        yield from _old_new(None, changes, indent)
-    else:
-        for key, value in changes.items():
-            if key == "diff" and isinstance(value, str):
-                yield from diff_lines(value, indent)
-            elif isinstance(value, Mapping) and set(value) == {"old", "new"}:
-                yield from _old_new(key, value, indent)
-            elif isinstance(value, Mapping) and isinstance(value.get("diff"), str):  # file.recurse
-                yield line((f"{key}:", "key"), indent=indent)
-                yield from change_lines(value, indent + 2)
+    def _summary(self) -> Iterator[Row]:
+        counts: Counter[Any] = Counter()
+        changed, serial, parallel = 0, 0.0, [0.0]
+        for _, ret, number in self._states:
+            counts[ret["result"]] += number
+            if changes := ret.get("changes"):
+                changed += len(changes.get("compressed changes", ())) or 1 if isinstance(changes, Mapping) else 1
+            if "__parallel__" in ret:
+                parallel.append(_milliseconds(ret.get("duration")))
             else:
-                yield from nested.lines({key: value}, indent)
+                serial += _milliseconds(ret.get("duration"))
+        total = sum(counts.values())
+        longest = max((len(str(number)) for number in (*counts.values(), self._warned)), default=0)
+        width = max(map(len, _LABELS)) + longest + 2
+        good, failed = counts[True] + counts[None], counts[False]
+
+        def count(label: str, number: Any) -> str:
+            return f"{label}: {number:>{width - len(label) - 2}}"
+
+        yield "key", f"\nSummary for {self._id}\n{'-' * width}"
+        said = [f"unchanged={counts[None]}"] if counts[None] else []
+        said += [f"changed={changed}"] if changed else []
+        yield "good", count("Succeeded", good) + (f" ({', '.join(said)})" if said else "")
+        yield "bad" if failed else "key", count("Failed", failed)
+        if self._opts.get("state_output_pct") and total:
+            yield "good", count("Success %", round(good / total * 100, 2))
+            yield "bad" if failed else "key", count("Failure %", round(failed / total * 100, 2))
+        if self._warned:
+            yield "bad", count("Warnings", self._warned)
+        yield "key", f"{'-' * width}\nTotal states run: {total:>{width - 7}}"
+        if self._opts.get("state_output_profile", True):
+            time, unit = serial + max(parallel), "ms"
+            if time > 999:
+                time, unit = time / 1000, "s"
+            yield "key", f"Total run time: {f'{time:.3f}'.rjust(width - 5)} {unit}"
 
 
-def _old_new(key: Any, pair: Mapping[str, Any], indent: int) -> Iterator[Line]:
-    name = () if key is None else (Span(f"{key}: ", "key"),)
-    old, new = (nested.inline(pair[side]) if pair[side] != "" else Span("(none)", "dim") for side in ("old", "new"))
-    if old is not None and new is not None:
-        yield line(*name, (old.text, "removed" if old.style == "" else "dim"), (" -> ", "dim"),
-                   (new.text, "added" if new.style == "" else "dim"), indent=indent)  # fmt: skip
-        return
-    if name:
-        yield line(*name, indent=indent)
-    for side, sign, style in (("old", "-", "removed"), ("new", "+", "added")):
-        for row in nested.lines(pair[side]):
-            yield line((sign + "".join(span.text for span in row), style), indent=indent)
+def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any], int]]:
+    """States of one ID, SLS and result as one, with how many they are; their changes by name."""
+    groups: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
+    for tag, ret in states:
+        key = (tag.partition("_|-")[0], str(ret.get("__id__")), str(ret.get("__sls__")), str(ret["result"]))
+        groups.setdefault(key, []).append((tag, ret))
+    found: list[tuple[str, dict[str, Any], int]] = []
+    for (module, id, sls, result), members in groups.items():
+        tag, ret = members[0]
+        if len(members) > 1:
+            name = f"state_compressed_{sls}_{id}_{result}"
+            tag = "_|-".join((module, f"{id} ({len(members)})", name, tag.rpartition("_|-")[2]))
+            changes = {str(each.get("name")): each["changes"] for _, each in members if each.get("changes")}
+            only_the_first = len(changes) == 1 and bool(ret.get("changes"))
+            ret = {**ret, "duration": round(sum(_milliseconds(each.get("duration")) for _, each in members), 3)}
+            ret["start_time"] = min(str(each.get("start_time", "")) for _, each in members)
+            if changes and not only_the_first:
+                ret["changes"] = {"compressed changes": changes}
+        found.append((tag, ret, len(members)))
+    return found
 
 
-def diff_lines(text: str, indent: int) -> Iterator[Line]:
-    """A unified diff, coloured; a text that is no diff (``New file``) comes out as it is."""
-    header = True
-    for row in block(text):
-        content = row[0].text
-        if content.startswith("@@"):
-            header, style = False, "hunk"
-        elif header and content.startswith(("---", "+++")):
-            if not content[3:].strip():  # names no file: says nothing
-                continue
-            style = "dim"
-        else:
-            style = {"+": "added", "-": "removed"}.get(content[:1], "")
-        yield line((content, style), indent=indent)
+def _comment(ret: Mapping[str, Any]) -> str:
+    text = str(ret.get("comment", "")).strip().replace("\n", "\n" + " " * _INDENT)
+    match ret.get("data"):
+        case None:
+            return text
+        case list() as items:
+            return " ".join([text, *map(str, items)])
+        case dict() as items:
+            return "".join([text, *(f"\n\t\t{key}: {value}" for key, value in items.items())])
+        case data:
+            return f"{text} {data}"
+
+
+def _duration(ret: Mapping[str, Any]) -> str:
+    return f"{ret['duration']} ms" if ret.get("duration", "") != "" else ""
+
+
+def _milliseconds(value: Any) -> float:
+    try:
+        return float(str(value).partition(" ")[0])
+    except ValueError:
+        return 0.0
+
+
+def _words(value: Any) -> list[str]:
+    return value.split(",") if isinstance(value, str) else [str(item) for item in value or ()]
+
+
+def nested(value: Any, indent: int, prefix: str = "") -> Iterator[Row]:
+    """Data as Salt's ``nested`` outputter shows it."""
+    pad = " " * indent
+    match value:
+        case None | bool():
+            yield "changed", f"{pad}{prefix}{value}"
+        case int() | float():
+            yield "changed", f"{pad}{prefix}{value!r}"
+        case str() | bytes():
+            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            for number, row in enumerate(text.splitlines()):
+                yield "good", pad + (" " * len(prefix) if number else prefix) + row
+        case _ if indent > DEPTH_LIMIT * 4:
+            yield "good", f"{pad}..."
+        case list() | tuple():
+            for item in value:
+                if isinstance(item, list | tuple | Mapping):
+                    yield "good", f"{pad}|_"
+                    yield from nested(item, indent + 2, "" if isinstance(item, Mapping) else "- ")
+                else:
+                    yield from nested(item, indent, "- ")
+        case Mapping():
+            if indent:
+                yield "key", f"{pad}----------"
+            for key in sorted(value, key=str):
+                yield "key", f"{pad}{prefix}{key}:"
+                yield from nested(value[key], indent + 4)
+        case _:
+            yield "good", f"{pad}{prefix}{value}"

@@ -5,21 +5,28 @@ The same text on a terminal and in a file; only the colours differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from statistics import median
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pushsalt.display import states as highstate
+from pushsalt.display.alike import Normal, Own, differing
+from pushsalt.display.durations import seconds
 from pushsalt.display.problems import problem_lines
 from pushsalt.display.style import Line, Span, block, draw, line
 from pushsalt.display.trim import trimmed
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
-from pushsalt.outputters import highstate, nested
+from pushsalt.outputters import nested
 
 PHASES = ("connect", "bootstrap", "grains", "render", "send", "run")
+COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on the machines, then"
 #: A title names so many ids before it says "and 12 more" (-v: all).
 IDS_IN_TITLE = 5
+#: So many of those that failed are named at the end.
+IDS_LEFT = 20
+_HOST_KEY = re.compile(r"the host key of (\S+) port (\d+) is not known: (\S+ SHA256:\S+)$")
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,15 @@ class Section:
     short: bool = False
 
 
+@dataclass
+class _Group:
+    """Targets of one section; those of ``differing`` words are shown by the first of them."""
+
+    section: Section
+    ids: list[str]
+    differing: list[str] = field(default_factory=list)
+
+
 def output(
     data: Any,
     *,
@@ -40,24 +56,96 @@ def output(
     color: bool = False,
     verbose: int = 0,
     elapsed: float | None = None,
+    state_output: str = "",
+    full_diff: bool = False,
+    own: Own | None = None,
+    again: Callable[[list[str]], str] | None = None,
     **kw: Any,
 ) -> str:
-    """Sections, then the summary. Without ``returns`` the shapes are told from the data."""
+    """Sections, then the summary. Without ``returns`` the shapes are told from the data.
+
+    ``own``: what is a target's own (``display.alike``); ``again``: the command line that does the same on these ids.
+    """
+    detail = highstate.Detail(verbose, state_output, full_diff)
     results = {id: _with_data(id, ret, returns) for id, ret in data.items()}
     groups: dict[Section, list[str]] = {}
     for id, result in results.items():
-        groups.setdefault(_section(result, verbose), []).append(id)
+        groups.setdefault(_section(result, detail), []).append(id)
     rows: list[Line] = []
-    ordered = sorted(groups.items(), key=lambda item: item[0].exit_code)
-    loose = any(len(section.body) and not section.short for section in groups)
-    for section, ids in ordered:
+    joined = [*_host_keys(results, groups), *_alike(groups, own)]
+    ordered = sorted(joined, key=lambda group: group.section.exit_code)
+    loose = any(len(group.section.body) and not group.section.short for group in ordered)
+    for group in ordered:
         if rows and loose:
             rows.append(())
-        rows += _shown(section, ids, verbose)
+        rows += _shown(group, verbose)
     summary = list(_summary(list(results.values()), elapsed, verbose))
     if rows and summary:
         rows.append(())
-    return draw([*rows, *summary], color)
+    return draw([*rows, *summary, *_left(results, again, verbose)], color)
+
+
+def _alike(groups: Mapping[Section, list[str]], own: Own | None) -> list[_Group]:
+    """Sections that are the same but for each target's own values come together."""
+    if own is None or len(groups) < 2:
+        return [_Group(section, ids) for section, ids in groups.items()]
+    found: dict[Section, tuple[_Group, list[Mapping[str, str]]]] = {}
+    for section, ids in groups.items():
+        normal = Normal(own(ids[0]))
+
+        def spans(row: Line, normal: Normal = normal) -> Line:
+            return tuple(Span(normal.text(span.text), span.style) for span in row)
+
+        key = replace(section, status=spans(section.status), body=tuple(map(spans, section.body)))
+        group, used = found.setdefault(key, (_Group(section, []), []))
+        group.ids += ids
+        used.append(normal.used)
+    for group, used in found.values():
+        group.differing = differing(used)
+    return [group for group, _ in found.values()]
+
+
+def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[str]]) -> Iterator[_Group]:
+    """Unknown host keys as one group, which is taken out of ``groups``, with what to compare them by."""
+    keys: dict[str, tuple[str, str, str]] = {}
+    code = EXIT_NO_ANSWER
+    for section, ids in list(groups.items()):
+        for id in ids[:1]:
+            error = results[id].ret.get("error") if isinstance(results[id].ret, Mapping) else None
+            told = _HOST_KEY.search(str(error.get("message"))) if isinstance(error, Mapping) else None
+            if told is not None and isinstance(error, Mapping) and error.get("kind") == "host_key_unknown":
+                keys.update(dict.fromkeys(ids, (told[1], told[2], told[3])))
+                code = section.exit_code
+                del groups[section]
+    if not keys:
+        return
+    width, names = max(map(len, keys)), max(len(name) for name, _, _ in keys.values())
+    rows = [
+        line(f"{id:<{width}}  {name:<{names}}  port {port}  ", (key, "bad"), indent=2)
+        for id, (name, port, key) in keys.items()
+    ]
+    rows.append(line(COMPARE, indent=2))
+    rows.append(line("give --accept-new-host-keys once; what they show from here:", indent=8))
+    for port in dict.fromkeys(port for _, port, _ in keys.values()):
+        hosts = " ".join(dict.fromkeys(name for name, of, _ in keys.values() if of == port))
+        rows.append(line(f"ssh-keyscan -p {port} {hosts} 2>/dev/null | ssh-keygen -lf -", indent=8))
+    status = (Span("no answer: host_key_unknown", "bad"),)
+    yield _Group(Section(status, tuple(rows), code), list(keys))
+
+
+def _left(
+    results: Mapping[str, TargetReturn], again: Callable[[list[str]], str] | None, verbose: int
+) -> Iterator[Line]:
+    """Of several targets, those that failed or gave no answer, and the command for just them."""
+    failed = [id for id, result in results.items() if result.exit_code == EXIT_FAILED]
+    silent = [id for id, result in results.items() if result.exit_code >= EXIT_NO_ANSWER]
+    if len(results) < 2 or not (failed or silent):
+        return
+    for word, ids in (("failed", failed), ("no answer", silent)):
+        if ids:
+            yield line((f"{word:<11}", "bad"), _names(ids, verbose, IDS_LEFT))
+    if again is not None and len(failed) + len(silent) < len(results):
+        yield line(("again      ", "dim"), again([id for id, result in results.items() if result.exit_code]))
 
 
 def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) -> TargetReturn:
@@ -80,47 +168,52 @@ def infer(id: str, ret: Any) -> TargetReturn:
     return TargetReturn(id, ret)
 
 
-def _section(result: TargetReturn, verbose: int) -> Section:
+def _section(result: TargetReturn, detail: highstate.Detail) -> Section:
     ret = result.ret if result.shape == "states" else trimmed(result.ret)
     match result.shape:
         case "states":
             states = highstate.parse(ret)
-            return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, verbose)), result.exit_code)
+            return Section(tuple(highstate.counts(states)), tuple(highstate.body(states, detail)), result.exit_code)
         case "errors" if isinstance(ret, list):
             texts = [getattr(text, "explanation", str(text)) for text in ret]
             number = f": {len(ret)} errors" if len(ret) > 2 else ""
             status = (Span(f"cannot be rendered or compiled{number}", "bad"),)
             return Section(status, tuple(problem_lines(texts, 2)), result.exit_code)
         case "error" if isinstance(ret, Mapping):
-            return _error_section(ret.get("error"), result.exit_code, verbose)
+            return _error_section(result.id, ret.get("error"), result.exit_code, detail)
         case _:
             if result.salt:
                 by = (Span(f"by Salt {result.salt}'s own module", "dim"),)
                 return Section(by, tuple(nested.lines(ret, 4)), result.exit_code)
             short = nested.inline(ret)
+            if result.retcode:
+                body = [] if short is not None and not short.text else nested.lines(ret, 4)
+                return Section((Span(f"exit status {result.retcode}", "bad"),), tuple(body), result.exit_code)
             if short is not None:
                 style = "bad" if result.exit_code else short.style
                 return Section((), (line((short.text, style)),), result.exit_code, short=True)
             return Section((), tuple(nested.lines(ret, 4)), result.exit_code)
 
 
-def _error_section(error: Any, exit_code: int, verbose: int) -> Section:
+def _error_section(id: str, error: Any, exit_code: int, detail: highstate.Detail) -> Section:
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
     kind, exception = (str(fields.get(name) or "") for name in ("kind", "exception"))
     words = "failed" if exit_code == EXIT_FAILED else "no answer"
-    detail = exception if exception and kind == "exception" else kind
-    rows = block(str(fields.get("message") or ""), "bad", 2)
+    what = exception if exception and kind == "exception" else kind
+    rows = block(str(fields.get("message") or "").removeprefix(f"{id}: "), "bad", 2)
     if fields.get("hint"):
         rows += block(f"hint: {fields['hint']}", "", 2)
     if highstate.is_states(fields.get("returned")):
         had_run = highstate.parse(fields["returned"])
-        rows += [line("until then: ", *highstate.counts(had_run), indent=2), *highstate.body(had_run, verbose)]
-    return Section((Span(f"{words}: {detail}" if detail else words, "bad"),), tuple(rows), exit_code)
+        rows += [line("until then: ", *highstate.counts(had_run), indent=2), *highstate.body(had_run, detail)]
+    return Section((Span(f"{words}: {what}" if what else words, "bad"),), tuple(rows), exit_code)
 
 
-def _shown(section: Section, ids: list[str], verbose: int) -> Iterator[Line]:
+def _shown(group: _Group, verbose: int) -> Iterator[Line]:
+    section, ids = group.section, group.ids
     title = Span(_names(ids, verbose), "bad_title" if section.exit_code else "title")
-    same = (Span(f"  ({len(ids)} targets: same)", "dim"),) if len(ids) > 1 else ()
+    how = f"alike, differing in {', '.join(group.differing)}" if group.differing else "same"
+    same = (Span(f"  ({len(ids)} targets: {how})", "dim"),) if len(ids) > 1 else ()
     if section.short:
         yield line(title, ": ", *section.body[0], *same)
         return
@@ -131,10 +224,10 @@ def _shown(section: Section, ids: list[str], verbose: int) -> Iterator[Line]:
     yield from section.body
 
 
-def _names(ids: list[str], verbose: int) -> str:
-    if verbose or len(ids) <= IDS_IN_TITLE + 1:
+def _names(ids: list[str], verbose: int, most: int = IDS_IN_TITLE) -> str:
+    if verbose or len(ids) <= most + 1:
         return ", ".join(ids)
-    return f"{', '.join(ids[:IDS_IN_TITLE])} and {len(ids) - IDS_IN_TITLE} more"
+    return f"{', '.join(ids[:most])} and {len(ids) - most} more"
 
 
 def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -> Iterator[Line]:
@@ -175,6 +268,8 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     known = {phase: values for phase, values in times.items() if values}
     if not known:
         return
+    from statistics import median  # it costs as much as all else here
+
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
     widths = {phase: max(len(phase), 7) for phase in known}
@@ -183,13 +278,3 @@ def _times(results: list[TargetReturn]) -> Iterator[Line]:
     for name, pick in rows:
         cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in known.items())
         yield line((f"{name:<{label}}", "dim"), cells)
-
-
-def seconds(value: float) -> str:
-    """A duration for people: ``35 ms``, ``2.4 s``, ``3 m 05 s``."""
-    if value < 0.9995:
-        return f"{value * 1000:.0f} ms"
-    if value < 99.95:
-        return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes} m {rest:02d} s"

@@ -109,4 +109,5 @@ class Questions:
             if blob is None:
                 log.debug("%s: asks for %r, which is not in the plan", self._id, digest)
             else:
+                log.debug("%s: sending %s, %d bytes", self._id, blob.path or f"what is {digest}", blob.size)
                 await self._sender.send(blob, part)

@@ -250,6 +250,11 @@ class Session:
             self._questions.send_custom(custom)
         await self._ready
         self._bound_by.pop(0).cancel()
+        log.debug(
+            "%s: Python %s (%s) as uid %s, the runtime in %s%s", self.target.id, self.info.get("python"),
+            self.info.get("exe"), self.info.get("uid"), self.info.get("dir") or "memory",
+            "" if self.info.get("warm") else ", begun afresh",
+        )  # fmt: skip
 
     def _prepared(self, message: Message) -> bytes:
         if message.get("k") == "bye":

@@ -85,6 +85,8 @@ class Work:
         #: a call that the target works on by itself is on its way
         self.sent = False
         self.warnings: list[str] = []
+        #: errors that the target has logged, until it is known whether a return says the same
+        self._logged: list[str] = []
         self._behind = Discovery(self.project, target, runner.in_thread)
         self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
@@ -100,7 +102,9 @@ class Work:
         try:
             yield
         finally:
-            self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - began
+            took = time.perf_counter() - began
+            self.phases[name] = self.phases.get(name, 0.0) + took
+            log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
 
     async def go(self) -> TargetReturn:
         try:
@@ -114,6 +118,7 @@ class Work:
                 raise TargetError(exc.kind, exc.message + self._how_far(), exc.hint) from exc
             raise
         finally:
+            self._settle(said=True)
             if self._rendered is not None:
                 self._rendered.close()
             try:
@@ -123,7 +128,8 @@ class Work:
                 if self._connection is not None:
                     await self._connection.close()
         runs_here = function_named(self.job.fun) is not None
-        result = TargetReturn(self.name, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
+        code = EXIT_FAILED if retcode else 0
+        result = TargetReturn(self.name, value, phases=self.phases, exit_code=code, retcode=retcode)
         if self.session is not None:
             result.round_trips = self.session.round_trips
             if not runs_here and self.session.info.get("salt"):
@@ -261,7 +267,9 @@ class Work:
             with self.phase("run"):
                 value = await self.session.first[0]
             value = await self._returned(value)
-            return value, int(self.session.info.get("retcode") or 0)
+            retcode = int(self.session.info.get("retcode") or 0)
+            self._settle(said=retcode != 0)
+            return value, retcode
         with self.phase("grains"):
             grains = self.session.info.get("grains") or await self.session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
@@ -373,6 +381,8 @@ class Work:
 
         assert self.session is not None
         chunks = plan.fields["chunks"]
+        sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
+        log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
         self._the_answers().chunks = {tag(chunk): chunk for chunk in chunks}
         self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
@@ -399,6 +409,7 @@ class Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
+            self._settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
@@ -410,9 +421,19 @@ class Work:
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())
             text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
-            log.log(level if isinstance(level, int) else logging.WARNING, "%s", text)
+            if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
+                self._logged.append(str(text))
+            else:
+                number = level if isinstance(level, int) else logging.WARNING
+                log.log(number, "%s", text, extra={"target": self.target.id})
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
+
+    def _settle(self, *, said: bool) -> None:
+        """A return is there: what the target logged for it is shown, unless the return is a failure that says it."""
+        held, self._logged = self._logged, []
+        for text in held if not said else ():
+            log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
         """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""

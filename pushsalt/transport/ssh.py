@@ -275,6 +275,13 @@ class _Login:
 
     async def run(self) -> SshConnection:
         arguments = await self._arguments()
+        way = f" by {', '.join(self.target.jump)}" if self.target.jump else ""
+        log.debug(
+            "%s: connecting to %s port %s as %s%s", self.target.id, self.settings.host, self.settings.port,
+            self.settings.user, way,
+        )  # fmt: skip
+        tried = ", ".join(self.trouble.tried) or "none"
+        log.debug("%s: keys to log in with: %s; known host keys: %d", self.target.id, tried, len(self.known.trusted))
         pause = 0.1
         while True:
             self.connection = None
@@ -302,6 +309,9 @@ class _Login:
                 continue
             jump, self.jump = self.jump, None
             proxy, self.proxy = self.proxy, None
+            key = connection.get_server_host_key()
+            server = connection.get_extra_info("server_version")
+            log.debug("%s: logged in; %s, host key %s", self.target.id, server, fingerprint(key) if key else "none")
             return SshConnection(self.target.id, connection, self.settings.user, jump, proxy)
 
     def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:

@@ -41,7 +41,10 @@ class FakeClient:
         self.secrets = Redactor()
         self.secrets.add(os.environ.get("FAKE_SECRET"))
         opts = {"log_level": os.environ.get("FAKE_LOG_LEVEL", "warning")}
-        self.project = SimpleNamespace(config=SimpleNamespace(opts=opts))
+        self.project = SimpleNamespace(config=SimpleNamespace(opts=opts, given={}), target=self._unknown)
+
+    def _unknown(self, id):
+        raise NoTargetError(id)
 
     def redactor(self):
         return self.secrets

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pushsalt.display.durations import seconds
 from pushsalt.display.safe import UNSAFE, escape
 from pushsalt.model import Explained, TargetReturn
-from pushsalt.outputters import highstate, nested, rich
-from pushsalt.outputters.rich import seconds
+from pushsalt.outputters import nested, rich
 
 
 def state(tag, number, result=True, changes=None, comment="", **more):
@@ -93,6 +93,7 @@ def test_equal_results_are_shown_once_and_failures_last():
         "same  1 unchanged",
         "bad  1 failed",
         "10 targets: 9 succeeded, 8 changed, 1 failed",
+        "failed     bad",
     ]
     assert "web6, web7, web8" in rich.output(returns, verbose=1)
 
@@ -104,7 +105,7 @@ def test_errors_and_compile_errors():
     returns = {id: rich.infer(id, ret) for id, ret in data.items()}
     returns["db3"] = TargetReturn("db3", data["db3"], "errors", 2)
     text = rich.output(data, returns=returns, elapsed=2.0)
-    assert "db1  no answer: auth_failed\n  db1: no key\n  hint: add one\n" in text
+    assert "db1  no answer: auth_failed\n  no key\n  hint: add one\n" in text
     assert "db2  failed: CommandExecutionError\n  boom\n  hint: look\n" in text
     assert "db3  cannot be rendered or compiled\n  web.sls:3: no\n  web.sls:9: no\n" in text
     assert "3 targets: 0 succeeded, 2 failed, 1 no answer  in 2.0 s" in text
@@ -145,16 +146,26 @@ def test_equal_function_returns_share_a_line():
     assert show(a=True, b=True, c=False).splitlines()[:2] == ["a, b: True  (2 targets: same)", "c: False"]
 
 
-def test_nested_and_highstate_stand_alone():
+def test_nested_stands_alone():
     assert nested.output({"a": {"b": 1}}) == "a:\n    b: 1\n"
-    assert highstate.output({"a": {**CONF}}).startswith("a  1 changed\n  changed  file.managed  /etc/a\n")
+
+
+def test_the_modes_of_state_output():
+    data = {"a": {**state("test_|-s_|-s_|-nop", 0, True), **CONF, **FAILED}}
+    usual = rich.output(data)
+    assert "test.nop" not in usual and "no such unit" in usual
+    assert "test.nop" in rich.output(data, state_output="full")
+    terse = rich.output(data, state_output="terse")
+    assert "test.nop" in terse and "no such unit" not in terse
+    mixed = rich.output(data, state_output="mixed_id")
+    assert "test.nop" in mixed and "no such unit" in mixed and "0644" not in mixed
 
 
 def test_long_diffs_are_cut_unless_asked_for():
     diff = "--- \n+++ \n@@ -1 +1 @@\n" + "+line\n" * 500
     data = {"a": state("file_|-a_|-a_|-managed", 0, True, {"diff": diff})}
-    assert "... 301 more lines (-v shows them)" in rich.output(data)
-    assert rich.output(data, verbose=1).count("+line") == 500
+    assert "... 421 more lines (--full-diff shows them)" in rich.output(data)
+    assert rich.output(data, verbose=1).count("+line") == rich.output(data, full_diff=True).count("+line") == 500
 
 
 def test_verbose_shows_where_a_state_came_from_and_the_unchanged():
@@ -243,3 +254,58 @@ def test_the_lines_of_an_error_stand_out():
     assert styles["hint:"] == ["title", ""]
     more = [row for row in problem_lines([text + "\n\nMore\n  in web.sls:3"]) if row]
     assert [(row[0].text, row[0].style) for row in more[-2:]] == [("More", "bad"), ("  in web.sls:3", "")]
+
+
+OWN = {"web1": {"web1": "id", "10.0.0.1": "address", "a.example": "vhost"},
+       "web2": {"web2": "id", "10.0.0.2": "address", "b.example": "vhost"}, "db1": {"db1": "id"}}  # fmt: skip
+
+
+def refused(id, address):
+    return {"error": {"kind": "connection_refused", "message": f"{id}: {address} port 22: refused", "hint": "sshd?"}}
+
+
+def test_what_differs_in_a_targets_own_values_only_is_shown_once():
+    def vhost(id, name):
+        return state(f"file_|-a_|-/srv/{id}_|-managed", 0, True, {"diff": f"+server {name};"})
+
+    data = {"web1": vhost("web1", "a.example"), "web2": vhost("web2", "b.example"), "db1": vhost("db1", "xdb1")}
+    text = rich.output(data, own=OWN.get)
+    assert text.splitlines()[0] == "web1, web2  1 changed  (2 targets: alike, differing in id, vhost)"
+    assert "/srv/web1" in text and "/srv/web2" not in text and "+server xdb1;" in text
+    assert "web2  1 changed" in rich.output(data)
+
+
+def test_errors_alike_are_one():
+    data = {"web1": refused("web1", "10.0.0.1"), "web2": refused("web2", "10.0.0.2")}
+    text = rich.output(data, own=OWN.get)
+    assert text.startswith(
+        "web1, web2  no answer: connection_refused  (2 targets: alike, differing in address)\n"
+        "  10.0.0.1 port 22: refused\n"
+        "  hint: sshd?\n"
+    )
+
+
+def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
+    def unknown(id, number):
+        message = f"{id}: the host key of 10.0.0.{number} port 22 is not known: ssh-ed25519 SHA256:key{number}"
+        return {"error": {"kind": "host_key_unknown", "message": message, "hint": "compare"}}
+
+    text = rich.output({"web1": unknown("web1", 1), "web2": unknown("web2", 2), "db1": True}, own=OWN.get)
+    assert "web1, web2  no answer: host_key_unknown  (2 targets: same)\n" in text
+    for number in (1, 2):
+        assert f"\n  web{number}  10.0.0.{number}  port 22  ssh-ed25519 SHA256:key{number}\n" in text
+    assert "ssh-keyscan -p 22 10.0.0.1 10.0.0.2 2>/dev/null | ssh-keygen -lf -\n" in text
+
+
+def test_the_end_names_those_that_failed_and_the_command_for_them():
+    data = {"web1": refused("web1", "x"), "web2": {**FAILED}, "db1": True}
+    text = rich.output(data, again=lambda ids: f"pushsalt apply -L {','.join(ids)} web")
+    assert text.endswith("failed     web2\nno answer  web1\nagain      pushsalt apply -L web1,web2 web\n")
+    assert "again" not in rich.output({"web2": {**FAILED}}, again=str)
+    assert "again" not in rich.output({"db1": True, "web1": True}, again=str)
+
+
+def test_a_silent_command_that_fails_has_its_exit_status():
+    data = {"a": "", "b": "out"}
+    returns = {id: TargetReturn(id, ret, exit_code=2, retcode=3) for id, ret in data.items()}
+    assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")

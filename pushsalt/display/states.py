@@ -1,0 +1,243 @@
+"""State returns as text: only what changed, would change or failed; unified diffs; failures with their comment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pushsalt.display.style import Line, Span, block, line
+from pushsalt.display.trim import trimmed
+from pushsalt.outputters import nested
+
+#: outcome -> (word, style), in the order of a summary.
+OUTCOMES = {
+    "failed": ("failed", "bad"),
+    "changed": ("changed", "changed"),
+    "pending": ("would change", "pending"),
+    "same": ("unchanged", "dim"),
+}
+#: What stands for a highstate that has nothing to run (Salt's shape).
+_NO_STATES = "no.None"
+#: Changes that only repeat the state's name, by their key.
+_REPEATED = {"newfile": "new file", "cmd": ""}
+_COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
+#: All states of a target show at most so many lines.
+ROWS = 200_000
+#: A single state, and a diff, show at most so many lines, unless -v or --full-diff asks for all.
+LINE_LIMIT, DIFF_LIMIT = 200, 80
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much is shown. ``verbose`` counts -v, ``mode`` is Salt's ``state_output``; empty: what changed or failed."""
+
+    verbose: int = 0
+    mode: str = ""
+    full_diff: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether states without changes are shown."""
+        return self.verbose > 1 or self.mode.startswith(("full", "terse", "mixed"))
+
+    def of(self, outcome: str) -> bool:
+        """Whether more than the title of a state with this outcome is shown."""
+        return not self.mode.startswith("terse") and (outcome == "failed" or not self.mode.startswith("mixed"))
+
+    def cap(self, rows: list[Line], limit: int, indent: int) -> list[Line]:
+        """Not more lines than that, unless they were asked for."""
+        if self.verbose or self.full_diff or len(rows) <= limit:
+            return rows
+        left = len(rows) - limit
+        return [*rows[:limit], line((f"... {left} more lines (--full-diff shows them)", "dim"), indent=indent)]
+
+
+@dataclass(frozen=True)
+class StateResult:
+    """One state's return, taken apart. ``outcome`` is a key of OUTCOMES."""
+
+    function: str
+    id: str
+    name: str
+    sls: str
+    outcome: str
+    changes: Any
+    comment: str
+    warnings: tuple[str, ...]
+    duration: float | None
+    salt: str = ""  # the version of the real Salt whose own module it was
+    hint: str = ""  # what the comment leaves to be said to people
+
+
+def is_states(ret: Any) -> bool:
+    """Whether ``ret`` has the shape of state returns."""
+    return isinstance(ret, Mapping) and bool(ret) and all(isinstance(key, str) and "_|-" in key for key in ret)
+
+
+def parse(ret: Mapping[str, Any]) -> list[StateResult]:
+    """The results in the order in which the states ran. Any shape that a target may send is taken."""
+    items = [(tag, value if isinstance(value, Mapping) else {"comment": value}) for tag, value in ret.items()]
+    items.sort(key=lambda item: _number(item[1].get("__run_num__")) or 0)
+    return [_result(tag, value) for tag, value in items]
+
+
+def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
+    tag, value = trimmed(tag), trimmed(value)
+    module, _, rest = tag.partition("_|-")
+    rest, _, function = rest.rpartition("_|-")
+    id, _, name = rest.partition("_|-")
+    changes, result = value.get("changes"), value.get("result")
+    if result is None:
+        outcome = "pending"
+    elif not result:
+        outcome = "failed"
+    else:
+        outcome = "changed" if changes else "same"
+    warnings = value.get("warnings") or []
+    return StateResult(
+        function=f"{module}.{function}",
+        id=_text(value.get("__id__", id)),
+        name=_text(value.get("name", name)),
+        sls=_text(value.get("__sls__", "")),
+        outcome=outcome,
+        changes=changes,
+        comment=_comment(value.get("comment")),
+        warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
+        duration=_number(value.get("duration")),
+        salt=_text(value.get("__salt_python__", "")),
+        hint=getattr(value.get("comment"), "explanation", ""),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _comment(value: Any) -> str:
+    return "\n".join(map(_text, value)) if isinstance(value, (list, tuple)) else _text(value or "")
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def counts(results: list[StateResult]) -> list[Span]:
+    """``2 changed, 40 unchanged`` as spans."""
+    number = Counter(result.outcome for result in results)
+    spans: list[Span] = []
+    for outcome, (word, style) in OUTCOMES.items():
+        if number[outcome]:
+            spans += [Span(", " if spans else ""), Span(f"{number[outcome]} {word}", style)]
+    return spans or [Span("no states", "dim")]
+
+
+def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
+    """The lines below a target's title. Those without changes show with ``-vv`` or some modes only."""
+    shown = [item for item in results if detail.everything or item.outcome != "same" or item.warnings]
+    word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
+    function_width = min(max((len(item.function) for item in shown), default=0), 24)
+    rows: list[Line] = []
+    for number, item in enumerate(shown):
+        if len(rows) > ROWS:
+            rows.append(line((f"... {len(shown) - number} more states: --out json shows all", "dim"), indent=2))
+            break
+        word, style = OUTCOMES[item.outcome]
+        if item.function == _NO_STATES:
+            said = item.comment.replace("Please see master log for details.", "").strip()
+            rows.append(line((f"  {word}  ", style), said))
+            rows += block(f"hint: {item.hint}", "dim", 2) if item.hint else ()
+            continue
+        parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
+        parts.append(Span(" ".join(item.name.split("\n")), "title"))
+        if item.id != item.name:
+            parts.append(Span(f"  ({item.id})", "dim"))
+        rows.append((*parts, *_origin(item, detail.verbose)))
+        if detail.of(item.outcome):
+            rows += detail.cap([*_details(item, word_width + 4, detail)], LINE_LIMIT, word_width + 4)
+    return rows
+
+
+def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
+    if item.salt:
+        yield Span(f"  by Salt {item.salt}'s own module", "dim")
+    if verbose and item.sls:
+        yield Span(f"  {item.sls}", "dim")
+    if verbose > 1 and item.duration is not None:
+        yield Span(f"  {item.duration:.0f} ms", "dim")
+
+
+def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
+    for warning in item.warnings:
+        yield from block(f"warning: {warning}", "changed", indent)
+    if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
+        yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
+    if item.changes:
+        told = _without_name(item.changes, item.name)
+        yield from change_lines(told, indent, detail) if told != "" else ()
+
+
+def _without_name(changes: Any, name: str) -> Any:
+    """What the title does not say: of ``{NAME: {directory: new}}`` what is in it, of ``{newfile: NAME}`` a word."""
+    if not isinstance(changes, Mapping):
+        return changes
+    inner = changes.get(name)
+    if len(changes) == 1 and isinstance(inner, Mapping) and inner and set(inner) != {"old", "new"}:
+        return inner
+    alone = [key for key, value in changes.items() if value == name]
+    if not alone or len(alone) != len(changes):
+        return changes
+    return "\n".join(filter(None, (_REPEATED.get(key, key) for key in map(_text, alone))))
+
+
+def change_lines(changes: Any, indent: int, detail: Detail = Detail()) -> Iterator[Line]:
+    """What changed: a diff as a diff, ``old``/``new`` as ``old -> new``, anything else as nested text."""
+    if not isinstance(changes, Mapping):
+        yield from nested.lines(changes, indent)
+    elif set(changes) == _COMMAND_KEYS:  # what cmd.run says of a command: without what says nothing
+        said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
+        yield from nested.lines(said, indent) if said else ()
+    elif set(changes) == {"old", "new"}:
+        yield from _old_new(None, changes, indent)
+    else:
+        for key, value in changes.items():
+            if key == "diff" and isinstance(value, str):
+                yield from detail.cap([*diff_lines(value, indent)], DIFF_LIMIT, indent)
+            elif isinstance(value, Mapping) and set(value) == {"old", "new"}:
+                yield from _old_new(key, value, indent)
+            elif isinstance(value, Mapping) and isinstance(value.get("diff"), str):  # file.recurse
+                yield line((f"{key}:", "key"), indent=indent)
+                yield from change_lines(value, indent + 2, detail)
+            else:
+                yield from nested.lines({key: value}, indent)
+
+
+def _old_new(key: Any, pair: Mapping[str, Any], indent: int) -> Iterator[Line]:
+    name = () if key is None else (Span(f"{key}: ", "key"),)
+    old, new = (nested.inline(pair[side]) if pair[side] != "" else Span("(none)", "dim") for side in ("old", "new"))
+    if old is not None and new is not None:
+        yield line(*name, (old.text, "removed" if old.style == "" else "dim"), (" -> ", "dim"),
+                   (new.text, "added" if new.style == "" else "dim"), indent=indent)  # fmt: skip
+        return
+    if name:
+        yield line(*name, indent=indent)
+    for side, sign, style in (("old", "-", "removed"), ("new", "+", "added")):
+        for row in nested.lines(pair[side]):
+            yield line((sign + "".join(span.text for span in row), style), indent=indent)
+
+
+def diff_lines(text: str, indent: int) -> Iterator[Line]:
+    """A unified diff, coloured; a text that is no diff (``New file``) comes out as it is."""
+    header = True
+    for row in block(text):
+        content = row[0].text
+        if content.startswith("@@"):
+            header, style = False, "hunk"
+        elif header and content.startswith(("---", "+++")):
+            if not content[3:].strip():  # names no file: says nothing
+                continue
+            style = "dim"
+        else:
+            style = {"+": "added", "-": "removed"}.get(content[:1], "")
+        yield line((content, style), indent=indent)

@@ -1,0 +1,59 @@
+"""The live view as lines: the height of the terminal, batches, failures; and the lines where there is no terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from pushsalt.cli import progress
+from pushsalt.cli.progress import Board
+from pushsalt.model import TargetReturn
+
+
+def shown(board: Board, height: int) -> list[str]:
+    return ["".join(span.text for span in row) for row in board.lines(61.0, height)]
+
+
+@pytest.fixture
+def board() -> Board:
+    board = Board()
+    board.run_started([f"web{number}" for number in range(100)], "apply web")
+    for number in range(60):
+        board.target_phase(f"web{number}", "render")
+    return board
+
+
+def test_all_the_height_is_used(board: Board) -> None:
+    assert len(shown(board, 40)) == 40 and shown(board, 40)[-1].strip() == "and 22 more"
+    assert len(shown(board, 100)) == 61
+    assert len(shown(board, 3)) == 3
+
+
+def test_failures_have_their_share(board: Board) -> None:
+    for number in range(30):
+        ret = {"error": {"kind": "offline", "message": "x", "hint": "y"}}
+        board.target_done(TargetReturn(f"web{number}", ret, "error", 3))
+    assert sum("offline" in row for row in shown(board, 60)) == 20
+    assert sum("offline" in row for row in shown(board, 10)) == 4
+    assert not any("offline" in row for row in shown(board, 3))
+
+
+def test_batches_are_counted(board: Board) -> None:
+    assert "batch" not in shown(board, 5)[0]
+    board.run_batched(30)
+    assert "batch 1 of 4" in shown(board, 5)[0]
+    for number in range(31):
+        board.target_done(TargetReturn(f"web{number}", True))
+    assert "batch 2 of 4" in shown(board, 5)[0]
+
+
+def test_off_a_terminal_there_is_a_line_now_and_then(
+    invoke: object, fleet: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    fleet({"web1": [0, "value", True, 0], "web2": [0.5, "value", True, 0]})  # type: ignore[operator]
+    result = invoke("run", "--out", "json", "*", "test.ping")  # type: ignore[operator]
+    lines = result.err.splitlines()
+    assert lines and all(line.startswith("pushsalt: run test.ping  ") for line in lines)
+    assert "1/2 targets done" in lines[-1] and "at work: web2 (connect)" in lines[-1]
+    quiet = invoke("run", "--out", "quiet", "*", "test.ping")  # type: ignore[operator]
+    assert quiet.err == ""

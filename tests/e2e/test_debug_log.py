@@ -1,0 +1,29 @@
+"""``-l debug`` over SSH: where to, as whom, with which keys, what answered; rendering and files are in test_reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.beds import sshd
+from tests.beds.project import Project
+
+pytestmark = [
+    pytest.mark.sshd,
+    pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
+]
+
+
+def test_connections_and_keys(project: Callable[..., Project]) -> None:
+    done = project().run("-l", "debug", "run", "t1", "test.ping")
+    assert done.code == 0
+    for words in (
+        r"t1: connecting to 127\.0\.0\.1 port \d+ as \w+\n",
+        r"t1: keys to log in with: \S+.*; known host keys: 1\n",
+        r"t1: logged in; \S*OpenSSH\S*.*, host key \S+ SHA256:",
+        r"t1: Python 3\.\S+ \(\S+\) as uid \d+, the runtime in /",
+    ):
+        assert re.search(words, done.err), done.err
+    assert all(line.startswith(("[", "    ")) for line in done.err.splitlines())

@@ -1,0 +1,81 @@
+"""What a person sees of failures: each is said once, and how to do it again for those."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.beds.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    hosts = {
+        id: {"transport": "local", "thin_dir": str(tmp_path / id), "pillar": {"vhost": f"{id}.example"}}
+        for id in ("web1", "web2")
+    }
+    project = Project(tmp_path, {**hosts, "gone": {"host": "127.0.0.1", "port": 1}})
+    project.write("salt/fails.sls", "silent:\n  cmd.run:\n    - name: exit 3\n")
+    fails = "{% if pillar.vhost == 'web2.example' %}x: test.fail_without_changes\n{% endif %}\n"
+    project.write("salt/one.sls", "echo {{ pillar.vhost }}: cmd.run\n" + fails)
+    return project
+
+
+def test_a_failure_is_reported_once(project: Project) -> None:
+    done = project.run("apply", "web1", "fails")
+    assert done.code == 2 and done.err == ""
+    assert done.out.count("exit 3") == 2  # the state's name, and its comment
+    assert "retcode: 3" in done.out
+    logged = project.run("-l", "info", "apply", "web1", "fails")
+    assert "[ERROR   ]" in logged.err
+
+
+def test_a_silent_command_says_its_exit_status(project: Project) -> None:
+    done = project.run("run", "web1", "cmd.run", "exit 3")
+    assert (done.code, done.out, done.err) == (2, "web1  exit status 3\n", "")
+
+
+def test_the_command_for_those_that_failed_does_just_that(project: Project) -> None:
+    done = project.run("apply", "*", "one", "--pillar", "{extra: 1}", "--batch", "2")
+    assert done.code == 3
+    assert "failed     web2\nno answer  gone\nagain      " in done.out
+    words = shlex.split(done.out.rpartition("again      ")[2])
+    assert words == ["pushsalt", "apply", "--pillar", "{extra: 1}", "--batch", "2", "-L", "web2,gone", "one"]
+    again = project.run(*words[1:])
+    assert again.code == 3 and "web1" not in again.out
+
+
+def test_the_same_for_a_function_with_words_like_options(project: Project) -> None:
+    done = project.run("run", "*", "test.arg", "--", "--out", "x=1")
+    words = shlex.split(done.out.rpartition("again      ")[2])
+    assert words == ["pushsalt", "run", "-L", "gone", "test.arg", "--", "--out", "x=1"]
+
+
+def test_states_alike_but_for_the_pillar_of_the_inventory_are_one(project: Project) -> None:
+    project.write("salt/vhost.sls", "echo {{ pillar.vhost }} {{ grains.id }}: cmd.run\n")
+    done = project.run("apply", "web*", "vhost")
+    assert "web1, web2  1 changed  (2 targets: alike, differing in vhost, id)" in done.out, done.out
+    assert "echo web1.example web1" in done.out and "web2.example" not in done.out
+
+
+def test_colours_are_forced_and_forbidden(project: Project) -> None:
+    assert "\x1b[" not in project.run("run", "web1", "test.ping").out
+    project.variables["FORCE_COLOR"] = "1"
+    assert "\x1b[" in project.run("run", "web1", "test.ping").out
+    assert "\x1b[" not in project.run("run", "web1", "test.ping", "--no-color").out
+    project.variables["NO_COLOR"] = "1"
+    assert "\x1b[" not in project.run("run", "web1", "test.ping").out
+
+
+def test_debug_tells_of_rendering_and_files_into_a_file(project: Project) -> None:
+    project.write("salt/sent.sls", "/dev/null/x:\n  file.managed:\n    - source: salt://data.txt\n")
+    project.write("salt/data.txt", "x" * 5000)
+    done = project.run("apply", "web1", "sent", "--log-file", "log", "--log-file-level", "debug")
+    assert "DEBUG" not in done.err
+    log = (project.folder / "log").read_text()
+    for words in ("web1: connect: ", "web1: Python 3", "web1: 1 states of sent, with 1 files", "web1: run: "):
+        assert words in log, log
+    wrong = project.run("run", "web1", "test.ping", "--log-file", "no/such/log")
+    assert wrong.code == 1 and "error: --log-file: no/such/log" in wrong.err

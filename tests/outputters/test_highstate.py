@@ -1,0 +1,35 @@
+"""``--out highstate`` against the text that Salt's own outputter made of the same returns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.outputters import load
+
+KNOWN = json.loads((Path(__file__).parent / "cases" / "highstate.json").read_text("utf-8"))
+
+
+def shown(data: dict[str, Any], **more: Any) -> str:
+    return load("highstate").output(data, **more)
+
+
+@pytest.mark.parametrize("case", KNOWN["cases"], ids=lambda case: str(case["options"]))
+def test_as_salt_prints_it(case: dict[str, Any]) -> None:
+    data = {id: ret for id, ret in KNOWN["returns"].items() if case["returns"] == "all" or id != "db1"}
+    assert shown(data, opts=case["options"]).split("\n") == [*case["text"], ""]
+
+
+def test_what_is_no_state_return_is_shown_too() -> None:
+    error = {"error": {"kind": "connection_refused", "message": "web1: refused", "hint": "start sshd"}}
+    assert "message:\n            web1: refused\n" in shown({"web1": error, "web2": True})
+    assert shown({"web1": error, "web2": True}).endswith("web2:\n    True\n")
+
+
+def test_no_control_character_of_a_target_gets_through() -> None:
+    ret = {"a_|-\x1b[31m_|-b_|-c": {"result": True, "changes": {"x": "\x07"}, "comment": "\x1b]0;", "__run_num__": 0}}
+    text = shown({"web1": ret}, color=True)
+    assert "\x1b]" not in text and "\x07" not in text and "\\x1b[31m" in text
