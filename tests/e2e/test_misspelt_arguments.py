@@ -72,6 +72,15 @@ def test_the_option(tmp_path, strict, argument, code, warned):
     assert ("is none of error, near, warn, off" in done.err) is (strict == "nonsense")
 
 
+def test_a_provider_of_the_user_s_may_take_what_ours_does_not(project, tmp_path):
+    project.write("salt/_modules/mypkg.py", "__virtualname__ = 'pkg'\n\ndef install(name, modd=None):\n    pass\n")
+    project.write("salt/it.sls", "x: {pkg.installed: [onlyif: 'false', vesrion: 1, mine: 1]}")
+    (ret,) = values(project.json("apply", "a", "it", "--test").data["a"])
+    assert ret["result"] is True
+    project.write("salt/it.sls", "x: {pkg.installed: [onlyi: 'false']}")
+    assert "'onlyi'" in project.json("apply", "a", "it", "--test").data["a"][0]
+
+
 def test_states_of_users_take_what_they_like(project):
     project.write("salt/_states/own.py", OWN)
     project.write("salt/it.sls", "x: {own.thing: [unles: 'true', nmae: y, requre: [test: x]]}")
