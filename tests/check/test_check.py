@@ -320,3 +320,15 @@ def test_grains_of_the_inventory_are_there(tmp_path: Path) -> None:
     assert {(Path(each.path).name, each.code) for each in found} == {("a.sls", "PS102"), ("b.sls", "PS102")}
     (made / "inventory.yaml").write_text("hosts: [")  # said by who needs the inventory
     assert checked(tmp_path / "cache", made, config=made / "pushsalt.yaml").findings == found
+
+
+def test_templates_see_accumulators_and_arguments(tmp_path: Path) -> None:
+    texts = {
+        "a.sls": "/x:\n  file.managed: [source: salt://t, template: jinja, extra: 1, context: {c: 2}]\n"
+                 "acc:\n  file.accumulated: [filename: /x, text: [a, b], require_in: [file: /x]]\n",
+        "t": "{{ extra }} {{ c }} {{ name }} {{ accumulator['acc'] | join }}\n",
+    }  # fmt: skip
+    assert checked(tmp_path / "cache", tree(tmp_path / "states", **texts)).findings == []
+    tree(tmp_path / "states", t="{{ extra }} {{ accumulator['other'].nothing }}\n")
+    (found,) = checked(tmp_path / "cache", tmp_path / "states").findings
+    assert (RULES[found.code].name, found.path) == ("template", str(tmp_path / "states" / "t"))
