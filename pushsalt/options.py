@@ -196,7 +196,7 @@ _CONTROLLER: Final = _of(
     ("nacl.config", "map", {}, "Keys of the renderer nacl: sk or sk_file, box_type."),
     ("age_identity", "paths", [], "Files of age identities (or SSH keys) for the renderer age, and for sops."),
     ("vault", "map", {}, "Server and login of the sdb driver vault: `server` (url, namespace, verify), `auth`."),
-    ("nodegroups", "map", {}, "Named target expressions for -N and N@."),
+    ("nodegroups", "map", {}, "Named target expressions for -N and N@, beside the groups of the inventory."),
     ("ssh_list_nodegroups", "map", {}, "Named lists of ids for -N and N@."),
     ("glob_includes_resources", "bool", True, "A glob with a wildcard also selects what a matched id manages."),
     ("minion_data_cache", "bool", True, "Keep grains and pillar between runs, for targeting."),

@@ -16,7 +16,7 @@ INTERNAL = REQUISITES | REQUISITES_IN | frozenset((
     "parallel", "reload_modules", "reload_grains", "reload_pillar", "runas", "runas_password", "no_log", "fire_event",
     "saltenv", "umask", "use", "use_in", "provider", "__env__", "__sls__", "__id__", "__sls_included_from__",
     "__orchestration_jid__", "__pub_user", "__pub_arg", "__pub_jid", "__pub_fun", "__pub_tgt", "__pub_ret",
-    "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__",
+    "__pub_pid", "__pub_tgt_type", "__prereq__", "__prerequiring__", "__umask__", slots.REFUSED,
 ))
 
 #: What only a state that takes anything gets to see.
@@ -129,7 +129,7 @@ class Caller(object):
             args, kwargs = signatures.bind(function, low, INTERNAL if _takes_all(function) else FOR_SOME, full)
             ret = {"result": False, "name": low["name"], "changes": {}}
             if "%s.mod_run_check" % low["state"] not in self.states:
-                verdict = guards.before(low, self.functions, self.context)
+                verdict = guards.before(low, self._allowed(low), self.context)
                 if verdict is not None:
                     ret.update(verdict, __sls__=low.get("__sls__"), __id__=low.get("__id__"))
             if ret["result"] is False:
@@ -138,12 +138,16 @@ class Caller(object):
                                        or "check_cmd" not in signatures.spec(function).optional):
                 ret.update(guards.check_cmd(low, self.functions))
             return ret
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             return failed(low, exc)
         finally:
             self.opts["test"] = test
             self.context.pop("runas", None)
             self.context.pop("runas_password", None)
+
+    def _allowed(self, low):
+        """The functions that guards and slots of the chunk may call."""
+        return slots.Allowed(self.functions, low[slots.REFUSED]) if slots.REFUSED in low else self.functions
 
     def _executed(self, low, full, function, args, kwargs):
         if self._mock:
@@ -154,8 +158,9 @@ class Caller(object):
             return ret
 
         def execute():
-            values = [slots.fill(value, self.functions) for value in args]
-            named = {key: slots.fill(kwargs[key], self.functions) for key in kwargs}
+            functions = self._allowed(low)
+            values = [slots.fill(value, functions) for value in args]
+            named = {key: slots.fill(kwargs[key], functions) for key in kwargs}
             own = Injected(self.states.module(full), self._globals(low, kwargs))
             with Umask(low.get("__umask__")), own, Provided(low, self.functions):
                 return function(*values, **named)
@@ -233,7 +238,7 @@ class Caller(object):
         def once():
             try:
                 return unified(execute())
-            except Exception as exc:
+            except (Exception, SystemExit) as exc:
                 return failed(low, exc)
 
         ret = once()

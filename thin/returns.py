@@ -25,13 +25,19 @@ def not_run(low, result, comment, number):
 
 def failed(low, exc):
     """The return of a state that raised: Salt's sentence, with the traceback, which is what module authors look for;
-    of a path that root may not use what is wrong with it."""
+    of what was refused, a path that root may not use or a function in a dry run, the reason."""
     import traceback
 
+    from thin import slots
     from thin.utils import safepath
 
-    if isinstance(exc, safepath.Refused):
+    if isinstance(exc, (safepath.Refused, slots.Refused)):
         return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {}, "comment": str(exc)}
+    if isinstance(exc, SystemExit):
+        place = traceback.extract_tb(exc.__traceback__)[-1]
+        words = "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
+        return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
+                "comment": "An exception occurred in this state: " + words}
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     log.debug("An exception occurred in this state: %s", exc)
     return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},

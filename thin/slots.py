@@ -3,13 +3,35 @@
 Salt: ``State.format_slots``, ``salt.utils.args.parse_function``.
 """
 
+from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import data
 
 MARK = "__slot__:"
+#: The key of a chunk with what its guards and slots may not call in a dry run: function -> why (pushsalt.run.dryrun).
+REFUSED = "__refused__"
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 
 log = getLogger(__name__)
+
+
+class Refused(CommandExecutionError):
+    """A function was not called, because this is a dry run."""
+
+
+class Allowed(object):
+    """The functions without those that a chunk's guards and slots may not call."""
+
+    def __init__(self, functions, refused):
+        self._functions, self._refused = functions, refused
+
+    def __contains__(self, name):
+        return name in self._functions
+
+    def __getitem__(self, name):
+        if name in self._refused:
+            raise Refused(self._refused[name])
+        return self._functions[name]
 
 
 def fill(value, functions):

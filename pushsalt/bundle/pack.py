@@ -1,7 +1,8 @@
 """The runtime archives: everything of ``thin`` as two tars, the same bytes for the same inputs on any controller.
 
-The first is what every target gets: all that runs modules, and the modules that most runs need (``USUAL``). The other
-has the rest; a target asks for it when it first needs something of it, and keeps it as the first.
+The first is what every target gets: all that runs modules, and the modules that most runs need, which say so themselves
+(``__usual__ = True``), with what they import. The other has the rest; a target asks for it when it first needs some of
+it, and keeps it as the first.
 
 Plain ustar, written by hand: files only, in a fixed order, without owners or times. The first member is
 ``thin/store.py``: the first stage reads it from its known place to get at the others. ``thin/_index.py`` is made here;
@@ -27,29 +28,18 @@ FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
 _APART = {"thin/boot.py", "thin/cold.py"}
 _EXTRA = ("COPYING",)
-#: The execution and state modules that travel to every target, by file; what they import of ``thin.utils`` does, too.
-_USUAL = {
-    "modules": """
-        alternatives apt_files apt_keys apt_selections apt_sources aptpkg archive archive_unpack cmdmod cmdmod_chroot
-        cmdmod_script config cp cron data debconfmod debian_service defaults disk dpkg_lowpkg environ event file
-        file_managed file_write git grains grains_write groupadd hashutil hosts http ini_manage kmod linux_shadow
-        linux_sysctl localemod logmod match mod_random mount network network_ways pillar pip pkg_resource rpm_lowpkg
-        rpm_packages saltutil slsutil ssh ssh_known status sysmod system systemd_service test timezone useradd
-        virtualenv_mod yum_groups yum_repos yumpkg
-    """,
-    "states": """
-        alternatives archive cmd cron debconfmod environ event file file_data file_edit file_more file_old git
-        git_clones git_settings grains group host ini_manage kmod locale module mount pip_state pkg pkg_holds
-        pkg_removed pkg_sets pkgrepo saltutil service ssh_auth ssh_known_hosts stateconf sysctl test timezone user
-        virtualenv_mod
-    """,
-}
-USUAL = {kind: names.split() for kind, names in _USUAL.items()}
 #: Folders of which a part is in the other archive.
 APART = ("modules", "states", "utils", "resources")
 #: Kinds that the loader executes, and that may say which systems they are for.
 LOADED = ("modules", "states")
+#: Folders whose files say what is for the controller alone.
+DECLARING = (*LOADED, "resources")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
+#: What they say (see also pushsalt.run.effects); targets get empty lines in its place.
+_DECLARED = re.compile(
+    r"^__(?:usual|reads|reads_unless|changes|runs)__ = (?:True|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n", re.MULTILINE
+)
+_USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
 _BLOCK = 512
 
 
@@ -79,6 +69,7 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
     """The bytes of both archives. Their SHA-256 are their names; the first one knows that of the other."""
     contents = {name: path.read_bytes() for name, path in members(root)}
     first = usual(contents)
+    contents = {name: _without_declarations(name, data) for name, data in contents.items()}
     more = archive((name, data) for name, data in contents.items() if name not in first)
     travelling = zlib.compress(more, 9)
     apart = sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)
@@ -95,7 +86,7 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
 def usual(contents: Mapping[str, bytes]) -> set[str]:
     """The names of the files that every target gets."""
     first = {name for name in contents if name.split("/")[1] not in APART}
-    first |= {f"thin/{kind}/{name}.py" for kind, names in USUAL.items() for name in names}
+    first |= {name for name in contents if name.split("/")[1] in LOADED and _USUAL.search(contents[name].decode())}
     first |= {name for name in contents if name.startswith("thin/") and name.endswith("/__init__.py")}
     first -= {name for name in first if name.startswith("thin/resources/") and name.count("/") > 2}
     todo = sorted(first & contents.keys())
@@ -107,6 +98,13 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
             first |= found
             todo += found
     return first
+
+
+def _without_declarations(name: str, data: bytes) -> bytes:
+    """A file as targets get it. The lines keep their numbers, for tracebacks."""
+    if name.split("/")[1] not in DECLARING or b"\n__" not in data:
+        return data
+    return _DECLARED.sub(lambda found: "\n" * found.group().count("\n"), data.decode()).encode()
 
 
 def _imports(text: str) -> Iterator[str]:

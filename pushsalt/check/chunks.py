@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
 from pushsalt.check.rules import BY_NAME
 from pushsalt.compile import CompileResult
@@ -157,7 +157,7 @@ def _is_written(url: str, subject: Subject) -> bool:
 @lru_cache(maxsize=2000)
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text("utf-8", "replace")
+        return regular.read_text(path, "replace")
     except OSError:
         return ""
 

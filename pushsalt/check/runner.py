@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt import __version__
+from pushsalt import __version__, regular
 from pushsalt.cache.store import Bank
 from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled, with_columns
 from pushsalt.check.subjects import Subject, subjects
@@ -319,7 +319,7 @@ def _digest(paths: Sequence[str]) -> str:
     whole = hashlib.sha256()
     for path in dict.fromkeys(paths):
         try:
-            content = hashlib.sha256(Path(path).read_bytes()).digest() if Path(path).is_file() else b"-"
+            content = hashlib.sha256(regular.read_bytes(path)).digest() if Path(path).is_file() else b"-"
         except OSError:
             content = b"-"
         whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 from jinja2 import nodes
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
-from pushsalt.run.dryrun import CHANGES, COMMANDS
+from pushsalt.run.effects import CHANGES, RUNS, shipped
 
 _COMMENT: Final = re.compile(r"^\s*#(?!!)(?!jinja2:)(?P<text>.*)$")
 _JINJA: Final = re.compile(r"\{\{|\{%")
@@ -32,7 +32,7 @@ _CHANGING: Final = re.compile(
 def check_source(path: str, environment: jinja2.Environment) -> Iterator[Finding]:
     """What the rules about sources say of a template file."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        text = regular.read_bytes(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return  # rendering says so
     engine = _engine(text)
@@ -120,11 +120,13 @@ class _Reader:
             return
         first = node.args[0] if node.args else None
         command = first.value if isinstance(first, nodes.Const) and isinstance(first.value, str) else ""
-        if name in CHANGES or (name in COMMANDS and _CHANGING.search(command)):
+        effect = shipped(name)
+        kind = effect.kind if effect else ""
+        if kind == CHANGES or (kind == RUNS and _CHANGING.search(command)):
             text = f"{name} changes the machine while it is rendered" + (f": {command}" if command else "")
             hint = "make it a state, with what needs it behind a requisite"
             yield from self._say("changes-in-jinja", text, node.lineno, name, hint)
-        elif name in COMMANDS:
+        elif kind == RUNS:
             text = f"{name} runs a command while it is rendered" + (f": {command}" if command else "")
             yield from self._say("commands-in-jinja", text, node.lineno, name, "")
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from pushsalt.check.systems import Claims, claims
-from pushsalt.config import NAME, Config
+from pushsalt.config import Config
+from pushsalt.discover import NAME
 from pushsalt.errors import UsageError
 
 EXAMPLE: Final = "pillar.example"

@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import ConfigError, Position, UsageError
 from pushsalt.nearest import nearest
+from pushsalt.regular import read_text
 from pushsalt.yamlio import YamlError, load_yaml
 
 _SHIPPED: Final = Path(__file__).with_name("systems.yaml")
@@ -88,7 +90,7 @@ class Claims:
 def claims(path: Path) -> Claims:
     """What a file ``FORMULA`` says by ``os`` and ``os_family``, lists or words with commas; nothing of any other."""
     try:
-        data = load_yaml(path.read_text("utf-8", "replace"), str(path)) if path.is_file() else None
+        data = load_yaml(read_text(path, "replace"), str(path))
     except (OSError, YamlError):
         data = None
     said = data if isinstance(data, dict) else {}
@@ -132,7 +134,7 @@ def _salt_version() -> dict[str, Any]:
 def _of_file(path: Path) -> dict[str, Any]:
     here, holds = Position(str(path)), "it should hold what `grains.items` prints"
     try:
-        grains = load_yaml(path.read_text("utf-8"), str(path))
+        grains = load_yaml(regular.read_text(path), str(path))
     except OSError as exc:
         raise ConfigError(f"the grains cannot be read: {exc.strerror}", "name a file of grains", here) from None
     except YamlError as exc:

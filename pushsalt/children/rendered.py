@@ -274,6 +274,7 @@ class RenderedTarget:
         name, args, kwargs = str(question["name"]), list(question["args"]), dict(question["kwargs"])
         opts, pillar = self.project.config.opts, dict(question["pillar"])
         seen = {key: question.get(key) for key in ("saltenv", "pillarenv")}
+        self.project.secrets.fill_for_plugins(self.target.id)
         function = self._source(name, seen, pillar)
         if function is None:
             return None
@@ -292,6 +293,7 @@ class RenderedTarget:
         from pushsalt.plugins import folders
         from pushsalt.tops import top_data
 
+        self.project.secrets.fill_for_plugins(self.target.id)
         config = self.project.config.opts
         minion = self.minion(question["pillar"], rendering=True)
         opts = {**config, **minion.opts, "saltenv": question.get("saltenv")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pushsalt import plugins
@@ -27,8 +27,9 @@ _CREDENTIALS: Final = frozenset(
 )
 
 
-def for_rendering(config: Config) -> dict[str, Any]:
-    """The configuration as a render process gets it (``child``: the message ``setup``)."""
+def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any]:
+    """The configuration, and the names of the inventory's groups, as a render process gets them (``child``: the message
+    ``setup``)."""
     opts = {
         name: config.opts.get(name, option.default) if option.is_seen or name in _OF_CONTROLLER else option.default
         for name, option in OPTIONS.items()
@@ -44,6 +45,7 @@ def for_rendering(config: Config) -> dict[str, Any]:
         "project": None if config.project is None else str(config.project),
         "cache_dir": str(config.cache_dir),
         "locked": config.locked,
+        "groups": sorted(groups),
         "shown": without_secrets(config.opts) if config.opts.get("pillar_opts") else {},
     }
 

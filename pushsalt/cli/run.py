@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -38,32 +39,39 @@ def run(
     from pushsalt.cliargs import parse_args
 
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
-        raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
-    if given.test:
-        _has_dry_run(function)
+        command = " ".join([function, *map(shlex.quote, words or ())])
+        call = shlex.join(["pushsalt", "run", target, "cmd.run", command])
+        hint = f"functions are MODULE.FUNCTION, for example test.ping; to run a command of the system: {call}"
+        raise UsageError(f"{function!r} is no function", hint=hint)
     args, kwargs = parse_args(words or [])
+    if given.test:
+        _has_dry_run(function, args, kwargs)
     return run_job(
         given,
         TERMINAL.get(),
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
+        hint="unmask=True shows masked values" if function.startswith("pillar.") and "unmask" not in kwargs else "",
     )
 
 
-def _has_dry_run(function: str) -> None:
+def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises UsageError for a function of ours that changes the system whatever ``--test`` says: states know of it."""
-    from pushsalt.run.dryrun import CHANGES, COMMANDS
+    from pushsalt.run.effects import CHANGES, RUNS, shipped
 
-    if function in CHANGES or function in COMMANDS:
-        what = "runs what it is given" if function in COMMANDS else "changes the system"
+    effect = shipped(function)
+    kind, argument = effect.of_call(args, kwargs) if effect else ("", "")
+    if kind in (CHANGES, RUNS):
+        what = "runs what it is given" if kind == RUNS else "changes the system"
+        called = f"{function} with `{argument}`" if argument else function
         hint = "leave --test out to call it; states have a dry run: pushsalt run --test TARGET state.single STATE NAME"
-        raise UsageError(f"--test: {function} {what}, and has no dry run", hint=hint)
+        raise UsageError(f"--test: {called} {what}, and has no dry run", hint=hint)
 
 
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
     """Whether the call asks for what would be hidden: who asks by name gets it, in the output and nowhere else.
 
-    ``unmask=True``; ``pillar.raw``, which is for just that in Salt; ``state.show_*``, whose answer is what would run.
+    ``unmask=True``; ``state.show_*``, whose answer is what would run.
     """
-    return kwargs.get("unmask") is True or function == "pillar.raw" or function.startswith("state.show_")
+    return kwargs.get("unmask") is True or function.startswith("state.show_")

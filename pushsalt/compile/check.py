@@ -34,15 +34,16 @@ def check_chunks(
             text = f"State '{full}' was not found in SLS '{sls}'" if sls else f"Specified state '{full}' was not found"
             place = sources.where(*of, chunk["fun"])
             hint = did_you_mean(full, functions.names()) or getattr(functions, "limits", "")
-            problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state"))
+            problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state", compiling=False))
             continue
         for text, key, hint in _check_args(chunk, full, spec):
             rule = "missing-argument" if key is None else "unknown-argument"
-            problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule))
+            problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule, compiling=False))
         for found in arguments.unknown(chunk, full, spec):
             text, hint = _words(found, full, _place(chunk))
             where = sources.where(*of, found.name)
-            problems.setdefault(text, Problem(text, where, hint, rule=found.rule, level=found.level))
+            known = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
+            problems.setdefault(text, known)
     return list(problems.values())
 
 

@@ -10,6 +10,11 @@ from pushsalt.plan import split_url
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = (
+    "get_file_str", "hash_file", "stat_file", "envs", "list_states", "list_master", "list_master_dirs",
+    "list_master_symlinks",
+)
+
 
 def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
     url = path if "://" in path else f"salt://{path}"

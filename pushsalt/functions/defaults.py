@@ -11,6 +11,8 @@ from thin.utils.data import traverse_dict_and_list
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = ("get",)
+
 
 def get(minion: Minion, key: str, default: Any = "") -> Any:
     """A value of a formula's ``defaults.yaml`` or ``defaults.json``: ``formula:path:to:key``. Salt: defaults.get."""

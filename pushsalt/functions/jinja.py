@@ -10,6 +10,8 @@ from pushsalt.functions.slsutil import renderer
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = ("load_map", "import_yaml", "import_json")
+
 
 def load_map(minion: Minion, path: str, value: str) -> Any:
     """One value of a map file (``apache/map.jinja``). Salt: jinja.load_map."""

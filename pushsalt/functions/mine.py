@@ -22,6 +22,9 @@ from pushsalt.run.salt import exists
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = ("get", "valid", "get_docker")
+__changes__ = ("update", "send", "delete", "flush")
+
 log = logging.getLogger(__name__)
 
 _ALL: Final = "0.0.0.0"  # noqa: S104

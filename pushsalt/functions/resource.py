@@ -12,6 +12,8 @@ from pushsalt.functions import for_command
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = ("list_grains", "show_grains", "refresh")
+
 
 @for_command
 def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:

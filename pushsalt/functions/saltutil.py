@@ -16,6 +16,15 @@ from pushsalt.errors import StateError
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = (
+    "sync_all", "sync_beacons", "sync_clouds", "sync_engines", "sync_executors", "sync_grains", "sync_log_handlers",
+    "sync_matchers", "sync_modules", "sync_output", "sync_pillar", "sync_proxymodules", "sync_renderers",
+    "sync_resources", "sync_returners", "sync_sdb", "sync_serializers", "sync_states", "sync_thorium", "sync_tops",
+    "sync_utils", "sync_wrapper", "refresh_pillar", "refresh_grains", "refresh_modules", "refresh_matchers",
+    "refresh_resources", "refresh_beacons", "pillar_refresh", "list_extmods", "runner", "running", "is_running",
+    "find_job", "signal_job", "term_job", "kill_job", "term_all_jobs", "kill_all_jobs", "sync_outputters",
+)
+
 log = logging.getLogger(__name__)
 
 _KINDS = (

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
     from pushsalt.sdb.store import Sdb
 
+__reads__ = ("get", "get_or_set_hash")
+__changes__ = ("set", "delete")
+
 
 @for_command
 def get(minion: Minion, uri: Any, strict: bool = False, unmask: Any = None) -> Any:
@@ -51,8 +54,8 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
             from pushsalt.run import dryrun
 
             found = sdb.get(uri)
-            how = dryrun.treatment("sdb.set", minion.opts)
-            return found if found is not None else dryrun.guarded("sdb.set", _set_hash, how, minion.warn)(sdb)
+            guarded = dryrun.guarded("sdb.set", _set_hash, minion.opts, minion.effect("sdb.set"), minion.warn)
+            return found if found is not None else guarded(sdb)
         return _set_hash(sdb)
 
     def _set_hash(sdb: Sdb) -> Any:

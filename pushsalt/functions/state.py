@@ -18,6 +18,25 @@ if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
     from pushsalt.trust import Template
 
+__reads__ = (
+    "test", "show_sls", "show_low_sls", "show_highstate", "show_lowstate", "show_states", "show_top", "sls_exists",
+    "id_exists", "request", "check_request", "running", "show_state_usage", "list_disabled",
+)
+__reads_unless__ = {
+    "apply": {"test": (True,)},
+    "sls": {"test": (True,)},
+    "highstate": {"test": (True,)},
+    "top": {"test": (True,)},
+    "single": {"test": (True,)},
+    "low": {"test": (True,)},
+    "high": {"test": (True,)},
+    "template": {"test": (True,)},
+    "template_str": {"test": (True,)},
+    "sls_id": {"test": (True,)},
+    "run_request": {"test": (True,)},
+}
+__changes__ = ("clear_request", "disable", "enable")
+
 log = logging.getLogger(__name__)
 
 

@@ -19,6 +19,11 @@ from thin.utils import sysdoc
 if TYPE_CHECKING:
     from pushsalt.run.minion import Minion
 
+__reads__ = (
+    "list_functions", "list_modules", "doc", "argspec", "list_renderers", "renderer_doc", "list_returners",
+    "list_returner_functions", "list_runners", "list_runner_functions",
+)
+
 
 def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""

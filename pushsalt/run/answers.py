@@ -82,7 +82,7 @@ class Answers:
             return {"error": exc.message, "exception": getattr(exc, "exception", "CommandExecutionError")}
         except asyncio.CancelledError:
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("a question failed: %r", question.get("k"), exc_info=True)
             return {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
 

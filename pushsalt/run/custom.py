@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.bundle import pack
 from pushsalt.fileserver import FileServerError, disk_file
 from pushsalt.model import Blob
-from pushsalt.run import resourcefiles
+from pushsalt.run import effects, resourcefiles
+from pushsalt.run.effects import Effect
 from pushsalt.run.marks import marked
 from pushsalt.trust import may_run_here
 from thin import runtime
@@ -77,14 +78,6 @@ class CustomModule:
         try:
             return frozenset(marked(self.text))
         except (SyntaxError, ValueError):  # the target says what is wrong
-            return frozenset()
-
-    @cached_property
-    def changing(self) -> frozenset[str]:
-        """Names of the functions that it marks with ``__changes__``."""
-        try:
-            return frozenset(marked(self.text, "__changes__"))
-        except (SyntaxError, ValueError):
             return frozenset()
 
     def of_type(self, kind: str) -> dict[str, str]:
@@ -151,10 +144,11 @@ class CustomModules:
         virtual, _, function = name.partition(".")
         return any(function in module.controller for module in self.called("modules", virtual))
 
-    def changes(self, name: str) -> bool:
-        """Whether ``module.function`` is one of theirs that they mark to change the system."""
+    def effect(self, name: str) -> Effect | None:
+        """What ``module.function`` does as their file says, which may be nothing; None when it is not theirs."""
         virtual, _, function = name.partition(".")
-        return any(function in module.changing for module in self.called("modules", virtual))
+        files = self.called("modules", virtual)
+        return effects.theirs(((module.where, module.text) for module in files), function)
 
     @cached_property
     def archive(self) -> Blob | None:

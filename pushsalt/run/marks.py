@@ -1,7 +1,7 @@
 """What modules' sources say of their functions, read with ``ast``: nothing is executed.
 
-``__controller__`` marks what the controller can answer itself, ``__changes__`` what changes a target: True for all
-functions of the file, or their names.
+``__controller__`` marks what the controller can answer itself: True for all functions of the file, or their names.
+What they do to a target is in pushsalt.run.effects.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from pushsalt.render.pipeline import decrypt_value
 from pushsalt.render.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
 from pushsalt.run.callerrors import raised, unknown_function
 from pushsalt.run.compiling import compiled_pillar, state_compiler
+from pushsalt.run.effects import SILENT, Effect, shipped
 from pushsalt.run.facts import REMOTE, KnownPillar, TargetFacts, noting
 from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
@@ -167,9 +168,14 @@ class Minion:
         """Whether an execution function is of real Salt, which ``salt_python`` names."""
         return self.project.salt_python is not None and self.project.salt_python.has(name)
 
-    def changes(self, name: str) -> bool:
-        """Whether it is a user's own execution function, or the resource's type's, and marked to change the system."""
-        return self._type.changes(name) or self.custom.changes(name)
+    def effect(self, name: str) -> Effect:
+        """What an execution function does to the machine, as its module says: a user's own, the type's, or ours."""
+        if function_named(name) is None:
+            for theirs in (self._type, self.custom):
+                found = theirs.effect(name)
+                if found is not None:
+                    return found
+        return shipped(name) or Effect(SILENT)
 
     def warn(self, text: str) -> None:
         """Log a warning about the trees, once for all targets."""
@@ -375,7 +381,7 @@ class Minion:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("%s: %s raised", self.id, name, exc_info=True)
             raise raised(name, exc) from exc
 
@@ -475,7 +481,7 @@ class Minion:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
         target = self.target
         managed = LazyDict(self._manages)
-        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed)
+        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
         except UsageError as exc:

@@ -16,6 +16,7 @@ from pushsalt.functions import modules as controller_modules
 from pushsalt.functions import names as controller_names
 from pushsalt.render.reads import Facts, ask, current
 from pushsalt.run import dryrun
+from pushsalt.run.effects import Effect
 from pushsalt.run.marks import ControllerFunctions
 from thin import runtime
 
@@ -36,7 +37,7 @@ class Answering(Protocol):
 
     def has_salt(self, name: str) -> bool: ...
 
-    def changes(self, name: str) -> bool: ...
+    def effect(self, name: str) -> Effect: ...
 
     def warn(self, text: str) -> None: ...
 
@@ -136,8 +137,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         opts = self._minion.opts
         if not opts.get("test"):
             return function
-        how = dryrun.treatment(name, opts, changes=self._minion.changes(name))
-        return dryrun.guarded(name, function, how, self._minion.warn)
+        return dryrun.guarded(name, function, opts, self._minion.effect(name), self._minion.warn)
 
     def _function(self, name: str) -> Callable[..., Any]:
         own = function_named(name)
@@ -159,12 +159,12 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         own = function_named(name)
         return self._minion.shared(name) if own is None else self._minion.own(name, own)
 
-    def _note(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _note(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         if current() is None or _is_silent(name):
             return self.function(name)(*args, **kwargs)
         return ask(self._minion.facts, name, args, kwargs)
 
-    def _ask(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         self.asked.add(name)
         return self._minion.remote(name, list(args), kwargs)
 

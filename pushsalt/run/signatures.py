@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pushsalt.compile.source import ArgSpec, Keywords
-from pushsalt.run import pysource
-from pushsalt.run.marks import marked
+from pushsalt.run import effects, pysource
+from pushsalt.run.effects import Effect
 from thin import runtime
 
 if TYPE_CHECKING:
@@ -112,13 +112,11 @@ class TypeFunctions:
         module, _, function = name.partition(".")
         return any(_mentions(text, function) for text in self._files.get(module, ()))
 
-    def changes(self, name: str) -> bool:
-        """Whether it is one that is marked to change something (``__changes__``)."""
+    def effect(self, name: str) -> Effect | None:
+        """What ``module.function`` does as the type's file says, which may be nothing; None when it is no such one."""
         module, _, function = name.partition(".")
-        try:
-            return any(function in marked(text, "__changes__") for text in self._files.get(module, ()))
-        except (SyntaxError, ValueError):  # the target says what is wrong
-            return False
+        where = f"modules/{module}.py of the resource type"
+        return effects.theirs(((where, text) for text in self._files.get(module, ())), function)
 
 
 def _mentions(text: str, word: str) -> bool:

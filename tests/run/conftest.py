@@ -115,13 +115,12 @@ def where():
 def thin_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runtime") / "thin"
     shutil.copytree(pack.THIN, root, ignore=shutil.ignore_patterns("__pycache__"))
-    (root / "modules" / "trouble.py").write_text(TROUBLE)
+    (root / "modules" / "trouble.py").write_text(TROUBLE + "\n\n__usual__ = True\n")
     return root
 
 
 @pytest.fixture
-def runtime(thin_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    monkeypatch.setitem(pack.USUAL, "modules", [*pack.USUAL["modules"], "trouble"])
+def runtime(thin_root: Path, tmp_path: Path) -> Runtime:
     return Runtime.load(tmp_path / "cache", thin_root)
 
 

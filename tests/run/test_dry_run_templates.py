@@ -1,70 +1,19 @@
-"""What templates may call while a dry run is rendered."""
+"""What templates, guards and slots may call in a dry run."""
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 from pathlib import Path
 
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.options import OPTIONS
-from pushsalt.run.callerrors import all_remote
-from pushsalt.run.dryrun import CHANGES, COMMANDS, treatment
-from pushsalt.run.salt import exists
+from pushsalt.run.dryrun import treatment
+from pushsalt.run.effects import CHANGES, READS, RUNS, SILENT
 
-VERBS = re.compile(
-    r"(^|_)(add|append|assign|chown|chgrp|chmod|ch[a-z]+|clone|commit|copy|create|del|delete|disable|enable|extract|"
-    r"erase|format|halt|hold|import|init|insert|install|kill|line|link|load|lock|make|makedirs|mask|mkdir|mknod|mod|"
-    r"mount|move|new|patch|persist|poweroff|prepend|pull|purge|push|reboot|refresh|reload|remount|remove|rename|replace|"
-    r"reset|resize|restart|restore|rm|rmdir|run|save|set|set[a-z]+|shutdown|start|stop|swapoff|swapon|symlink|sync|"
-    r"touch|truncate|umount|unhold|uninstall|unload|unlock|unmask|unset|update|upgrade|wipe|write)(_|$)"
-)
-#: Functions of ours that sound as if they changed something, and do not: what they write is a cache, or nothing.
-READ_ALL_THE_SAME = {
-    *("file.check_hash", "file.check_file_meta", "file.check_managed", "file.check_managed_changes"),
-    *("file.is_link", "file.is_hardlink", "file.readlink", "file.lines_given", "alternatives.show_link"),
-    *("augeas.would_change", "event.link", "x509.load", "tls.load", "tls.set_ca_path"),
-    *("mine.link", "mine.delete", "mine.update"),  # the controller's cache
-    *("sdb.get_or_set_hash",),  # it looks at that itself: what is there may be read
-    *("match.link", "match.data", "pip.upgrade_available", "pkg.upgrade_available", "network.links", "test.retcode"),
-    *("alternatives.check_exists", "alternatives.check_installed", "archive.check_members", "git.check_url"),
-    *("dig.check_ip", "ssh.check_key", "ssh.check_key_file", "network.default_route", "sysctl.default_config"),
-    *("saltutil.refresh_beacons", "saltutil.refresh_grains", "saltutil.refresh_modules", "saltutil.refresh_pillar"),
-    *("saltutil.refresh_matchers", "saltutil.refresh_resources", "ssh.check_known_host", "kmod.check_available"),
-    *("jinja.import_json", "jinja.import_yaml", "jinja.load_map", "out.html_format", "out.out_format"),
-    *("out.string_format", "saltutil.kill_all_jobs", "saltutil.kill_job", "saltutil.pillar_refresh"),
-    *("saltutil.update", "minion.kill", "minion.restart", "state.soft_kill"),  # there is nothing to do
-    *("kmod.mod_list", "partition.align_check", "partition.check"),
-    *("service.add_svc_avail_path", "runit.add_svc_avail_path", "shadow.get_change", "shadow.get_last_change"),
-    *("system.get_restart_delay", "system.get_disable_keyboard_on_lock"),
-    *("sys.reload_modules", "pkg_resource.add_pkg", "network.dns_check", "git.is_worktree"),
-    *("mount.read_mount_cache", "mount.write_mount_cache", "mount.delete_mount_cache", "mount.get_mount_from_path"),
-    *("file.is_chrdev", "file.extract_hash", "defaults.copy", "pkg_resource.check_extra_requirements"),
-    *("archive.guess_format", "defaults.update", "system.has_settable_hwclock", "data.load"),
-    *("environ.setenv", "environ.setval"),  # of the runtime's own process
-    *("pillar.copy", "archive.extract_tar"),  # imported, not offered
-    *("debconf.get_selections", "pkg.get_selections", "virtualenv.get_distribution_path"),
-    *("apache.check_conf_enabled", "apache.check_mod_enabled", "apache.check_site_enabled", "mysql.db_check"),
-    *("postgres.create_metadata", "rabbitmq.check_password"),
-    *("dnsutil.check_ip", "ipset.check", "ipset.check_set", "ipset.list_sets", "iptables.check"),
-    *("iptables.check_chain", "nftables.check", "nftables.check_chain", "nftables.check_table"),
-    *("lowpkg.checksum", "pkg.services_need_restart", "pkg_resource.format_pkg_list", "pkg_resource.format_version"),
-    "ip.get_network_settings",
-    *("ufw.would_add", "ufw.would_delete", "ip.check"),  # the last is imported, not offered
-}
-
-
-def test_every_function_that_sounds_so_is_known():
-    shipped = {name for name in all_remote() if name.islower() and exists(name)}
-    ours = {re.sub(r"_$", "", name) for name in shipped if VERBS.search(name.partition(".")[2])}
-    unknown = {
-        name for name in ours - CHANGES - COMMANDS - READ_ALL_THE_SAME
-        if not name.startswith(("saltutil.sync", "test.", "log.", "slsutil.", "sys."))
-    }  # fmt: skip
-    assert unknown == set(), "say in pushsalt.run.dryrun whether it changes the system, or here that it does not"
+KINDS = {"pkg.install": CHANGES, "pkg.version": READS, "cmd.run": RUNS, "cmd.which": READS, "mine_own.get": SILENT}
 
 
 @pytest.mark.parametrize(
@@ -74,7 +23,10 @@ def test_every_function_that_sounds_so_is_known():
         ("pkg.version", {}, "allow"),
         ("cmd.run", {}, "warn"),
         ("cmd.which", {}, "allow"),
-        ("mine.own", {}, "allow"),
+        ("mine_own.get", {}, "refuse"),
+        ("mine_own.get", {"test_template_functions": "warn"}, "warn"),
+        ("mine_own.get", {"test_template_functions": "allow"}, "allow"),
+        ("mine_own.get", {"test_template_allow": ["mine_own.*"]}, "allow"),
         ("pkg.install", {"test_template_functions": "warn"}, "warn"),
         ("pkg.install", {"test_template_functions": "allow"}, "allow"),
         ("cmd.run", {"test_template_functions": "allow"}, "allow"),
@@ -84,12 +36,11 @@ def test_every_function_that_sounds_so_is_known():
         ("cmd.run", {"test_template_refuse": ["cmd.*"]}, "refuse"),
         ("cmd.run", {"test_template_refuse": ["cmd.*"], "test_template_allow": ["cmd.run"]}, "allow"),
         ("cmd.run", {"test_template_refuse": ["cmd.*"], "test_template_allow": ["cmd*"]}, "refuse"),
-        ("mine.own", {"test_template_refuse": ["mine.*"]}, "refuse"),
+        ("pkg.version", {"test_template_refuse": ["pkg.*"]}, "refuse"),
     ],
 )
 def test_treatment(name, opts, want):
-    assert treatment(name, opts) == want
-    assert treatment("mine.own", {}, changes=True) == "refuse"
+    assert treatment(name, opts, KINDS[name]) == want
 
 
 def test_the_options_default_to_what_is_treated_so():
@@ -97,7 +48,10 @@ def test_the_options_default_to_what_is_treated_so():
     assert OPTIONS["test_template_allow"].default == OPTIONS["test_template_refuse"].default == []
 
 
-OWN = "__changes__ = ('put',)\n\ndef put(path):\n    open(path, 'w').close()\n\ndef get():\n    return 7\n"
+OWN = (
+    "__changes__ = ('put',)\n__reads__ = ('get',)\n\n"
+    "def put(path):\n    open(path, 'w').close()\n\ndef get():\n    return 7\n"
+)
 
 
 class Tree:
@@ -190,7 +144,8 @@ def test_commands_run_and_are_said_once(tree, caplog):
         assert comments(tree.apply(sls, test_template_allow=["cmd.*"])) == "a0x a1x a2x"
         assert comments(tree.apply(sls, test=False)) == "a0x a1x a2x"
     assert "dry run" not in caplog.text
-    assert REFUSED in tree.apply(sls, test_template_refuse=["cmd.run"]).ret[0]
+    [text] = tree.apply(sls, test_template_refuse=["cmd.run"]).ret
+    assert "cmd.run is among `test_template_refuse`, and this is a dry run: it was not called" in text
 
 
 def test_commands_of_python_are_said_with_their_line(tree, caplog):
@@ -206,3 +161,98 @@ def test_it_can_be_let_through(tree, caplog):
         assert comments(tree.apply(sls, test_template_functions="warn")) == "x"
     assert tree.made.exists()
     assert "file.touch changes the system, in a dry run too" in caplog.text
+
+
+SILENT_OWN = "def put(path):\n    open(path, 'w').close()\n"
+
+
+def test_what_says_nothing_is_refused_with_what_to_do(tree):
+    tree.write("salt/_modules/quiet.py", SILENT_OWN)
+    sls = f"# {{{{ salt['quiet.put']('{tree.made}') }}}}\nx: test.nop\n"
+    [text] = tree.apply(sls).ret
+    assert "quiet.put does not say whether it changes the system, and this is a dry run: it was not called" in text
+    assert f"write `__reads__ = ('put',)` into {tree.folder}/salt/_modules/quiet.py if it changes nothing" in text
+    assert "`test_template_allow: ['quiet.put']`" in text
+    assert not tree.made.exists()
+    assert comments(tree.apply(sls, test_template_allow=["quiet.put"])) == "x"
+    assert tree.made.exists()
+
+
+def test_arguments_decide_where_the_module_says_so(tree):
+    (tree.folder / "old").touch()
+    for words in (f"'{tree.folder}', delete='f'", f"'{tree.folder}', 'delete', name='old'"):
+        [text] = tree.apply(f"# {{{{ salt['file.find']({words}) }}}}\nx: test.nop\n").ret
+        assert "file.find with `delete` changes the system, and this is a dry run" in text
+    found = "{{ salt['file.find']('FOLDER', name='old') | first }}: test.nop\n".replace("FOLDER", str(tree.folder))
+    assert comments(tree.apply(found)) == f"{tree.folder}/old"
+
+
+@pytest.mark.parametrize("engine", ["py", "jinja|py", "mako", "wempy", "pyobjects", "stateconf"])
+def test_every_renderer_is_refused(tree, engine):
+    call = f"__salt__['hashutil.base64_decodefile']('aGk=', '{tree.made}')"
+    texts = {
+        "mako": f"#!mako|yaml\n# ${{salt['hashutil.base64_decodefile']('aGk=', '{tree.made}')}}\nx: test.nop\n",
+        "pyobjects": f"#!pyobjects\n{call}\n",
+        "wempy": f"#!wempy|yaml\n# {{{{{call.replace('__salt__', 'salt')}}}}}\nx: test.nop\n",
+        "stateconf": f"#!stateconf\n# {{{{ {call.replace('__salt__', 'salt')} }}}}\nx: test.nop\n",
+    }
+    result = tree.apply(texts.get(engine, f"#!{engine}\ndef run():\n    {call}\n    return {{}}\n"))
+    assert result.shape != "states"
+    assert f"hashutil.base64_decodefile {REFUSED}" in str(result.ret)
+    assert not tree.made.exists()
+
+
+@pytest.mark.parametrize("engine", ["py", "jinja", "mako"])
+def test_templates_of_files_are_refused(tree, engine):
+    call = f"salt['file.touch']('{tree.made}')"
+    texts = {"py": f"def run():\n    __{call.replace('salt', 'salt__', 1)}\n    return 'x'\n", "mako": f"${{{call}}}"}
+    tree.write("salt/f", texts.get(engine, f"{{{{ {call} }}}}"))
+    result = tree.apply(f"{tree.folder}/out:\n  file.managed: [{{source: 'salt://f'}}, {{template: {engine}}}]\n")
+    [ret] = result.ret.values()
+    assert (ret["result"], tree.made.exists()) == (False, False)
+    assert f"file.touch {REFUSED}" in ret["comment"]
+
+
+def test_guards_and_slots_are_refused(tree):
+    tree.write("salt/_modules/quiet.py", SILENT_OWN)
+    guard = f"[{{fun: file.touch, name: {tree.made}}}]"
+    sls = (
+        f"a: {{test.nop: [{{onlyif: {guard}}}]}}\n"
+        f"b: {{test.nop: [{{unless: {guard}}}]}}\n"
+        f"c: {{test.configurable_test_state: [{{comment: '__slot__:salt:file.touch({tree.made})'}}]}}\n"
+        f"d: {{test.configurable_test_state: [{{comment: '__slot__:salt:quiet.put({tree.made})'}}]}}\n"
+        f"e: {{test.nop: [{{unless: [{{fun: file.find, args: [{tree.folder}, delete]}}]}}]}}\n"
+        "f: {test.nop: [{unless: [{fun: file.file_exists, args: [/no/such]}]}]}\n"
+        "g: {test.nop: [{onlyif: ['true', {fun: cmd.retcode, cmd: 'true'}]}]}\n"
+        "h: {test.configurable_test_state: [{comment: '__slot__:salt:test.echo(hi)'}]}\n"
+        f"i: {{test.nop: [{{onlyif: ['false']}}, {{unless: {guard}}}]}}\n"
+    )
+    result = tree.apply(sls)
+    rets = {ret["__id__"]: ret for ret in result.ret.values()}
+    said = {name: ret["comment"] for name, ret in rets.items()}
+    assert said["a"].startswith(f"onlyif: file.touch {REFUSED}\nhint: the options `test_template_functions`")
+    assert said["b"].startswith(f"unless: file.touch {REFUSED}")
+    assert said["c"].startswith(f"a slot: file.touch {REFUSED}")
+    assert said["d"].startswith("a slot: quiet.put does not say whether it changes the system")
+    assert "`__reads__ = ('put',)`" in said["d"] and "_modules/quiet.py" in said["d"]
+    assert said["e"].startswith("unless: file.find with `delete` changes the system")
+    assert said["h"] == "hi"
+    assert {name for name, ret in rets.items() if ret["result"] is False} == set("abcdei")
+    assert not tree.made.exists() and (tree.folder / "pushsalt.yaml").exists()
+    allowed = tree.apply(sls.split("d: ")[0], test_template_allow=["file.touch"])
+    assert all(ret["result"] is not False for ret in allowed.ret.values())
+    assert tree.made.exists()
+
+
+def test_slots_that_run_commands_are_said(tree, caplog):
+    sls = "a: {test.configurable_test_state: [{comment: '__slot__:salt:cmd.run(\"echo hi\")'}]}\n"
+    with caplog.at_level(logging.WARNING):
+        [ret] = tree.apply(sls).ret.values()
+    assert ret["comment"] == "hi"
+    assert "a in SLS web: a slot: cmd.run runs a command, in a dry run too" in caplog.text
+
+
+def test_a_real_run_calls_all(tree):
+    guard = f"[{{fun: file.touch, name: {tree.made}}}]"
+    [ret] = tree.apply(f"a: {{test.nop: [{{onlyif: {guard}}}]}}\n", test=False).ret.values()
+    assert ret["result"] is True and tree.made.exists()

@@ -5,6 +5,9 @@ import os
 from thin.exceptions import SaltInvocationError
 from thin.utils import safepath
 
+__reads__ = ("list_aliases", "get_target", "has_target")
+__changes__ = ("set_target", "rm_alias")
+
 #: A name, quoted or not, its targets, and a comment at the end.
 _LINE = r"""^(?:"([^"]+)"|([^\s:#"][^:#"]*?))\s*:\s*([^#]*?)\s*(#.*)?$"""
 

@@ -8,6 +8,9 @@ import os
 __func_alias__ = {"set_": "set"}
 
 __outputter__ = {"display": "txt", "install": "txt", "remove": "txt"}
+__usual__ = True
+__reads__ = ("display", "show_link", "show_current", "check_exists", "check_installed")
+__changes__ = ("install", "remove", "auto", "set")
 
 #: where the links are written down, by os_family; elsewhere the program is asked
 _KEPT = {"RedHat": "/var/lib/alternatives", "Suse": "/var/lib/rpm/alternatives"}

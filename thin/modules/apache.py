@@ -10,6 +10,9 @@ from thin import process
 from thin.exceptions import SaltException
 from thin.utils import safepath
 
+__reads__ = ("version", "fullversion", "modules", "servermods", "directives", "vhosts", "server_status")
+__changes__ = ("signal", "useradd", "userdel", "config")
+
 _PLAIN = ("configtest", "status", "fullstatus")
 _SIGNALS = ("start", "stop", "restart", "graceful", "graceful-stop")
 

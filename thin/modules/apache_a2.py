@@ -8,6 +8,8 @@ import os
 from thin import process
 
 __virtualname__ = "apache"
+__reads__ = ("check_site_enabled", "check_mod_enabled", "check_conf_enabled")
+__changes__ = ("a2ensite", "a2dissite", "a2enmod", "a2dismod", "a2enconf", "a2disconf")
 
 _ETC = "/etc/apache2"
 

@@ -11,6 +11,9 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import textfile
 
+__reads__ = ("enabled", "profiles", "status", "names", "file_of", "modes")
+__changes__ = ("enforce", "complain", "disable", "reload")
+
 FOLDER = "/etc/apparmor.d"
 KERNEL = "/sys/kernel/security/apparmor/profiles"
 

@@ -8,6 +8,10 @@ from thin.utils import aptout, aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = (
+    "show", "info_installed", "file_list", "file_dict", "owner", "which", "list_downloaded", "services_need_restart",
+)
 
 CACHE = "/var/cache/apt"
 

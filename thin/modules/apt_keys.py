@@ -13,6 +13,9 @@ from thin.utils import aptrun, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = ("get_repo_keys", "parse_keys")
+__changes__ = ("add_repo_key", "del_repo_key")
 
 log = getLogger(__name__)
 

@@ -5,6 +5,9 @@ from thin.utils import aptout, aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = ("get_selections",)
+__changes__ = ("set_selections", "hold", "unhold")
 
 
 def __virtual__():

@@ -11,6 +11,9 @@ from thin.utils import aptrun, aptsources, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = ("list_repos", "get_repo", "expand_repo_def", "split_repo_str")
+__changes__ = ("mod_repo", "del_repo")
 
 KEYRINGS = "/etc/apt/keyrings"
 PPA_SYSTEMS = ("Ubuntu", "Mint", "neon")

@@ -16,6 +16,12 @@ from thin.utils import aptout, aptrun, debversion, pkgrun, pkgspec, safepath
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = (
+    "normalize_name", "parse_arch", "version_cmp", "list_pkgs", "list_provides", "version", "latest_version",
+    "available_version", "upgrade_available", "list_upgrades", "list_repo_pkgs",
+)
+__changes__ = ("refresh_db", "install", "remove", "purge", "autoremove", "upgrade")
 
 LISTS = "/var/lib/apt/lists"
 DATABASE = ("/var/lib/dpkg/status", "/var/lib/dpkg/updates")

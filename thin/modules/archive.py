@@ -11,6 +11,9 @@ from thin.utils import archivefiles, archivemembers, safepath, zips
 from thin.utils.asuser import AsUser
 
 __func_alias__ = {"list_": "list", "zip_": "zip"}
+__usual__ = True
+__reads__ = ("guess_format", "list", "check_members", "listed", "is_encrypted")
+__changes__ = ("gzip", "gunzip", "cmd_zip", "rar", "zip")
 
 
 def guess_format(name):

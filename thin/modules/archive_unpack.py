@@ -25,6 +25,8 @@ from thin.utils import (
 from thin.utils.asuser import AsUser
 
 __virtualname__ = "archive"
+__usual__ = True
+__changes__ = ("extract_tar", "tar", "unzip", "cmd_unzip", "unrar")
 _VERBOSE = ("v", "-v", "--verbose")
 
 

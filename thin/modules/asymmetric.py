@@ -7,6 +7,9 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils import osutil, safepath
 
+__reads__ = ("verify",)
+__reads_unless__ = {"sign": {"path": ()}}
+
 log = getLogger(__name__)
 
 #: where a private key that is given as text lies for the moment: it touches no disk

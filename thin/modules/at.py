@@ -5,6 +5,9 @@ import re
 from thin import process
 from thin.exceptions import CommandNotFoundError
 
+__reads__ = ("atq", "atc", "jobcheck")
+__changes__ = ("atrm", "at")
+
 #: the line that says a job's tag, as Salt writes it
 _TAG = re.compile(r"^### SALT: (\w+)", re.MULTILINE)
 _BSD = ("OpenBSD", "FreeBSD")

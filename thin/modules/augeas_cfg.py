@@ -11,6 +11,8 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import augtool
 
 __virtualname__ = "augeas"
+__reads__ = ("would_change", "get", "match", "ls", "tree")
+__changes__ = ("execute", "setvalue", "remove")
 
 #: how many arguments each command takes; those that are paths, by position
 _COMMANDS = {

@@ -10,6 +10,8 @@ from thin import runtime
 from thin.exceptions import ArgumentValueError
 from thin.utils import sysdoc
 
+__reads__ = ("list_states", "list_modules", "state_docs", "module_docs")
+
 
 def list_states(name=False, names_only=False):
     """

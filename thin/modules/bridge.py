@@ -5,6 +5,8 @@ import re
 from thin import process
 
 __func_alias__ = {"list_": "list"}
+__reads__ = ("show", "list", "interfaces", "find_interfaces")
+__changes__ = ("add", "delete", "addif", "delif", "stp")
 
 _TOOLS = {"FreeBSD": "ifconfig", "Linux": "brctl", "NetBSD": "brconfig", "OpenBSD": "ifconfig"}
 

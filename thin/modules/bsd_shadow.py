@@ -9,6 +9,8 @@ from thin.utils import shacrypt, textfile
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
+__reads__ = ("default_hash", "gen_password", "info")
+__changes__ = ("set_password", "del_password", "lock_password", "unlock_password", "set_change", "set_expire")
 
 
 def __virtual__():

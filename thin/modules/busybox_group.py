@@ -8,6 +8,7 @@ from thin.utils import accountfiles, accounts
 
 __virtualname__ = "group"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
+__changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 
 GID = 2
 

@@ -7,6 +7,7 @@ from thin.utils import accountfiles, accounts
 
 __virtualname__ = "shadow"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
+__changes__ = ("set_inactdays", "set_maxdays", "set_mindays", "set_warndays", "set_date", "set_expire")
 
 LAST_CHANGE, MIN, MAX, WARN, INACTIVE, EXPIRE = range(2, 8)
 

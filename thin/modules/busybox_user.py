@@ -10,6 +10,10 @@ from thin.utils import accountfiles, accounts, safepath
 
 __virtualname__ = "user"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
+__changes__ = (
+    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chfullname", "chroomnumber",
+    "chworkphone", "chhomephone", "chother",
+)
 
 UID, GID, GECOS, HOME, SHELL = 2, 3, 4, 5, 6
 

@@ -32,6 +32,10 @@ from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments, argv_of, n
 __virtualname__ = "cmd"
 
 __outputter__ = {"run": "txt"}
+__usual__ = True
+__reads__ = ("which", "which_bin", "has_exec", "shells")
+__changes__ = ("run_bg", "tty")
+__runs__ = ("run", "shell", "run_stdout", "run_stderr", "run_all", "retcode", "powershell")
 
 log = getLogger(__name__)
 

@@ -9,6 +9,9 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
 __virtualname__ = "cmd"
+__usual__ = True
+__reads__ = ("shell_info",)
+__runs__ = ("run_chroot", "powershell_all")
 
 log = getLogger(__name__)
 

@@ -12,6 +12,8 @@ from thin.utils import safepath
 from thin.utils.commands import DEFAULT_SHELL, arguments, split
 
 __virtualname__ = "cmd"
+__usual__ = True
+__runs__ = ("script", "script_retcode", "exec_code", "exec_code_all")
 
 log = getLogger(__name__)
 

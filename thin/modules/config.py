@@ -7,6 +7,8 @@ from thin.log import getLogger
 from thin.utils import data, dictupdate
 
 __controller__ = True
+__usual__ = True
+__reads__ = ("get", "option", "merge", "dot_vals", "items", "backup_mode", "manage_mode", "valid_fileproto")
 
 log = getLogger(__name__)
 

@@ -12,6 +12,14 @@ from thin.log import getLogger
 from thin.utils import safepath
 from thin.utils.files.arguments import cachedir
 
+__usual__ = True
+__reads__ = (
+    "envs", "list_states", "list_master", "list_master_dirs", "list_master_symlinks", "stat_file", "hash_file",
+    "get_file_str", "cache_file", "cache_files", "cache_dir", "cache_master", "cache_local_file", "cache_dest",
+    "is_cached", "list_minion",
+)
+__changes__ = ("get_file", "get_template", "get_dir", "get_url", "recv")
+
 log = getLogger(__name__)
 
 

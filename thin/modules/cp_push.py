@@ -5,6 +5,8 @@ import os
 from thin.utils import nomaster, safepath
 
 __virtualname__ = "cp"
+__reads__ = ("cache_file_ssh", "hash_file_ssh")
+__changes__ = ("push", "push_dir", "recv_chunked")
 
 _INSTEAD = "fetch it over SSH (`scp`, `rsync`), or return its text with file.read"
 

@@ -6,6 +6,9 @@ import re
 from thin.exceptions import CommandExecutionError
 from thin.utils import textfile
 
+__reads__ = ("active", "crypttab")
+__changes__ = ("rm_crypttab", "set_crypttab", "open", "close")
+
 _FIELDS = ("name", "device", "password", "options")
 
 

@@ -6,6 +6,10 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import safepath
 from thin.utils.files.arguments import cachedir
 
+__usual__ = True
+__reads__ = ("load", "items", "get", "keys", "values", "has_key")
+__changes__ = ("dump", "clear", "update", "cas", "pop")
+
 
 def load():
     """All that is stored, {} for nothing or what cannot be read."""

@@ -8,6 +8,9 @@ from thin.utils import safepath
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
+__usual__ = True
+__reads__ = ("get_selections", "show")
+__changes__ = ("set", "set_file", "set_template")
 
 
 def __virtual__():

@@ -11,6 +11,9 @@ LINKS = "/etc/rc%s.d"
 __virtualname__ = "service"
 
 __func_alias__ = {"reload_": "reload"}
+__usual__ = True
+__reads__ = ("get_all", "get_enabled", "get_disabled", "available", "missing", "enabled", "disabled", "status")
+__changes__ = ("start", "stop", "restart", "reload", "force_reload", "enable", "disable")
 
 
 def __virtual__():

@@ -8,6 +8,8 @@ import copy
 from thin.utils import dictupdate
 
 __controller__ = True
+__usual__ = True
+__reads__ = ("merge", "update", "deepcopy")
 
 
 def merge(dest, src, merge_lists=False, in_place=True, convert_none=True):

@@ -7,6 +7,7 @@ from thin.exceptions import SaltRenderError
 from thin.utils import data
 
 __virtualname__ = "defaults"
+__reads__ = ("get",)
 
 
 def get(key, default=""):

@@ -5,6 +5,7 @@ import re
 from thin.log import getLogger
 
 __func_alias__ = {"filter_": "filter"}
+__reads__ = ("filter", "hwinfo")
 
 log = getLogger(__name__)
 

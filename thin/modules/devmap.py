@@ -2,6 +2,9 @@
 
 import os
 
+__reads__ = ("multipath_list",)
+__changes__ = ("multipath_flush",)
+
 
 def multipath_list():
     """

@@ -8,6 +8,10 @@ import re
 from thin import process
 from thin.log import getLogger
 
+__reads__ = (
+    "check_ip", "A", "AAAA", "PTR", "CNAME", "NS", "SPF", "MX", "TXT", "a", "aaaa", "cname", "mx", "ns", "ptr", "spf",
+)
+
 log = getLogger(__name__)
 
 

@@ -7,6 +7,8 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
 __virtualname__ = "disk"
+__reads__ = ("hdparms", "iostat")
+__reads_unless__ = {"hpa": {"size": ()}}
 
 log = getLogger(__name__)
 

@@ -11,6 +11,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import words as shellwords
 
 __virtualname__ = "docker"
+__runs__ = ("run", "run_all", "run_stdout", "run_stderr", "retcode", "script", "script_retcode")
 #: Puts its stdin into a file of a new folder that only the container's user can enter, where programs may run.
 _PLACED = """umask 077
 for top in "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm /run; do

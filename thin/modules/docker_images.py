@@ -11,6 +11,11 @@ from thin.utils import dockerwords, safepath, serial, unpacking
 __virtualname__ = "docker"
 
 __func_alias__ = {"import_": "import", "tag_": "tag"}
+__reads__ = (
+    "images", "inspect_image", "list_tags", "resolve_image_id", "resolve_tag", "history", "layers", "depends",
+    "dangling", "search",
+)
+__changes__ = ("pull", "push", "rmi", "tag", "build", "commit", "import", "load", "save", "export", "login", "logout")
 
 
 def __virtual__():

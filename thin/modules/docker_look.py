@@ -10,6 +10,8 @@ from thin.utils import dockerwords, safepath, serial, unpacking
 __virtualname__ = "docker"
 
 __func_alias__ = {"ps_": "ps"}
+__reads__ = ("ps", "port", "logs", "top", "diff", "compare_containers")
+__changes__ = ("copy_from", "copy_to")
 
 
 def __virtual__():

@@ -5,6 +5,14 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import dockernets, dockerwords, serial
 
 __virtualname__ = "docker"
+__reads__ = (
+    "networks", "inspect_network", "connected", "compare_networks", "compare_container_networks", "volumes",
+    "inspect_volume",
+)
+__changes__ = (
+    "create_network", "remove_network", "connect_container_to_network", "disconnect_container_from_network",
+    "disconnect_all_containers_from_network", "create_volume", "remove_volume", "prune",
+)
 
 
 def __virtual__():

@@ -17,6 +17,11 @@ __virtualname__ = "docker"
 _MISSING = re.compile(r"no such (?!file)|not found|unable to find|does not exist|image not known", re.I)
 
 __func_alias__ = {"rm_": "rm", "start_": "start", "signal_": "signal"}
+__reads__ = ("version", "info", "inspect", "inspect_container", "exists", "list_containers", "state", "pid", "wait")
+__changes__ = (
+    "create", "run_container", "rm", "rename", "start", "stop", "restart", "kill", "pause", "unpause", "signal",
+)
+__runs__ = ("cli", "everything")
 
 
 def __virtual__():

@@ -7,6 +7,9 @@ from thin.utils import aptout, pkgspec
 
 __virtualname__ = "lowpkg"
 __fits__ = {"os_family": ("Debian",)}
+__usual__ = True
+__reads__ = ("bin_pkg_info", "list_pkgs", "file_list", "file_dict", "info")
+__changes__ = ("unpurge",)
 
 _ENVIRONMENT = {"LC_ALL": "C"}
 

@@ -7,6 +7,9 @@ import os
 
 from thin.log import getLogger
 
+__usual__ = True
+__reads__ = ("get", "has_value", "item", "items", "setval", "setenv")
+
 log = getLogger(__name__)
 
 

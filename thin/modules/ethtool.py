@@ -13,6 +13,8 @@ from thin.log import getLogger
 log = getLogger(__name__)
 
 __virtualname__ = "ethtool"
+__reads__ = ("show_driver", "show_ring", "show_coalesce", "show_offload", "show_pause", "show_features")
+__changes__ = ("set_ring", "set_coalesce", "set_offload", "set_pause", "set_feature")
 
 _RING = {"RX": "rx", "RX Mini": "rx_mini", "RX Jumbo": "rx_jumbo", "TX": "tx"}
 _OFFLOADS = {

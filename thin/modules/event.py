@@ -5,6 +5,9 @@ import os
 from thin import link
 from thin.log import getLogger
 
+__usual__ = True
+__changes__ = ("fire_master", "fire", "send")
+
 log = getLogger(__name__)
 
 

@@ -1,5 +1,8 @@
 """File systems ext2, ext3 and ext4, by e2fsprogs. Salt: modules/extfs.py"""
 
+__reads__ = ("attributes", "blocks", "dump")
+__changes__ = ("mkfs", "tune")
+
 _MKFS = {
     "block_size": "b", "check": "c", "direct": "D", "ext_opts": "E", "fragment_size": "f", "force": "F",
     "blocks_per_group": "g", "number_of_groups": "G", "bytes_per_inode": "i", "inode_size": "I", "journal": "j",

@@ -13,6 +13,15 @@ from thin.utils.files import owner
 from thin.utils.files.arguments import absolute, expand
 
 __controller__ = ("basename", "dirname", "join", "normpath", "pardir")
+__usual__ = True
+__reads__ = (
+    "basename", "dirname", "join", "normpath", "pardir", "file_exists", "directory_exists", "path_exists_glob",
+    "access", "stats", "lstat", "statvfs", "diskusage", "readdir", "open_files", "uid_to_user", "user_to_uid",
+    "gid_to_group", "group_to_gid", "get_uid", "get_user", "get_gid", "get_group", "get_mode", "lsattr",
+    "get_selinux_context", "read", "seek_read", "contains", "contains_regex", "contains_glob", "search", "grep",
+)
+__reads_unless__ = {"find": {"delete": (), "exec": ()}}
+__changes__ = ("set_mode", "chown", "lchown", "chgrp", "check_perms", "chattr", "set_selinux_context", "restorecon")
 
 
 # -- paths -------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,12 @@ from thin.utils.files.arguments import cachedir, expand
 log = getLogger(__name__)
 
 __virtualname__ = "file"
+__usual__ = True
+__reads__ = (
+    "get_hash", "get_sum", "check_hash", "extract_hash", "get_source_sum", "source_list", "apply_template_on_contents",
+    "get_managed", "check_file_meta", "check_managed_changes", "check_managed", "get_diff",
+)
+__changes__ = ("manage_file",)
 
 
 # -- digests and sources -----------------------------------------------------------------------------------------------

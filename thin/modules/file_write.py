@@ -10,6 +10,17 @@ from thin.utils.files.arguments import absolute, cachedir, expand, lines_given
 
 __virtualname__ = "file"
 __func_alias__ = {"makedirs_": "makedirs"}
+__usual__ = True
+__reads__ = (
+    "sed_contains", "is_link", "is_hardlink", "readlink", "is_chrdev", "is_blkdev", "is_fifo", "get_devmm",
+    "list_backups", "list_backups_dir", "list_backup",
+)
+__changes__ = (
+    "write", "append", "prepend", "touch", "seek_write", "truncate", "replace", "line", "blockreplace", "comment",
+    "uncomment", "comment_line", "sed", "patch", "mkdir", "makedirs", "makedirs_perms", "rmdir", "remove", "rename",
+    "move", "copy", "link", "symlink", "mknod", "mknod_chrdev", "mknod_blkdev", "mknod_fifo", "restore_backup",
+    "delete_backup", "remove_backup",
+)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -21,7 +32,9 @@ def write(path, *args, **kwargs):
 
     path, lines = expand(path), lines_given(args, kwargs)
     new = not os.path.exists(path)
-    atomic.write(safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None)
+    atomic.write(
+        safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None, keep_inode=True
+    )
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -34,7 +47,7 @@ def append(path, *args, **kwargs):
     from thin.utils.files import edit
 
     path, lines = expand(path), lines_given(args, kwargs)
-    edit.commit(path, edit.add_lines(edit.read(path), lines), keep_inode=True)
+    edit.extend(path, edit.addition(path, lines))
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -456,7 +469,8 @@ def restore_backup(path, backup_id):
         try:
             if os.path.exists(path):
                 backup.keep(path, "minion", cachedir(__opts__))
-            atomic.write(path, atomic.pieces(location), mode=None if os.path.exists(path) else _new_mode())
+            mode = None if os.path.exists(path) else _new_mode()
+            atomic.write(path, atomic.pieces(location), mode=mode, keep_inode=True)
             ret = {"result": True, "comment": "Successfully restored %s to %s" % (location, path)}
         except OSError as exc:
             ret["comment"] = "Unable to restore %s to %s: %s" % (location, path, exc)

@@ -7,6 +7,7 @@ from thin.exceptions import SaltInvocationError
 from thin.utils import textfile
 
 __virtualname__ = "file"
+__changes__ = ("psed",)
 
 _FLAGS = {"I": re.I, "L": re.L, "M": re.M, "S": re.S, "U": re.U, "X": re.X}
 

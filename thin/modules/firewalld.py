@@ -9,6 +9,19 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
+__reads__ = (
+    "version", "default_zone", "list_zones", "list_all", "get_zones", "get_services", "get_icmp_types", "list_services",
+    "get_service_ports", "get_service_protocols", "get_masquerade", "list_ports", "list_port_fwd", "list_icmp_block",
+    "get_interfaces", "get_sources", "get_rich_rules",
+)
+__changes__ = (
+    "reload_rules", "make_permanent", "set_default_zone", "new_zone", "delete_zone", "new_service", "delete_service",
+    "add_service", "remove_service", "add_service_port", "remove_service_port", "add_service_protocol",
+    "remove_service_protocol", "add_masquerade", "remove_masquerade", "add_port", "remove_port", "add_port_fwd",
+    "remove_port_fwd", "block_icmp", "allow_icmp", "add_interface", "remove_interface", "add_source", "remove_source",
+    "add_rich_rule", "remove_rich_rule",
+)
+
 log = getLogger(__name__)
 
 

@@ -7,6 +7,8 @@ from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__reads__ = ("default_config", "show", "get")
+__changes__ = ("assign", "persist")
 
 LOADER = "/boot/loader.conf"
 ROOTS = (

@@ -13,6 +13,8 @@ __virtualname__ = "service"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
 
 __func_alias__ = {"reload_": "reload"}
+__reads__ = ("get_all", "get_enabled", "get_disabled", "available", "missing", "status", "enabled", "disabled")
+__changes__ = ("start", "stop", "restart", "reload", "enable", "disable")
 
 
 def __virtual__():

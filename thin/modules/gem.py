@@ -15,6 +15,8 @@ from thin.log import getLogger
 log = getLogger(__name__)
 
 __func_alias__ = {"list_": "list"}
+__reads__ = ("version", "list", "list_upgrades", "sources_list")
+__changes__ = ("install", "uninstall", "update", "update_system", "sources_add", "sources_remove")
 
 
 def install(gems, ruby=None, gem_bin=None, runas=None, version=None, rdoc=False, ri=False, pre_releases=False,

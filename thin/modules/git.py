@@ -14,6 +14,17 @@ from thin.utils import gitrun, safepath
 from thin.utils.commands import OpenFolder
 
 __func_alias__ = {"rm_": "rm"}
+__usual__ = True
+__reads__ = (
+    "is_worktree", "status", "version", "diff", "branch", "current_branch", "list_branches", "list_tags", "revision",
+    "rev_parse", "describe", "merge_base", "ls_remote", "remote_refs", "remotes", "remote_get", "check_url",
+    "config_get", "config_get_regexp",
+)
+__changes__ = (
+    "init", "clone", "submodule", "archive", "add", "rm", "commit", "checkout", "discard_local_changes", "reset",
+    "stash", "merge", "rebase", "symbolic_ref", "tag", "fetch", "pull", "push", "remote_set", "config_set",
+    "config_unset",
+)
 
 
 def __virtual__():

@@ -8,6 +8,8 @@ from thin.log import getLogger
 from thin.utils import gitrun
 
 __virtualname__ = "git"
+__reads__ = ("list_worktrees", "merge_tree", "config_get_regex")
+__changes__ = ("worktree_add", "worktree_prune", "worktree_rm")
 
 log = getLogger(__name__)
 

@@ -5,6 +5,9 @@ from thin.exceptions import SaltInvocationError
 from thin.log import getLogger
 from thin.utils import gnupg, osutil
 
+__reads__ = ("verify", "signatures", "list_keys", "list_secret_keys", "get_key")
+__changes__ = ("import_key",)
+
 log = getLogger(__name__)
 
 TRUST = {"TRUST_UNDEFINED": "Undefined", "TRUST_NEVER": "Never", "TRUST_MARGINAL": "Marginal", "TRUST_FULLY": "Fully",

@@ -9,6 +9,7 @@ from thin.log import getLogger
 from thin.utils import gnupg, safepath
 
 __virtualname__ = "gpg"
+__reads_unless__ = {"sign": {"output": ()}, "encrypt": {"output": ()}, "decrypt": {"output": ()}}
 
 log = getLogger(__name__)
 

@@ -5,6 +5,9 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import gnupg
 
 __virtualname__ = "gpg"
+__reads__ = ("get_secret_key", "read_key", "search_keys")
+__reads_unless__ = {"export_key": {"output": ()}}
+__changes__ = ("create_key", "delete_key", "trust_key", "receive_keys")
 
 KEY_SERVER = "keys.openpgp.org"
 

@@ -3,6 +3,8 @@
 from thin.utils import data
 
 __controller__ = ("get", "has_value", "items", "item", "ls", "filter_by", "equals", "fetch")
+__usual__ = True
+__reads__ = ("get", "fetch", "has_value", "items", "item", "ls", "filter_by", "equals")
 
 DELIMITER = data.DELIMITER
 

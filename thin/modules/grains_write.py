@@ -11,6 +11,8 @@ from thin.utils import data, safepath
 __virtualname__ = "grains"
 
 __func_alias__ = {"set_": "set"}
+__usual__ = True
+__changes__ = ("setvals", "setval", "set", "append", "remove", "delkey", "delval")
 
 _ABSENT = object()
 

@@ -9,6 +9,9 @@ import grp
 from thin.utils import accounts
 
 __virtualname__ = "group"
+__usual__ = True
+__reads__ = ("info", "getent")
+__changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 
 
 def __virtual__():

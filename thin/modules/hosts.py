@@ -4,6 +4,10 @@ import os
 
 from thin.utils import hostsfile, textfile
 
+__usual__ = True
+__reads__ = ("list_hosts", "get_ip", "get_alias", "has_pair")
+__changes__ = ("set_host", "add_host", "rm_host", "set_comment")
+
 
 def list_hosts():
     """

@@ -7,6 +7,14 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import safepath, serial
 
+__usual__ = True
+__reads_unless__ = {
+    "query": {"method": ("GET", "get", "HEAD", "head"), "text_out": (), "headers_out": (), "decode_out": ()},
+    "wait_for_successful_query": {
+        "method": ("GET", "get", "HEAD", "head"), "text_out": (), "headers_out": (), "decode_out": (),
+    },
+}
+
 log = getLogger(__name__)
 
 AGENT = "pushsalt"

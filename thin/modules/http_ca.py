@@ -7,6 +7,7 @@ from thin.log import getLogger
 from thin.utils import textfile
 
 __virtualname__ = "http"
+__changes__ = ("update_ca_bundle",)
 
 log = getLogger(__name__)
 

@@ -6,6 +6,9 @@ from thin import process
 from thin.exceptions import CommandNotFoundError
 from thin.utils import osutil, safepath, textfile
 
+__reads__ = ("raw_system_incron", "raw_incron", "list_tab", "ls")
+__changes__ = ("write_incron_file", "write_incron_file_verbose", "set_job", "rm_job", "rm")
+
 _SYSTEM = "/etc/incron.d/salt"
 _MASKS = (
     "IN_ACCESS", "IN_ATTRIB", "IN_CLOSE_WRITE", "IN_CLOSE_NOWRITE", "IN_CREATE", "IN_DELETE", "IN_DELETE_SELF",

@@ -14,6 +14,11 @@ from thin.exceptions import CommandExecutionError, SaltException
 from thin.log import getLogger
 from thin.utils import iptrules, safepath, words
 
+__reads__ = (
+    "version", "build_rule", "get_saved_rules", "get_rules", "get_saved_policy", "get_policy", "check", "check_chain",
+)
+__changes__ = ("set_policy", "save", "new_chain", "delete_chain", "append", "insert", "delete", "flush")
+
 log = getLogger(__name__)
 
 _SHORT = "ACDIRLSFZNXPE"

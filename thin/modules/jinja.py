@@ -5,6 +5,8 @@ The controller renders; in templates, and on the command line, it answers itself
 
 from thin.exceptions import SaltRenderError
 
+__reads__ = ("load_map", "import_yaml", "import_json")
+
 
 def load_map(path, value):
     """

@@ -2,6 +2,8 @@
 
 from thin.utils import nomaster
 
+__reads__ = ("finger", "finger_master")
+
 _SSH = "targets are known by their SSH host keys, `pushsalt run TARGET ssh.host_keys`"
 
 

@@ -6,6 +6,9 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import textfile
 
+__reads__ = ("get_sys", "get_x")
+__changes__ = ("set_sys", "set_x")
+
 #: where a system without localectl keeps it: os_family -> (file, variable)
 _FILES = {
     "RedHat": ("/etc/sysconfig/keyboard", "LAYOUT"),

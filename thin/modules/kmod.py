@@ -7,6 +7,10 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import textfile
 
+__usual__ = True
+__reads__ = ("available", "check_available", "lsmod", "mod_list", "is_loaded")
+__changes__ = ("load", "remove")
+
 
 def __virtual__():
     if __grains__.get("kernel") == "Linux":

@@ -6,6 +6,8 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "acl"
+__reads__ = ("version", "getfacl")
+__changes__ = ("wipefacls", "modfacl", "delfacl")
 
 _FLAGS = (("s", "suid"), ("s", "sgid"), ("t", "sticky"))
 _KINDS = {"user": "u", "u": "u", "group": "g", "g": "g", "mask": "m", "m": "m", "other": "o", "o": "o"}

@@ -6,6 +6,11 @@ from thin import process
 from thin.log import getLogger
 
 __virtualname__ = "lvm"
+__reads__ = ("version", "fullversion", "pvdisplay", "vgdisplay", "lvdisplay")
+__changes__ = (
+    "pvcreate", "pvremove", "pvresize", "vgcreate", "vgextend", "vgremove", "lvcreate", "lvremove", "lvresize",
+    "lvextend",
+)
 
 log = getLogger(__name__)
 

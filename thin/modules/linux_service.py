@@ -8,6 +8,8 @@ __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 __func_alias__ = {"reload_": "reload"}
+__reads__ = ("get_all", "available", "missing", "status")
+__changes__ = ("run", "start", "stop", "restart", "reload")
 
 
 def __virtual__():

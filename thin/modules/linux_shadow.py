@@ -7,6 +7,12 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import accounts, shacrypt
 
 __virtualname__ = "shadow"
+__usual__ = True
+__reads__ = ("default_hash", "info", "list_users", "gen_password")
+__changes__ = (
+    "set_password", "del_password", "lock_password", "unlock_password", "set_inactdays", "set_maxdays", "set_mindays",
+    "set_warndays", "set_date", "set_expire",
+)
 
 _EMPTY = {"name": "", "passwd": "", "lstchg": "", "min": "", "max": "", "warn": "", "inact": "", "expire": ""}
 

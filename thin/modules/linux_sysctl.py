@@ -10,6 +10,9 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import safepath, sysctlconf, textfile
 
 __virtualname__ = "sysctl"
+__usual__ = True
+__reads__ = ("default_config", "show", "get")
+__changes__ = ("assign", "persist")
 
 
 def __virtual__():

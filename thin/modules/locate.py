@@ -1,5 +1,8 @@
 """Files by name, from locate's database. Salt: modules/locate.py"""
 
+__reads__ = ("version", "stats", "locate")
+__changes__ = ("updatedb",)
+
 _TOGGLES = {
     "basename": "b", "count": "c", "existing": "e", "follow": "L", "ignore": "i", "nofollow": "P", "wholename": "w",
 }

@@ -4,6 +4,8 @@ from thin.log import getLogger
 
 __virtualname__ = "log"
 __controller__ = True
+__usual__ = True
+__reads__ = ("debug", "info", "warning", "error", "critical", "exception")
 
 log = getLogger(__name__)
 

@@ -9,6 +9,8 @@ from thin.log import getLogger
 log = getLogger(__name__)
 
 __func_alias__ = {"set_": "set"}
+__reads__ = ("show_conf", "get")
+__changes__ = ("set",)
 
 _CONF = "/etc/logrotate.conf"
 #: directives with a script below them, up to "endscript"

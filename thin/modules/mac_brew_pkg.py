@@ -11,6 +11,11 @@ from thin.utils import brewout, data, pkgholds, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("MacOS",)}
+__reads__ = (
+    "homebrew_prefix", "version_cmp", "list_pkgs", "version", "latest_version", "available_version",
+    "upgrade_available", "list_upgrades", "info_installed", "list_holds",
+)
+__changes__ = ("refresh_db", "install", "upgrade", "remove", "uninstall", "purge", "hold", "unhold", "pin", "unpin")
 
 PLACES = ("/opt/homebrew/bin/brew", "/usr/local/bin/brew", "/home/linuxbrew/.linuxbrew/bin/brew")
 

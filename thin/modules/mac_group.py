@@ -10,6 +10,8 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "group"
 __fits__ = {"kernel": ("Darwin",)}
+__reads__ = ("info", "getent")
+__changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 
 
 def __virtual__():

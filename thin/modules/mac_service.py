@@ -15,6 +15,10 @@ __virtualname__ = "service"
 __fits__ = {"kernel": ("Darwin",)}
 
 __func_alias__ = {"list_": "list"}
+__reads__ = (
+    "show", "list", "get_all", "get_enabled", "available", "missing", "loaded", "status", "enabled", "disabled",
+)
+__changes__ = ("launchctl", "enable", "disable", "start", "stop", "restart")
 
 log = getLogger(__name__)
 

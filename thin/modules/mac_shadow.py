@@ -10,6 +10,14 @@ from thin.utils import macos
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("Darwin",)}
+__reads__ = (
+    "info", "get_account_created", "get_last_change", "get_login_failed_count", "get_login_failed_last", "get_maxdays",
+    "get_change", "get_expire",
+)
+__changes__ = (
+    "set_maxdays", "set_mindays", "set_inactdays", "set_warndays", "set_change", "set_expire", "set_password",
+    "del_password",
+)
 
 UNSET = "Value not set"
 _KEYS = (

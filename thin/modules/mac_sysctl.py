@@ -4,6 +4,8 @@ from thin.utils import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("Darwin",)}
+__reads__ = ("default_config", "show", "get")
+__changes__ = ("assign", "persist")
 
 ROOTS = (
     "audit.", "debug.", "hw.", "kern.", "machdep.", "net.", "security.", "user.", "vfs.", "vm.",

@@ -5,6 +5,11 @@ from thin.utils import macos
 
 __virtualname__ = "timezone"
 __fits__ = {"kernel": ("Darwin",)}
+__reads__ = (
+    "get_date", "get_time", "get_zone", "get_zonecode", "get_offset", "list_zones", "zone_compare",
+    "get_using_network_time", "get_time_server", "get_hwclock",
+)
+__changes__ = ("set_date", "set_time", "set_zone", "set_using_network_time", "set_time_server", "set_hwclock")
 
 TIMES = ("%H:%M", "%H:%M:%S")
 DATES = ("%m:%d:%y", "%m:%d:%Y", "%m/%d/%y", "%m/%d/%Y")

@@ -12,6 +12,11 @@ from thin.utils import safepath
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("Darwin",)}
+__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_auto_login")
+__changes__ = (
+    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chfullname", "chgroups", "enable_auto_login",
+    "disable_auto_login",
+)
 
 NODE = "/Local/Default"
 FIRST_UID = 501

@@ -4,6 +4,8 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "xattr"
 __func_alias__ = {"list_": "list"}
+__reads__ = ("list", "read")
+__changes__ = ("write", "delete", "clear")
 
 
 def __virtual__():

@@ -11,6 +11,8 @@ from thin.log import getLogger
 from thin.utils import osutil, safepath
 
 __virtualname__ = "macdefaults"
+__reads__ = ("read", "cast_value_to_vtype")
+__changes__ = ("write", "delete")
 
 log = getLogger(__name__)
 

@@ -7,6 +7,8 @@ import re
 from thin.utils import osutil, textfile
 
 __virtualname__ = "macpackage"
+__reads__ = ("installed_pkgs", "get_pkg_id", "get_mpkg_ids")
+__changes__ = ("install", "install_app", "uninstall_app", "mount", "unmount")
 
 
 def __virtual__():

@@ -13,6 +13,11 @@ __func_alias__ = {"list_": "list"}
 log = getLogger(__name__)
 
 __controller__ = ("glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact")
+__usual__ = True
+__reads__ = (
+    "glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact", "compound", "ipcidr",
+    "nodegroup", "data", "filter_by", "search_by", "ifelse",
+)
 
 
 def glob(tgt, minion_id=None):
@@ -166,7 +171,7 @@ def ipcidr(tgt):
 
 def nodegroup(tgt, nodegroups=None, minion_id=None):
     """
-    Whether the target is in a nodegroup, of those given or of the controller's configuration
+    Whether the target is in a nodegroup, of those given or of the configuration, or in a group of the inventory
 
     CLI Example:
 

@@ -9,6 +9,8 @@ from thin.utils import textfile
 
 __virtualname__ = "raid"
 __func_alias__ = {"list_": "list"}
+__reads__ = ("list", "detail", "examine")
+__changes__ = ("destroy", "stop", "create", "save_config", "assemble", "add")
 
 
 def __virtual__():

@@ -8,6 +8,9 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import minevalues
 
+__reads__ = ("get",)
+__changes__ = ("send", "update", "delete", "flush")
+
 log = getLogger(__name__)
 
 

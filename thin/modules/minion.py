@@ -3,6 +3,7 @@
 from thin.utils import nomaster
 
 __func_alias__ = {"list_": "list"}
+__reads__ = ("list", "kill", "restart")
 
 _NOTHING = "nothing of it stays on a target between runs"
 

@@ -8,6 +8,16 @@ from thin.utils import fstab as table
 from thin.utils import textfile
 from thin.utils.files.arguments import cachedir
 
+__usual__ = True
+__reads__ = (
+    "active", "fstab", "is_fuse_exec", "swaps", "is_mounted", "read_mount_cache", "get_mount_from_path",
+    "get_device_from_path",
+)
+__changes__ = (
+    "set_fstab", "rm_fstab", "mount", "remount", "umount", "swapon", "swapoff", "write_mount_cache",
+    "delete_mount_cache",
+)
+
 
 def __virtual__():
     if __grains__.get("kernel", "Linux") != "Linux":

@@ -7,6 +7,8 @@ from thin.utils import fstab as table
 from thin.utils import textfile
 
 __virtualname__ = "mount"
+__reads__ = ("vfstab", "automaster", "filesystems")
+__changes__ = ("rm_vfstab", "set_vfstab", "set_automaster", "rm_automaster", "set_filesystems", "rm_filesystems")
 
 _VFSTAB = ("device", "device_fsck", "name", "fstype", "pass_fsck", "mount_at_boot", "opts")
 #: file systems that are known by their mount point alone

@@ -14,6 +14,16 @@ from thin.log import getLogger
 from thin.utils import mysqlrun
 from thin.utils.mysqlrun import ident, text
 
+__reads__ = (
+    "quote_identifier", "status", "version", "slave_lag", "db_list", "db_get", "db_tables", "db_exists", "db_check",
+    "processlist", "get_master_status", "get_slave_status", "showvariables", "showglobal", "verify_login",
+    "plugins_list", "plugin_status",
+)
+__changes__ = (
+    "query", "file_query", "free_slave", "alter_db", "db_create", "db_remove", "db_repair", "db_optimize", "plugin_add",
+    "plugin_remove",
+)
+
 log = getLogger(__name__)
 
 _SELECTS = ("SELECT", "SHOW", "DESC")

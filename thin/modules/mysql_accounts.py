@@ -18,6 +18,8 @@ from thin.utils.mysqlgrants import account
 from thin.utils.mysqlrun import text
 
 __virtualname__ = "mysql"
+__reads__ = ("user_list", "user_exists", "user_info", "tokenize_grant", "user_grants", "grant_exists")
+__changes__ = ("user_create", "user_chpass", "user_remove", "grant_add", "grant_revoke")
 
 log = getLogger(__name__)
 

@@ -6,6 +6,7 @@ __virtualname__ = "netaddress"
 
 #: All of it only computes.
 __controller__ = True
+__reads__ = ("list_cidr_ips", "list_cidr_ips_ipv6", "cidr_netmask", "cidr_broadcast")
 
 
 def list_cidr_ips(cidr):

@@ -8,6 +8,14 @@ from thin.utils import interfaces as links
 
 #: What only computes.
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
+__usual__ = True
+__reads__ = (
+    "interfaces", "hw_addr", "hwaddr", "interface", "interface_ip", "ifacestartswith", "ip_addrs", "ipaddrs",
+    "ip_addrs6", "ipaddrs6", "ip_networks", "ip_networks6", "subnets", "subnets6", "in_subnet", "ip_in_subnet",
+    "calc_net", "convert_cidr", "is_private", "is_loopback", "reverse_ip", "iphexval", "get_hostname", "get_fqdn",
+    "fqdns",
+)
+__changes__ = ("mod_hostname",)
 
 
 # Interfaces

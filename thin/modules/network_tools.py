@@ -8,6 +8,8 @@ import re
 from thin.exceptions import CommandExecutionError, CommandNotFoundError, SaltInvocationError
 
 __virtualname__ = "network"
+__reads__ = ("netstat", "traceroute", "nslookup", "get_bufsize")
+__changes__ = ("wol", "mod_bufsize")
 
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+\Z")
 _STATES = {"ESTAB": "ESTABLISHED"}

@@ -6,6 +6,11 @@ The functions of ``network`` for the target itself are in network.py.
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 
 __virtualname__ = "network"
+__usual__ = True
+__reads__ = (
+    "routes", "default_route", "get_route", "arp", "ip_neighs", "ipneighs", "ip_neighs6", "ipneighs6", "ping",
+    "connect", "dns_check", "active_tcp", "dig",
+)
 
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
 

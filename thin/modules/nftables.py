@@ -10,6 +10,15 @@ from thin.call_state import INTERNAL
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import nftrules, serial
 
+__reads__ = (
+    "version", "build_rule", "get_saved_rules", "list_tables", "get_rules", "get_rules_json", "get_rule_handle",
+    "check", "check_chain", "check_table", "get_policy",
+)
+__changes__ = (
+    "save", "new_table", "delete_table", "new_chain", "delete_chain", "append", "insert", "delete", "flush",
+    "set_policy",
+)
+
 _NUMERIC = ["--numeric"] * 3
 
 

@@ -13,6 +13,8 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import safepath, textfile
 
 __virtualname__ = "ip"
+__reads__ = ("nm_managed", "get_interface", "get_routes", "get_network_settings")
+__changes__ = ("build_interface", "build_routes", "build_network_settings", "apply_network_settings", "up", "down")
 
 FOLDER = "/etc/NetworkManager/system-connections"
 

@@ -10,6 +10,8 @@ __virtualname__ = "service"
 __fits__ = {"init": ("sysvinit", "unknown", "upstart", "runit", "supervisord", "dumb-init", "tini")}  # any but systemd
 
 __func_alias__ = {"reload_": "reload"}
+__reads__ = ("get_all", "get_enabled", "get_disabled", "available", "missing", "status", "enabled", "disabled")
+__changes__ = ("start", "stop", "restart", "reload", "enable", "disable")
 
 WHY = "this system has no service manager (no systemd, OpenRC, runit or init scripts)"
 

@@ -14,6 +14,8 @@ from thin.utils import serial
 log = getLogger(__name__)
 
 __func_alias__ = {"list_": "list"}
+__reads__ = ("list", "cache_list", "cache_path", "describe")
+__changes__ = ("install", "uninstall", "cache_clean")
 
 
 def __virtual__():

@@ -8,6 +8,8 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils import serial, yamlout
 
+__reads__ = ("out_format", "string_format", "html_format")
+
 log = getLogger(__name__)
 
 

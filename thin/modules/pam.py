@@ -5,6 +5,8 @@ import re
 from thin.log import getLogger
 from thin.utils import textfile
 
+__reads__ = ("read_file",)
+
 log = getLogger(__name__)
 
 

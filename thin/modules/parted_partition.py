@@ -9,6 +9,11 @@ from thin.exceptions import CommandExecutionError
 
 __virtualname__ = "partition"
 __func_alias__ = {"set_": "set", "list_": "list"}
+__reads__ = ("list", "align_check", "check", "get_id", "system_types", "exists", "get_block_device")
+__changes__ = (
+    "probe", "cp", "set_id", "mkfs", "mklabel", "mkpart", "mkpartfs", "name", "rescue", "resize", "rm", "set", "toggle",
+    "disk_set", "disk_toggle",
+)
 
 UNITS = frozenset("s B kB MB MiB GB GiB TB TiB % cyl chs compact".split())
 DISK_FLAGS = frozenset("cylinder_alignment pmbr_boot implicit_partition_table".split())

@@ -11,6 +11,8 @@ from thin.utils import data, dictupdate
 
 __controller__ = True
 __func_alias__ = {"data_": "data"}
+__usual__ = True
+__reads__ = ("get", "fetch", "items", "data", "item", "raw", "ls", "keys", "filter_by", "obfuscate")
 
 log = getLogger(__name__)
 

@@ -13,6 +13,12 @@ from thin.log import getLogger
 from thin.utils import pep440
 
 __func_alias__ = {"list_": "list"}
+__usual__ = True
+__reads__ = (
+    "normalize", "version", "list", "freeze", "list_freeze_parse", "list_upgrades", "is_installed", "upgrade_available",
+    "list_all_versions",
+)
+__changes__ = ("install", "uninstall", "upgrade")
 
 log = getLogger(__name__)
 

@@ -6,6 +6,12 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import pkgspec
 
+__usual__ = True
+__reads__ = (
+    "pack_sources", "parse_targets", "version", "add_pkg", "sort_pkglist", "stringify", "version_clean",
+    "version_compare", "check_extra_requirements", "format_pkg_list", "format_version",
+)
+
 
 def pack_sources(sources, normalize=True):
     """

@@ -10,6 +10,13 @@ from thin.utils import data, pkgholds, pkgngout, pkgngrun, pkgrun, pkgspec
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
+__reads__ = (
+    "version_cmp", "normalize_name", "list_pkgs", "version", "info", "latest_version", "available_version",
+    "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_holds", "list_locked", "locked",
+)
+__changes__ = (
+    "refresh_db", "update", "install", "remove", "delete", "purge", "upgrade", "hold", "unhold", "lock", "unlock",
+)
 
 DATABASES = ("/var/db/pkg/local.sqlite", "/var/db/pkg/local.sqlite-wal")
 QUERY = "%n\t%v\t%o"

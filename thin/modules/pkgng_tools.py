@@ -10,6 +10,8 @@ from thin.utils import pkgngout, pkgngrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
+__reads__ = ("parse_config", "stats", "audit", "which", "owner", "search", "updating")
+__changes__ = ("update_package_site", "backup", "restore", "clean", "autoremove", "check", "fetch")
 
 CONFIGURATION = "/usr/local/etc/pkg.conf"
 

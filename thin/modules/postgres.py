@@ -20,6 +20,12 @@ from thin.log import getLogger
 from thin.utils import psql
 from thin.utils.psql import ident, text
 
+__reads__ = ("version", "db_list", "db_exists", "tablespace_list", "tablespace_exists", "datadir_exists")
+__changes__ = (
+    "psql_query", "db_create", "db_alter", "db_remove", "tablespace_create", "tablespace_alter", "tablespace_remove",
+    "owner_to", "datadir_init",
+)
+
 log = getLogger(__name__)
 
 

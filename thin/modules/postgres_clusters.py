@@ -7,6 +7,8 @@ from thin import process
 from thin.log import getLogger
 
 __virtualname__ = "postgres"
+__reads__ = ("cluster_list", "cluster_exists")
+__changes__ = ("cluster_create", "cluster_remove")
 
 log = getLogger(__name__)
 

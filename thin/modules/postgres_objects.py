@@ -10,6 +10,14 @@ from thin.utils.debversion import compare
 from thin.utils.psql import ident
 
 __virtualname__ = "postgres"
+__reads__ = (
+    "available_extensions", "installed_extensions", "get_available_extension", "get_installed_extension",
+    "is_available_extension", "is_installed_extension", "create_metadata", "schema_list", "schema_get", "schema_exists",
+    "language_list", "language_exists",
+)
+__changes__ = (
+    "create_extension", "drop_extension", "schema_create", "schema_remove", "language_create", "language_remove",
+)
 
 log = getLogger(__name__)
 

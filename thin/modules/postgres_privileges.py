@@ -20,6 +20,8 @@ from thin.utils import psql
 from thin.utils.psql import ident, role, text
 
 __virtualname__ = "postgres"
+__reads__ = ("privileges_list", "has_privileges")
+__changes__ = ("privileges_grant", "privileges_revoke")
 
 log = getLogger(__name__)
 

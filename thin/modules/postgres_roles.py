@@ -17,6 +17,8 @@ from thin.utils import pgpass, psql
 from thin.utils.psql import ident, text
 
 __virtualname__ = "postgres"
+__reads__ = ("user_list", "role_get", "user_exists")
+__changes__ = ("user_create", "user_update", "user_remove", "group_create", "group_update", "group_remove")
 
 log = getLogger(__name__)
 

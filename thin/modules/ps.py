@@ -10,6 +10,13 @@ import re
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import procfs
 
+__reads__ = (
+    "top", "get_pid_list", "proc_info", "pgrep", "status", "psaux", "lsof", "netstat", "ss", "cpu_percent", "cpu_times",
+    "virtual_memory", "swap_memory", "total_physical_memory", "num_cpus", "boot_time", "get_users", "disk_partitions",
+    "disk_usage", "disk_partition_usage", "network_io_counters", "disk_io_counters",
+)
+__changes__ = ("kill_pid", "pkill")
+
 
 def __virtual__():
     if os.path.isdir("/proc/self/task"):

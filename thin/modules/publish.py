@@ -2,6 +2,8 @@
 
 from thin.utils import nomaster
 
+__reads__ = ("publish", "full_data", "runner")
+
 _RUN = "run it from the controller, `pushsalt run TARGET FUNCTION`; for data of other targets there is mine.get"
 
 

@@ -8,6 +8,8 @@ import grp
 
 __virtualname__ = "group"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__reads__ = ("info", "getent")
+__changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 
 
 def __virtual__():

@@ -13,6 +13,11 @@ from thin.utils import accounts
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
+__changes__ = (
+    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chloginclass", "chfullname",
+    "chroomnumber", "chworkphone", "chhomephone",
+)
 
 GECOS = ("fullname", "roomnumber", "workphone", "homephone")
 

@@ -10,6 +10,8 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import words
 
 __func_alias__ = {"list_": "list"}
+__reads__ = ("is_installed", "versions", "list")
+__changes__ = ("install", "update", "install_python", "uninstall_python", "default", "rehash", "do", "do_with_python")
 
 _URL = "https://github.com/pyenv/pyenv.git"
 

@@ -4,6 +4,8 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __func_alias__ = {"set_": "set"}
+__reads__ = ("report", "stats", "get_mode")
+__changes__ = ("set", "warn", "on", "off")
 
 _LIMITS = ("block-soft-limit", "block-hard-limit", "file-soft-limit", "file-hard-limit")
 _FIELDS = (

@@ -11,6 +11,17 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils import serial
 
+__reads__ = (
+    "list_users", "list_vhosts", "list_upstreams", "user_exists", "vhost_exists", "upstream_exists", "check_password",
+    "list_permissions", "list_user_permissions", "status", "cluster_status", "list_queues", "list_queues_vhost",
+    "list_policies", "policy_exists", "list_available_plugins", "list_enabled_plugins", "plugin_is_enabled",
+)
+__changes__ = (
+    "add_user", "delete_user", "change_password", "clear_password", "add_vhost", "delete_vhost", "set_permissions",
+    "set_user_tags", "join_cluster", "stop_app", "start_app", "reset", "force_reset", "set_policy", "delete_policy",
+    "enable_plugin", "disable_plugin", "set_upstream", "delete_upstream",
+)
+
 log = getLogger(__name__)
 
 OWNER = "rabbitmq"

@@ -8,6 +8,15 @@ host is a Unix socket.
 from thin.utils import resp
 
 __virtualname__ = "redis"
+__reads__ = (
+    "config_get", "dbsize", "exists", "get_key", "hexists", "hget", "hgetall", "hlen", "hmget", "hvals", "hscan",
+    "info", "keys", "key_type", "lastsave", "llen", "lrange", "ping", "smembers", "time", "zcard", "zrange",
+    "sentinel_get_master_ip", "get_master_ip",
+)
+__changes__ = (
+    "bgrewriteaof", "bgsave", "config_set", "delete", "expire", "expireat", "flushall", "flushdb", "hdel", "hincrby",
+    "hincrbyfloat", "hmset", "hset", "hsetnx", "save", "set_key", "shutdown", "slaveof",
+)
 
 
 def __virtual__():

@@ -2,6 +2,8 @@
 
 from thin.utils import nomaster
 
+__reads__ = ("get_jid", "get_fun", "get_jids", "get_minions")
+
 _JOBS = "the controller keeps each run's returns, see the option `keep_jobs` and `pushsalt jobs`"
 
 

@@ -16,6 +16,8 @@ from thin.utils import ifcfg, serial, textfile
 log = getLogger(__name__)
 
 __virtualname__ = "ip"
+__reads__ = ("get_interface", "get_routes", "get_network_settings")
+__changes__ = ("build_interface", "build_routes", "up", "down", "build_network_settings", "apply_network_settings")
 
 #: Where everything is; a test may put its own here.
 ROOT = "/"

@@ -14,6 +14,12 @@ __fits__ = {
     "os_family": ("RedHat", "Suse"),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
+__usual__ = True
+__reads__ = (
+    "bin_pkg_info", "checksum", "diff", "list_pkgs", "file_list", "file_dict", "owner", "info", "verify", "modified",
+    "version_cmp", "list_gpg_keys", "info_gpg_key",
+)
+__changes__ = ("import_gpg_key", "remove_gpg_key")
 
 #: systems with rpm whose family is not RedHat or Suse
 OTHERS = (

@@ -15,6 +15,12 @@ __fits__ = {
     "os_family": ("RedHat", "Suse"),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
+__usual__ = True
+__reads__ = (
+    "normalize_name", "parse_arch", "version_cmp", "list_pkgs", "version", "list_provides", "info_installed",
+    "file_list", "file_dict", "owner", "verify", "modified", "diff", "get_repo_keys",
+)
+__changes__ = ("add_repo_key", "del_repo_key")
 
 
 def __virtual__():

@@ -6,6 +6,9 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import osutil, textfile
 
+__reads__ = ("version", "config")
+__changes__ = ("rsync",)
+
 #: arguments that options of the same name (rsync.src …) stand in for
 _OPTIONS = "src dst delete force update passwordfile exclude excludefrom dryrun rsh".split()
 

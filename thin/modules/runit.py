@@ -15,6 +15,11 @@ from thin.utils import initsystem, safepath
 __virtualname__ = "runit"
 
 __func_alias__ = {"reload_": "reload"}
+__reads__ = (
+    "get_all", "get_enabled", "get_disabled", "available", "missing", "enabled", "disabled", "status", "offline",
+    "status_autostart", "show", "get_svc_alias", "get_svc_avail_path", "add_svc_avail_path", "get_svc_broken_path",
+)
+__changes__ = ("start", "stop", "restart", "full_restart", "reload", "enable", "disable", "remove")
 
 log = getLogger(__name__)
 

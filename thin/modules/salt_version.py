@@ -4,6 +4,7 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
 __controller__ = True
+__reads__ = ("get_release_number", "equal", "greater_than", "less_than")
 
 log = getLogger(__name__)
 

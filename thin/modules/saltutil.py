@@ -4,6 +4,16 @@ Each ``sync_*`` answers with what is in force; the controller knows. saltutil_jo
 a master. Salt: ``salt/modules/saltutil.py``.
 """
 
+__usual__ = True
+__reads__ = (
+    "sync_all", "sync_beacons", "sync_clouds", "sync_engines", "sync_executors", "sync_grains", "sync_log_handlers",
+    "sync_matchers", "sync_modules", "sync_output", "sync_outputters", "sync_pillar", "sync_proxymodules",
+    "sync_renderers", "sync_returners", "sync_sdb", "sync_serializers", "sync_states", "sync_thorium", "sync_tops",
+    "sync_utils", "refresh_pillar", "refresh_grains", "refresh_modules", "refresh_beacons", "sync_resources",
+    "sync_wrapper", "refresh_matchers", "refresh_resources", "pillar_refresh", "list_extmods", "update",
+)
+__changes__ = ("clear_cache", "mmodule")
+
 
 def _ask(kind):
     from thin import link

@@ -6,6 +6,10 @@ Salt: ``salt/modules/saltutil.py``.
 from thin.utils import nomaster
 
 __virtualname__ = "saltutil"
+__reads__ = (
+    "running", "is_running", "find_job", "find_cached_job", "signal_job", "term_job", "kill_job", "term_all_jobs",
+    "kill_all_jobs", "clear_job_cache", "regen_keys", "revoke_auth", "cmd", "cmd_iter", "runner", "wheel",
+)
 
 _KEYS = "targets are known by their SSH host keys"
 _OTHERS = "run it from the controller, `pushsalt run TARGET FUNCTION`; for data of other targets there is mine.get"

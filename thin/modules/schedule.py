@@ -14,6 +14,11 @@ from thin.utils import safepath, serial, timers
 log = getLogger(__name__)
 
 __func_alias__ = {"list_": "list", "reload_": "reload"}
+__reads__ = ("list", "is_enabled", "build_schedule_item", "show_next_fire_time", "job_status")
+__changes__ = (
+    "add", "modify", "delete", "purge", "run_job", "enable_job", "disable_job", "enable", "disable", "reload", "save",
+    "move", "copy", "postpone_job", "skip_job",
+)
 
 _FOLDER = "/etc/systemd/system"
 _TIMES = ("seconds", "minutes", "hours", "days")

@@ -9,6 +9,7 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "scp"
+__changes__ = ("get", "put")
 
 #: arguments of paramiko that change nothing here
 _SILENT = frozenset("look_for_keys allow_agent socket_timeout buff_size sanitize progress4 progress".split())

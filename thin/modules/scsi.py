@@ -7,6 +7,8 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import safepath
 
 __func_alias__ = {"ls_": "ls"}
+__reads__ = ("ls",)
+__changes__ = ("rescan_all",)
 
 
 def ls_(get_size=True):

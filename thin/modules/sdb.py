@@ -7,6 +7,8 @@ an error where pillar or minion_opts have its profile. Secrets come to it by pil
 from thin.exceptions import SaltInvocationError
 
 __func_alias__ = {"set_": "set"}
+__reads__ = ("get", "get_or_set_hash")
+__changes__ = ("set", "delete")
 
 _CHARS = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
 

@@ -6,6 +6,11 @@ from thin import process
 from thin.exceptions import SaltInvocationError
 
 __virtualname__ = "selinux"
+__reads__ = ("filetype_id_to_string", "fcontext_get_policy", "fcontext_policy_is_applied", "port_get_policy")
+__changes__ = (
+    "fcontext_add_policy", "fcontext_delete_policy", "fcontext_apply_policy", "port_add_policy", "port_modify_policy",
+    "port_delete_policy",
+)
 
 FILE_TYPES = {
     "a": "all files", "f": "regular file", "d": "directory", "c": "character device", "b": "block device",

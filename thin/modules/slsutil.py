@@ -7,6 +7,8 @@ from thin.exceptions import ArgumentValueError
 from thin.utils import dictupdate
 
 __controller__ = True
+__usual__ = True
+__reads__ = ("update", "merge", "merge_all", "boolstr", "banner")
 
 
 def update(dest, upd, recursive_update=True, merge_lists=False):

@@ -8,6 +8,7 @@ JSON run for it.
 from thin.exceptions import CommandExecutionError, SaltInvocationError, SaltRenderError
 
 __virtualname__ = "slsutil"
+__reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists", "path_exists", "findup")
 
 
 def renderer(path=None, string=None, default_renderer="jinja|yaml", **kwargs):

@@ -4,6 +4,8 @@ import re
 
 from thin import process
 
+__reads__ = ("get", "records")
+
 _HANDLE = re.compile(r"(?im)^handle (0x[0-9a-f]+), dmi type (\d+)[^\n]*\n")
 
 

@@ -5,6 +5,9 @@ try:
 except ImportError:  # a minimal Python
     sqlite3 = None
 
+__reads__ = ("version", "sqlite_version", "tables", "indices", "indexes")
+__changes__ = ("modify", "fetch")
+
 
 def __virtual__():
     if sqlite3 is None:

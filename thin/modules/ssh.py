@@ -9,6 +9,10 @@ import re
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import authkeys, safepath, textfile
 
+__usual__ = True
+__reads__ = ("auth_keys", "check_key", "check_key_file", "host_keys", "user_keys", "key_is_encrypted")
+__changes__ = ("set_auth_key", "set_auth_key_from_file", "rm_auth_key", "rm_auth_key_from_file")
+
 AUTHORIZED_KEYS = ".ssh/authorized_keys"
 KEY_FILES = ("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 

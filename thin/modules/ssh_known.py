@@ -11,6 +11,9 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils import authkeys, osutil, safepath, textfile
 
 __virtualname__ = "ssh"
+__usual__ = True
+__reads__ = ("get_known_host_entries", "recv_known_host_entries", "check_known_host")
+__changes__ = ("set_known_host", "rm_known_host", "hash_known_hosts")
 
 PORT = 22
 

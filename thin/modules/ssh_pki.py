@@ -9,6 +9,12 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
 from thin.utils.pki import policies, shown, ssh, sshdraft
 
+__reads__ = (
+    "encode_private_key", "expires", "get_private_key_size", "get_public_key", "get_signing_policy", "read_certificate",
+    "verify_private_key", "verify_signature",
+)
+__changes__ = ("create_certificate", "create_certificate_ssh", "create_private_key", "sign_remote_certificate")
+
 _OCCUPIED = "The file at %s exists and overwrite was set to false"
 
 

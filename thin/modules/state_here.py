@@ -6,6 +6,7 @@ What is called on a command line compiles on the controller, and has requisites 
 from thin.exceptions import SaltInvocationError
 
 __virtualname__ = "state"
+__reads_unless__ = {"single": {"test": (True,)}, "low": {"test": (True,)}}
 
 #: What is said to the run, not to the state.
 _OF_THE_RUN = ("queue", "pillar", "pillar_enc", "pillarenv", "saltenv")

@@ -5,6 +5,7 @@ Salt: modules/state.py; all that compiles and runs states is the controller's.
 from thin.utils import nomaster
 
 __virtualname__ = "state"
+__reads__ = ("get_pauses", "pause", "resume", "soft_kill", "orchestrate", "event", "clear_cache", "pkg")
 
 _STOP = "Ctrl-C ends a run where it was started, and what was done is told"
 _ORDER = "`pushsalt apply` with --batch, and `order` and requisites in the states, say what comes after what"

@@ -12,6 +12,11 @@ from thin.log import getLogger
 from thin.utils import counters, procfs
 
 __func_alias__ = {"time_": "time"}
+__usual__ = True
+__reads__ = (
+    "all_status", "custom", "time", "uptime", "loadavg", "cpustats", "cpuinfo", "nproc", "meminfo", "vmstats", "procs",
+    "pid", "w", "version", "diskstats", "diskusage", "netstats", "netdev", "master", "ping_master", "proxy_reconnect",
+)
 
 log = getLogger(__name__)
 

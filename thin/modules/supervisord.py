@@ -9,6 +9,9 @@ import os
 from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 
+__reads__ = ("status", "status_raw", "options", "status_bool")
+__changes__ = ("start", "restart", "stop", "add", "remove", "reread", "update", "custom")
+
 _CONFIGS = ("/etc/supervisor/supervisord.conf", "/etc/supervisord.conf")
 
 

@@ -6,6 +6,9 @@ import stat
 from thin.log import getLogger
 from thin.utils import safepath
 
+__reads__ = ("attr", "read", "target", "interfaces")
+__changes__ = ("write",)
+
 log = getLogger(__name__)
 
 

@@ -6,6 +6,13 @@ It tells of the target's own modules; the controller adds the functions that onl
 from thin.utils import sysdoc
 
 __virtualname__ = "sys"
+__usual__ = True
+__reads__ = (
+    "doc", "state_doc", "list_functions", "list_state_functions", "list_modules", "list_state_modules", "argspec",
+    "state_argspec", "reload_modules", "runner_doc", "runner_argspec", "list_runners", "list_runner_functions",
+    "returner_doc", "returner_argspec", "list_returners", "list_returner_functions", "list_renderers", "renderer_doc",
+    "state_schema",
+)
 
 
 def __virtual__():

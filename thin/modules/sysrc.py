@@ -8,6 +8,8 @@ from thin.exceptions import CommandExecutionError
 __virtualname__ = "sysrc"
 
 __func_alias__ = {"set_": "set"}
+__reads__ = ("get",)
+__changes__ = ("set", "remove")
 
 
 def __virtual__():

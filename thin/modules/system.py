@@ -10,6 +10,16 @@ import re
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import textfile
 
+__usual__ = True
+__reads__ = (
+    "get_system_time", "get_system_date", "get_system_date_time", "has_settable_hwclock", "get_computer_desc",
+    "get_computer_name",
+)
+__changes__ = (
+    "halt", "init", "poweroff", "reboot", "shutdown", "set_system_time", "set_system_date", "set_system_date_time",
+    "set_computer_desc", "set_computer_name",
+)
+
 MACHINE_INFO = "/etc/machine-info"
 
 _TIMES = ("%I:%M:%S %p", "%I:%M %p", "%H:%M:%S", "%H:%M")

@@ -15,6 +15,15 @@ from thin.utils import initsystem, units
 __virtualname__ = "service"
 
 __func_alias__ = {"reload_": "reload", "unmask_": "unmask"}
+__usual__ = True
+__reads__ = (
+    "offline", "available", "missing", "status", "enabled", "disabled", "masked", "get_all", "get_running",
+    "get_enabled", "get_disabled", "get_static", "show", "execs",
+)
+__changes__ = (
+    "start", "stop", "restart", "reload", "force_reload", "enable", "disable", "mask", "unmask", "systemctl_reload",
+    "firstboot",
+)
 
 ENVIRONMENT = {"LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
 

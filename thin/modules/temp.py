@@ -4,6 +4,8 @@ import os
 
 from thin.utils import osutil, safepath
 
+__changes__ = ("dir", "file")
+
 
 def dir(suffix="", prefix="tmp", parent=None):
     """

@@ -11,6 +11,10 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath, textfile
 
+__usual__ = True
+__reads__ = ("get_zone", "get_zonecode", "get_offset", "list_zones", "zone_compare", "get_hwclock")
+__changes__ = ("set_zone", "set_hwclock")
+
 ZONES = "/usr/share/zoneinfo/"
 LOCALTIME = "/etc/localtime"
 ADJTIME = "/etc/adjtime"

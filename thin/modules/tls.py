@@ -13,6 +13,15 @@ from thin.log import getLogger
 from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, names, oids, openssl, pem
 
+__reads__ = (
+    "cert_base_path", "set_ca_path", "ca_exists", "maybe_fix_ssl_version", "get_ca", "get_ca_signed_cert",
+    "get_ca_signed_key", "get_expiration_date", "validate", "get_extensions", "cert_info",
+)
+__changes__ = (
+    "create_ca", "create_csr", "create_self_signed_cert", "create_ca_signed_cert", "create_pkcs12", "create_empty_crl",
+    "revoke_cert",
+)
+
 log = getLogger(__name__)
 
 _SHORT = "%y%m%d%H%M%SZ"

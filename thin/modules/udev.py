@@ -3,6 +3,8 @@
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
+__reads__ = ("info", "env", "name", "path", "links", "exportdb")
+
 
 def __virtual__():
     return True if process.which("udevadm") else (False, "udevadm is not in the path")

@@ -11,6 +11,13 @@ from thin import process
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils import words
 
+__reads__ = (
+    "version", "is_enabled", "status", "get_default_incoming", "get_default_outgoing", "get_default_routed",
+    "would_add", "would_delete",
+)
+__changes__ = ("set_enabled", "add_rule", "delete_rule", "reload")
+__runs__ = ("run",)
+
 
 def __virtual__():
     return True if process.which("ufw") else (False, "The ufw execution module cannot be loaded: ufw is not installed.")

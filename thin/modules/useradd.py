@@ -12,6 +12,12 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import accounts
 
 __virtualname__ = "user"
+__usual__ = True
+__reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
+__changes__ = (
+    "add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chgroups", "chfullname", "chroomnumber",
+    "chworkphone", "chhomephone", "chother", "chloginclass",
+)
 
 MAIL_SPOOL_MISSING = 12  # userdel's exit code when the home or the mail spool could not be removed
 

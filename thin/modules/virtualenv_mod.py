@@ -12,6 +12,11 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import safepath
 
 __virtualname__ = "virtualenv"
+__usual__ = True
+__reads__ = (
+    "virtualenv_ver", "get_site_packages", "get_distribution_path", "get_resource_path", "get_resource_content",
+)
+__changes__ = ("create",)
 
 #: where the pip of an environment that has none comes from
 GET_PIP = "https://bootstrap.pypa.io/get-pip.py"

@@ -4,6 +4,9 @@ import os
 
 from thin import process
 
+__reads__ = ("verify",)
+__changes__ = ("useradd", "userdel")
+
 
 def __virtual__():
     if process.which("htpasswd"):

@@ -11,6 +11,15 @@ from thin.log import getLogger
 from thin.utils import safepath
 from thin.utils.pki import build, given, keys, load, oids, pem, policies, signing
 
+__reads__ = (
+    "encode_certificate", "encode_crl", "encode_csr", "encode_private_key", "get_pem_entries", "get_pem_entry",
+    "get_signing_policy",
+)
+__changes__ = (
+    "create_certificate", "create_certificate_ssh", "create_crl", "create_csr", "create_private_key",
+    "sign_remote_certificate", "write_pem",
+)
+
 log = getLogger(__name__)
 
 _CERTIFICATES = ("der", "pem", "pkcs7_der", "pkcs7_pem", "pkcs12")

@@ -6,6 +6,10 @@ Salt: ``salt/modules/x509_v2.py``.
 from thin.utils.pki import build, given, keys, load, oids, shown
 
 __virtualname__ = "x509"
+__reads__ = (
+    "expires", "expired", "will_expire", "get_private_key_size", "get_public_key", "read_certificate",
+    "read_certificates", "read_crl", "read_csr", "verify_crl", "verify_private_key", "verify_signature",
+)
 
 _TIME = "%Y-%m-%d %H:%M:%S"
 

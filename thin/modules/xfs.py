@@ -8,6 +8,9 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import textfile
 
+__reads__ = ("info", "inventory", "devices", "estimate")
+__changes__ = ("dump", "prune_dump", "mkfs", "modify", "defragment")
+
 _DUMPED = (
     ("session label:", "Session label"), ("media file size", "Media size"), ("dump complete:", "Dump complete"),
     ("Dump Status:", "Status"),

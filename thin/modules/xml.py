@@ -6,6 +6,9 @@ Elements are named as ElementTree's XPath does: ``.//element[@id='3']``.
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
+__reads__ = ("get_value", "get_attribute")
+__changes__ = ("set_value", "set_attribute")
+
 log = getLogger(__name__)
 
 

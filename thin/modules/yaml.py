@@ -5,6 +5,8 @@ import re
 from thin import process
 from thin.exceptions import CommandExecutionError
 
+__reads__ = ("lint",)
+
 _ROW = re.compile(r"stdin:(\d+):(\d+): \[(\w+)\] (.*?)(?: \([\w-]+\))?$")
 #: what SLS files are measured by: long lines and open ends are usual there
 _RULES = """{extends: relaxed, rules: {line-length: {max: 256, level: warning}, empty-lines: disable, empty-values:

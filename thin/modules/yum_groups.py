@@ -10,6 +10,12 @@ __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
+__usual__ = True
+__reads__ = (
+    "group_list", "group_info", "group_diff", "list_patches", "list_installed_patches", "services_need_restart",
+    "list_holds", "get_locked_packages",
+)
+__changes__ = ("group_install", "groupinstall", "hold", "unhold")
 
 #: by these files the plug-in is known, whatever its package is called
 PLUGIN = ("/etc/dnf/plugins/versionlock.conf", "/etc/yum/pluginconf.d/versionlock.conf")

@@ -13,6 +13,9 @@ __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
+__usual__ = True
+__reads__ = ("list_repos", "get_repo")
+__changes__ = ("del_repo", "mod_repo")
 
 CONFIGURATIONS = ("/etc/yum/yum.conf", "/etc/yum.conf", "/etc/dnf/dnf.conf", "/etc/tdnf/tdnf.conf")
 FOLDERS = ["/etc/yum/repos.d", "/etc/yum.repos.d"]

@@ -20,6 +20,12 @@ __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
+__usual__ = True
+__reads__ = (
+    "latest_version", "available_version", "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_updates",
+    "list_downloaded",
+)
+__changes__ = ("download", "refresh_db", "clean_metadata", "install", "upgrade", "update", "remove", "purge")
 
 CACHE = "/var/cache"
 

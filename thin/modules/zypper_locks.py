@@ -8,6 +8,8 @@ from thin.utils import pkgholds, pkgspec, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
+__reads__ = ("list_locks", "list_holds")
+__changes__ = ("hold", "unhold", "clean_locks")
 
 LOCKS = "/etc/zypp/locks"
 

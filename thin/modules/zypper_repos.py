@@ -9,6 +9,8 @@ from thin.utils import repofile, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
+__reads__ = ("list_repos", "get_repo")
+__changes__ = ("del_repo", "mod_repo")
 
 FOLDER = "/etc/zypp/repos.d"
 

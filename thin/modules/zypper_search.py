@@ -8,6 +8,10 @@ from thin.utils import data, pkgrun, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
+__reads__ = (
+    "info_available", "search", "resolve_capabilities", "list_patterns", "list_installed_patterns", "list_patches",
+    "list_installed_patches", "list_products", "list_included", "services_need_restart",
+)
 
 OEM = "/var/lib/suseRegister/OEM"
 

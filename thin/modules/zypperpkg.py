@@ -13,6 +13,11 @@ from thin.utils import data, pkgrun, pkgspec, rpmversion, zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
+__reads__ = (
+    "latest_version", "available_version", "upgrade_available", "list_repo_pkgs", "list_upgrades", "list_updates",
+    "list_downloaded",
+)
+__changes__ = ("download", "refresh_db", "install", "upgrade", "remove", "purge")
 
 CACHE = "/var/cache/zypp/packages"
 

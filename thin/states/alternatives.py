@@ -1,6 +1,7 @@
 """Which program a generic name stands for. Salt (until 3007): states/alternatives.py"""
 
 __func_alias__ = {"set_": "set"}
+__usual__ = True
 
 #: how the first line of ``--display`` ends when nobody chose: update-alternatives, alternatives (Red Hat)
 _AUTO = (" auto mode", " status is auto.")

@@ -7,6 +7,8 @@ import stat
 from thin.exceptions import CommandExecutionError
 from thin.utils import archivemembers
 
+__usual__ = True
+
 FORMATS = ("tar", "rar", "zip")
 
 

@@ -11,6 +11,8 @@ import os
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError, SaltRenderError
 
+__usual__ = True
+
 
 def wait(name, cwd=None, root=None, runas=None, shell=None, env=(), stateful=False, output_loglevel="debug",
          hide_output=False, use_vt=False, success_retcodes=None, success_stdout=None, success_stderr=None, **kwargs):

@@ -8,6 +8,8 @@ import os
 
 from thin.utils import crontab
 
+__usual__ = True
+
 
 def __virtual__():
     return True if "cron.list_tab" in __salt__ else (False, "cron module could not be loaded")

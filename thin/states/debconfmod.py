@@ -4,6 +4,7 @@ from thin.exceptions import CommandExecutionError
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
+__usual__ = True
 
 
 def __virtual__():

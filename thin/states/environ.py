@@ -2,6 +2,8 @@
 
 import os
 
+__usual__ = True
+
 
 def __virtual__():
     return True

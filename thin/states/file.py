@@ -22,6 +22,8 @@ from thin.utils.files.states import (
     user_of,
 )
 
+__usual__ = True
+
 log = getLogger(__name__)
 
 

@@ -8,6 +8,7 @@ from thin.utils.files.arguments import cachedir
 from thin.utils.files.states import failed, state_return
 
 __virtualname__ = "file"
+__usual__ = True
 
 
 def serialize(

@@ -9,6 +9,7 @@ from thin.utils.files.states import accumulated as accumulators
 from thin.utils.files.states import chunk_tag, failed, make_way_to, not_editable, state_return, texts
 
 __virtualname__ = "file"
+__usual__ = True
 
 log = getLogger(__name__)
 

@@ -10,6 +10,7 @@ from thin.utils.files.states import failed, link_owner, make_way_to, state_retur
 
 __virtualname__ = "file"
 __func_alias__ = {"copy_": "copy"}
+__usual__ = True
 
 
 def touch(name, atime=None, mtime=None, makedirs=False):

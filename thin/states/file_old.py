@@ -6,6 +6,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files.states import failed, state_return
 
 __virtualname__ = "file"
+__usual__ = True
 
 
 def tidied(

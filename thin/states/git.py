@@ -7,6 +7,8 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.gitjob import Job
 from thin.utils.gitwords import Done, equal, failed, is_digest, joined, reason, short
 
+__usual__ = True
+
 
 def __virtual__():
     return True if "git.version" in __salt__ else (False, "git module could not be loaded")

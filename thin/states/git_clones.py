@@ -7,6 +7,7 @@ from thin.utils.gitjob import Job
 from thin.utils.gitwords import Done, failed, is_digest, joined
 
 __virtualname__ = "git"
+__usual__ = True
 
 
 def __virtual__():

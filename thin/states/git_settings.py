@@ -6,6 +6,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.gitwords import joined, reason
 
 __virtualname__ = "git"
+__usual__ = True
 
 
 def __virtual__():

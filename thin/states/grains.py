@@ -3,6 +3,8 @@
 Names are paths (``a:b``); ``delimiter`` is what separates their parts where it is not a colon.
 """
 
+__usual__ = True
+
 _ABSENT = object()
 
 

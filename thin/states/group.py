@@ -2,6 +2,8 @@
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
+__usual__ = True
+
 
 def present(name, gid=None, system=False, addusers=None, delusers=None, members=None, non_unique=False, local=False):
     """

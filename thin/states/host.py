@@ -1,5 +1,7 @@
 """Names in the hosts file. Salt: states/host.py"""
 
+__usual__ = True
+
 
 def present(name, ip, comment="", clean=False):
     """The name is at this address, or at all of these; with ``clean``, at no other.

@@ -3,6 +3,7 @@
 from thin.exceptions import CommandExecutionError
 
 __virtualname__ = "ini"
+__usual__ = True
 
 
 def __virtual__():

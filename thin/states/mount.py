@@ -5,6 +5,8 @@ import re
 
 from thin.utils import mountopts
 
+__usual__ = True
+
 
 def mounted(
     name,

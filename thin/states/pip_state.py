@@ -4,6 +4,7 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils import pep440
 
 __virtualname__ = "pip"
+__usual__ = True
 
 #: what pip says of requirements that are met already
 UNCHANGED = (

@@ -11,6 +11,8 @@ installed; ``refresh: False`` prevents it, ``refresh: True`` asks for it each ti
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import nested, pkgplan, pkgspec
 
+__usual__ = True
+
 
 def __virtual__():
     if "pkg.install" in __salt__:

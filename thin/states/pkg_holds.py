@@ -3,6 +3,7 @@
 from thin.utils import pkgplan, pkgspec
 
 __virtualname__ = "pkg"
+__usual__ = True
 
 _NO_HOLDS = (
     "No any function to get the list of held packages available.\n"

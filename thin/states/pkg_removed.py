@@ -4,6 +4,7 @@ from thin.exceptions import CommandExecutionError
 from thin.utils import pkgplan, pkgspec
 
 __virtualname__ = "pkg"
+__usual__ = True
 
 
 def __virtual__():

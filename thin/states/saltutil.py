@@ -3,6 +3,8 @@
 Salt: ``salt/states/saltutil.py``.
 """
 
+__usual__ = True
+
 
 def _in_force(name, kind):
     if __opts__["test"]:

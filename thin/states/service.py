@@ -8,6 +8,8 @@ import contextlib
 
 from thin.exceptions import CommandExecutionError
 
+__usual__ = True
+
 #: arguments that only systemd has: given to those of the provider's functions that take them
 SYSTEMD_ONLY = ("no_block", "unmask", "unmask_runtime")
 

@@ -7,6 +7,8 @@ A key is written whole (``[options] type key [comment]``) or as ``key [comment]`
 from thin.exceptions import CommandExecutionError
 from thin.utils import authkeys
 
+__usual__ = True
+
 
 def present(name, user, enc="ssh-rsa", comment="", source="", options=None, config=".ssh/authorized_keys",
             fingerprint_hash_type=None, **kwargs):

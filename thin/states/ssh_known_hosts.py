@@ -4,6 +4,8 @@ import os
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 
+__usual__ = True
+
 
 def present(name, user=None, fingerprint=None, key=None, port=None, enc=None, config=None, hash_known_hosts=True,
             timeout=5, fingerprint_hash_type=None):

@@ -3,6 +3,7 @@
 __any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 
 __func_alias__ = {"set_": "set"}
+__usual__ = True
 
 
 def set_(name, **kwargs):

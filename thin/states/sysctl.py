@@ -4,6 +4,8 @@ import re
 
 from thin.exceptions import CommandExecutionError
 
+__usual__ = True
+
 
 def __virtual__():
     return True if "sysctl.show" in __salt__ else (False, "sysctl module could not be loaded")

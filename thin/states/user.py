@@ -9,6 +9,8 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import accounts, safepath
 
+__usual__ = True
+
 REDACTED = "XXX-REDACTED-XXX"
 
 #: argument -> (key of shadow.info, how a comment on a failure names it)

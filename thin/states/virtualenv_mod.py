@@ -6,6 +6,7 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils import pep440
 
 __virtualname__ = "virtualenv"
+__usual__ = True
 
 
 def __virtual__():

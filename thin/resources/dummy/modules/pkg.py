@@ -2,6 +2,7 @@
 
 #: what templates cannot call in a dry run
 __changes__ = ("install", "remove", "upgrade")
+__reads__ = ("list_pkgs", "version")
 
 
 def list_pkgs():

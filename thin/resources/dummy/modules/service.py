@@ -2,6 +2,7 @@
 
 #: what templates cannot call in a dry run
 __changes__ = ("start", "stop", "restart")
+__reads__ = ("get_all", "available", "missing", "status")
 
 
 def get_all():

@@ -1,5 +1,7 @@
 """``test.ping`` of a dummy."""
 
+__reads__ = ("ping",)
+
 
 def ping():
     """

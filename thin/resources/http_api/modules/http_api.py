@@ -2,6 +2,7 @@
 
 #: what templates cannot call in a dry run
 __changes__ = ("post", "put", "patch", "delete", "query")
+__reads__ = ("get", "find")
 
 
 def get(path="", **params):

@@ -1,0 +1,135 @@
+"""What modules say of their functions: read from text, and said by every function that is shipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import thin
+from pushsalt.functions import names as controller_names
+from pushsalt.run.effects import CHANGES, READS, RUNS, WORDS, literals, said, shipped
+from thin import loader, runtime
+
+SAYING = [word for word in WORDS if word != "__controller__"]
+
+
+def told(source: str) -> dict[str, str]:
+    """Function -> the word that names it. Each is named once."""
+    found: dict[str, str] = {}
+    for word, names in literals(source, ours=True).items():
+        if word in SAYING:
+            assert not set(found) & set(names), word
+            found.update(dict.fromkeys(names, word))
+    return found
+
+
+def kinds() -> list[str]:
+    here = Path(thin.__file__).parent
+    types = sorted(path.parent.name for path in here.glob("resources/*/modules"))
+    return ["modules", *(f"resources.{name}.modules" for name in types)]
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_function_says_what_it_does(kind):
+    loaders = loader.Loaders({}, runtime, grains={}, pillar={})
+    virtual: dict[str, dict[str, str]] = {}
+    for full in runtime.names(f"thin.{kind}"):
+        if full.endswith(".__init__"):
+            continue
+        source = runtime.source(full)
+        there = set(loader._public(loaders.modules._namespace(runtime, full)))
+        words = told(source)
+        assert there - set(words) == set(), f"{full}: say of them __reads__ or __changes__"
+        assert set(words) - there == set(), f"{full}: there are no such functions"
+        for name in runtime.index([(full.rpartition(".")[2], source)]):
+            known = virtual.setdefault(name, {})
+            for function, word in words.items():
+                assert known.setdefault(function, word) == word, f"{name}.{function}: one file reads, one changes"
+
+
+def test_every_function_of_the_controller_says_what_it_does():
+    import pushsalt.functions
+
+    for path in sorted(Path(pushsalt.functions.__file__).parent.glob("[!_]*.py")):
+        there = {name.partition(".")[2] for name in controller_names() if name.startswith(f"{path.stem}.")}
+        assert set(told(path.read_text("utf-8"))) == there, path.name
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("grains.get", READS),
+        ("pillar.get", READS),
+        ("pkg.version", READS),
+        ("file.file_exists", READS),
+        ("cp.cache_file", READS),
+        ("http.query", READS),
+        ("state.show_sls", READS),
+        ("cmd.run_all", RUNS),
+        ("pkg.install", CHANGES),
+        ("service.restart", CHANGES),
+        ("hashutil.base64_decodefile", CHANGES),
+        ("mysql.query", CHANGES),
+        ("postgres.psql_query", CHANGES),
+        ("saltutil.mmodule", CHANGES),
+        ("archive.extract_tar", CHANGES),
+        ("mine.send", CHANGES),
+    ],
+)
+def test_what_is_shipped(name, kind):
+    effect = shipped(name)
+    assert effect is not None and effect.kind == kind
+
+
+def test_what_is_not_shipped():
+    assert shipped("no.such") is None
+    assert shipped("grains.no_such") is None
+    assert shipped("nothing") is None
+
+
+@pytest.mark.parametrize(
+    "name, args, kwargs, want",
+    [
+        ("http.query", ["http://a"], {}, (READS, "")),
+        ("http.query", ["http://a", "GET"], {"text_out": None}, (READS, "")),
+        ("http.query", ["http://a", "POST"], {}, (CHANGES, "method")),
+        ("http.query", ["http://a"], {"method": "DELETE"}, (CHANGES, "method")),
+        ("http.query", ["http://a"], {"text_out": "/x"}, (CHANGES, "text_out")),
+        ("file.find", ["/x"], {"delete": "f"}, (CHANGES, "delete")),
+        ("file.find", ["/x", "delete"], {}, (CHANGES, "delete")),
+        ("file.find", ["/x"], {"delete": False, "name": "*"}, (READS, "")),
+        ("state.single", ["test.nop", "x"], {}, (READS, "")),
+        ("state.single", ["test.nop", "x", True], {}, (READS, "")),
+        ("state.single", ["test.nop", "x", False], {}, (CHANGES, "test")),
+        ("state.apply", ["x"], {"test": False}, (CHANGES, "test")),
+    ],
+)
+def test_arguments_decide(name, args, kwargs, want):
+    assert shipped(name).of_call(args, kwargs) == want
+
+
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize(
+    "source, want",
+    [
+        ("", None),
+        ("__reads__ = ('get',)", READS),
+        ("__reads__ = ['get']", READS),
+        ("__reads__ = True", READS),
+        ("__controller__ = True", READS),
+        ("__controller__ = ('other',)", None),
+        ("__reads__ = True\n__changes__ = ('get',)", CHANGES),
+        ("__reads__ = ('get',)\n__changes__ = True", READS),
+        ("__runs__ = ('get',)", RUNS),
+        ("__reads_unless__ = {'get': {'output': ()}}", READS),
+        ("__reads_unless__ = {'get': 7}", None),
+        ("__reads__ = ('g' + 'et',)", None),
+        ("__reads__ = [name for name in ()]", None),
+        ("__reads__ = 'get'", None),
+        ("__reads__ = ('get',)\ndef get(:", None),
+    ],
+)
+def test_what_a_source_says(source, want, ours):
+    effect = said(f"{source}\n\n\ndef get():\n    pass\n" if "(:" not in source else source, "get", ours)
+    assert (effect and effect.kind) == want
