@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,6 +46,7 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
     """What is wrong with the chunks of one SLS on one system."""
     functions = KnownStates(minion.custom)
     seen: set[int] = set()
+    charged = _accumulated(result.chunks)
     for chunk in result.chunks:
         if id(chunk) in seen:
             continue
@@ -58,7 +59,7 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
             path, line = (places[0].path, places[0].line) if places else (subject.root, 0)
             level = "warning" if rule == "misspelt-argument" else BY_NAME[rule].level
             yield finding(rule, message, path, line, hint=hint, level=level)
-        yield from _template(chunk, minion)
+        yield from _template(chunk, minion, charged.get(chunk["name"]))
 
 
 #: rule, message, the argument, hint
@@ -170,8 +171,19 @@ def _names(value: Any, url: str) -> bool:
     return isinstance(value, (list, tuple)) and any(_names(item, url) for item in value)
 
 
-def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
-    """The template of a managed file, rendered as the plan would."""
+def _accumulated(chunks: Iterable[Chunk]) -> dict[Any, dict[str, list[Any]]]:
+    """What the states ``file.accumulated`` hand to files: {file: {accumulator: [texts]}}."""
+    charged: dict[Any, dict[str, list[Any]]] = {}
+    for chunk in chunks:
+        if chunk["state"] == "file" and chunk["fun"] == "accumulated" and isinstance(chunk.get("filename"), str):
+            text = chunk.get("text")
+            texts = charged.setdefault(chunk["filename"], {}).setdefault(chunk["name"], [])
+            texts += text if isinstance(text, list) else [text]
+    return charged
+
+
+def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """The template of a managed file, rendered as the plan would; ``charged`` are its accumulators."""
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return
@@ -190,7 +202,10 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
         except ValueError as exc:
             yield _failed(f"Rendering {url} failed: {exc}", str(found.path), chunk)
             return
-        more = (chunk.get("context"), chunk.get("defaults"), chunk, names)
+        context = chunk.get("context")
+        if charged:
+            context = {**(context if isinstance(context, dict) else {}), "accumulator": charged}
+        more = (context, chunk.get("defaults"), chunk, names)
 
         def render(url: str = url, more: Any = more) -> str:
             try:
@@ -199,7 +214,7 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
                 return exc.message
             return ""
 
-        asked = ("check", url, saltenv, engine, chunk.get("context"), chunk.get("defaults"), names)
+        asked = ("check", url, saltenv, engine, context, chunk.get("defaults"), names)
         message = minion.once(FILE, asked, lambda: render().encode()).decode()
         if message:
             yield _failed(message, str(found.path), chunk)

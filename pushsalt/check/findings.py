@@ -22,6 +22,7 @@ class Finding:
 
     ``line`` and ``column`` count from 1, 0 is unknown. ``at`` has the systems and SLS for which it was found, none for
     what is in the source whatever is rendered. ``detail`` is for people: the lines around, the way there.
+    ``elsewhere``: it was found only for systems that the formula does not claim.
     """
 
     code: str
@@ -33,6 +34,7 @@ class Finding:
     detail: str = ""
     level: Level = "error"
     at: tuple[tuple[str, str], ...] = ()
+    elsewhere: bool = False
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -70,7 +72,8 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
             together[key] = each
             continue
         level = min(known.level, each.level, key=LEVELS.index)
-        together[key] = replace(known, at=tuple(dict.fromkeys((*known.at, *each.at))), level=level)
+        at, elsewhere = tuple(dict.fromkeys((*known.at, *each.at))), known.elsewhere and each.elsewhere
+        together[key] = replace(known, at=at, level=level, elsewhere=elsewhere)
     return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
 
 
@@ -140,5 +143,8 @@ def levelled(found: Sequence[Finding], levels: Mapping[str, Any]) -> list[Findin
             continue
         if level not in LEVELS:
             raise UsageError(f"{level!r} is no level of a rule", f"one of {', '.join(LEVELS)}, off")
-        kept.append(replace(each, level=level))
+        if each.elsewhere:
+            said_so = "a note: the formula's FORMULA does not name such systems"
+            each = replace(each, hint=f"{each.hint}; {said_so}" if each.hint else said_so)
+        kept.append(replace(each, level="info" if each.elsewhere else level))
     return kept

@@ -8,7 +8,7 @@ import logging
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
@@ -20,9 +20,9 @@ from pushsalt import __version__, regular
 from pushsalt.cache.store import Bank
 from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled, with_columns
 from pushsalt.check.subjects import Subject, subjects
-from pushsalt.check.systems import systems
+from pushsalt.check.systems import systems, with_inventory
 from pushsalt.config import Config
-from pushsalt.errors import CommandError, RenderError, StateError
+from pushsalt.errors import CommandError, PushsaltError, RenderError, StateError
 from pushsalt.events import Reporter
 from pushsalt.fileserver.backends.roots import LIMITS
 from pushsalt.run.job import Settings
@@ -84,11 +84,13 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     chosen = systems(options.systems or tuple(config.opts["check"].get("systems") or ()))
     paths = options.paths or ((config.project,) if config.project else (Path(),))
     found = subjects([path for path in paths if path is not None], config, [str(root) for root in settings.file_roots])
+    hosts = _inventory_grains(project) if any(subject.project for subject in found) else []
     tasks = [
-        _Task(subject, name, grains, settings, options.pillar, options.limits)
+        _Task(subject, name, with_inventory(grains, hosts) if subject.project else grains, settings, options.pillar,
+              options.limits)
         for subject in found
         for name, grains in chosen.items()
-    ]
+    ]  # fmt: skip
     sources = [_of_sources(subject) for subject in found]
     sources += [_of_wants(subject, options.limits, project) for subject in found]
     results = [each for some in sources for each in some]
@@ -99,6 +101,17 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     ignores = Ignores()
     kept = [each for each in levelled(joined(with_columns(results)), levels) if not ignores.has(each)]
     return Report(kept, len(found), sum(len(each.sls) for each in found), list(chosen))
+
+
+def _inventory_grains(project: Project) -> list[Mapping[str, Any]]:
+    """What the inventory says of its hosts' grains; nothing when there is none that can be read."""
+    if not project.config.inventories:
+        return []
+    try:
+        return [target.grains for target in project.inventory.targets.values() if target.grains]
+    except PushsaltError as exc:
+        log.warning("the grains of the inventory are left out: %s", exc)
+        return []
 
 
 def _of_sources(subject: Subject) -> list[Finding]:
@@ -242,7 +255,9 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
         where = exc.where
         return [finding("pillar", exc.message.split("\n")[0], subject.example, where.line if where else 0,
                         where.column if where else 0, detail=exc.message, at=((task.system, ""),))]  # fmt: skip
-    return list(check_tree(project, subject, System(task.system, task.grains, pillar)))
+    found = check_tree(project, subject, System(task.system, task.grains, pillar))
+    elsewhere = not subject.claims.has(task.grains)
+    return [replace(each, elsewhere=elsewhere) for each in found]
 
 
 def _project(task: _Task) -> Project:

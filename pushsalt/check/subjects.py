@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from pushsalt.check.systems import Claims, claims
 from pushsalt.config import Config
 from pushsalt.discover import NAME
 from pushsalt.errors import UsageError
@@ -27,7 +28,8 @@ class Subject:
     """One tree. Paths are absolute.
 
     ``sls`` is what is compiled, each by itself; ``sources`` the templates that are read as they are written; ``files``
-    all of the tree. ``project`` is the folder of its pushsalt.yaml, where pillar and other roots come from.
+    all of the tree. ``claims``: the systems that its FORMULA names. ``project`` is the folder of its pushsalt.yaml,
+    where pillar and other roots come from.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Subject:
     example: str = ""
     project: str = ""
     pillar_roots: tuple[str, ...] = ()
+    claims: Claims = field(default_factory=Claims)
 
     @property
     def has_top(self) -> bool:
@@ -105,12 +108,12 @@ def _formula(path: Path, extra: tuple[str, ...]) -> Subject:
     example = path / EXAMPLE
     if (path / "init.sls").is_file():
         tree = _tree(path, (str(path.parent), *extra), path.parent)
-        return replace(tree, example=str(example) if example.is_file() else "")
+        return replace(tree, example=str(example) if example.is_file() else "", claims=claims(path / "FORMULA"))
     tree = _tree(path, (str(path), *extra))
     folders = {name.split(".", 1)[0] for name in tree.sls}
     states = {folder for folder in folders if (path / folder / "init.sls").is_file()} or folders
     tree = replace(tree, sls=tuple(name for name in tree.sls if name.split(".", 1)[0] in states))
-    return replace(tree, example=str(example) if example.is_file() else "")
+    return replace(tree, example=str(example) if example.is_file() else "", claims=claims(path / "FORMULA"))
 
 
 def _project(path: Path, config: Config) -> Iterator[Subject]:

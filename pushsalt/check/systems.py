@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 from pushsalt import regular
 from pushsalt.errors import ConfigError, Position, UsageError
 from pushsalt.nearest import nearest
+from pushsalt.regular import read_text
 from pushsalt.yamlio import YamlError, load_yaml
 
 _SHIPPED: Final = Path(__file__).with_name("systems.yaml")
@@ -49,6 +51,55 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
             )
         chosen.update((name, _grains(name, names().index(name))) for name in found)
     return chosen
+
+
+def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A system's grains, and what the inventory says of hosts besides (``role: web``): of equal keys the first host's.
+
+    What the system has itself stays. A host that is said to be another system counts for that one.
+    """
+    whole = dict(grains)
+    for host in hosts:
+        if all(host.get(key, grains.get(key)) == grains.get(key) for key in ("kernel", "os_family", "os")):
+            _fill(whole, host)
+    return whole
+
+
+def _fill(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        known = into.setdefault(key, value)
+        if known is not value and isinstance(known, dict) and isinstance(value, Mapping):
+            into[key] = dict(known)
+            _fill(into[key], value)
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The systems that a formula says it is for; empty: it says nothing, and is for all."""
+
+    os: tuple[str, ...] = ()
+    os_family: tuple[str, ...] = ()
+
+    def has(self, grains: Mapping[str, Any]) -> bool:
+        if not self.os and not self.os_family:
+            return True
+        named = (str(grains.get("os")).lower() in self.os, str(grains.get("os_family")).lower() in self.os_family)
+        return any(named)
+
+
+def claims(path: Path) -> Claims:
+    """What a file ``FORMULA`` says by ``os`` and ``os_family``, lists or words with commas; nothing of any other."""
+    try:
+        data = load_yaml(read_text(path, "replace"), str(path))
+    except (OSError, YamlError):
+        data = None
+    said = data if isinstance(data, dict) else {}
+    return Claims(_words(said.get("os")), _words(said.get("os_family")))
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    words = value if isinstance(value, list) else str(value or "").split(",")
+    return tuple(str(word).strip().lower() for word in words if str(word).strip())
 
 
 def _grains(name: str, number: int) -> dict[str, Any]:

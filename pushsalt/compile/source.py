@@ -104,12 +104,14 @@ class Keywords:
     ``called``    those, and arguments of functions that they call
     ``names``     those, and words that stand in the text of any of them
     ``prefixes``  beginnings of more such words
+    ``modules``   the execution modules that may be called
     """
 
     siblings: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     prefixes: tuple[str, ...] = ()
+    modules: frozenset[str] = frozenset()
 
     def has(self, name: str) -> bool:
         """Whether it is one of all these names."""

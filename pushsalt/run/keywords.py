@@ -41,7 +41,7 @@ def keywords(module: str) -> Keywords:
     every = (*texts, *texts_called, *helpers)
     words = frozenset(word for text in every for word in _TEXT.findall(text))
     prefixes = sorted({prefix for text in every for prefix in _PREFIX.findall(text)})
-    return Keywords(own, own | of_called, own | of_called | words, tuple(prefixes))
+    return Keywords(own, own | of_called, own | of_called | words, tuple(prefixes), frozenset(called))
 
 
 def takes_anything(module: str, function: str) -> bool:

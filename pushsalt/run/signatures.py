@@ -59,11 +59,18 @@ class KnownStates:
         return found if found or self._salt is None else self._salt.spec("states", name)
 
     def keywords(self, name: str) -> Keywords | None:
-        """What a shipped function that takes anything may know; None when it takes any data."""
+        """What a shipped function that takes anything may know; None when it takes any data.
+
+        So it does when it may hand it on to a module of the user's own.
+        """
         from pushsalt.run.keywords import keywords, takes_anything
 
         module, _, function = name.partition(".")
-        return None if takes_anything(module, function) else keywords(module)
+        if takes_anything(module, function):
+            return None
+        found = keywords(module)
+        theirs = self._custom is not None and any(self._custom.called("modules", one) for one in found.modules)
+        return None if theirs else found
 
     def names(self) -> Iterable[str]:
         """Every ``module.function``."""

@@ -267,3 +267,68 @@ def test_what_does_not_compile_keeps_nothing_else_from_being_said(tmp_path: Path
     report = checked(tmp_path / "cache", tree(tmp_path / "states", **{"init.sls": text}))
     found = [(RULES[each.code].name, each.line) for each in report.findings]
     assert found == [("unknown-state", 2), ("mode", 7), ("dangling-requisite", 9), ("misspelt-requisite", 12)]
+
+
+FAILS = """\
+{%- if grains.os_family in ('Alpine', $) %}
+a: {{ nothing.at.all }}
+{%- endif %}
+b: {test.nop: []}
+"""
+
+
+@pytest.mark.parametrize(
+    "said, fails_on, level",
+    [
+        ("os: Debian, Ubuntu\nos_family: Debian, Redhat\n", "Arch", "info"),
+        ("os: [Debian]\nos_family: [Debian]\n", "Arch", "info"),
+        ("os_family: Debian\n", "Debian", "error"),  # one of those it claims is enough
+        ("os: Debian, Alpine\n", "Arch", "error"),
+        ("name: app\n", "Arch", "error"),  # it claims nothing
+        ("os: {\n", "Arch", "error"),  # no YAML
+    ],
+)
+def test_what_fails_only_for_systems_that_a_formula_does_not_claim_is_a_note(tmp_path, said, fails_on, level):
+    text = FAILS.replace("$", repr(fails_on))
+    formula = tree(tmp_path / "app-formula", **{"app/init.sls": text, "FORMULA": said})
+    (found,) = checked(tmp_path / "cache", formula).findings
+    assert (found.code, found.level, found.line) == ("PS102", level, 2)
+    assert ("does not name such systems" in found.hint) is (level == "info")
+
+
+def test_grains_of_the_inventory_are_there(tmp_path: Path) -> None:
+    texts = {
+        "pushsalt.yaml": "file_roots: {base: [salt]}\npillar_roots: {base: [pillar]}\ninventory: [inventory.yaml]\n",
+        "inventory.yaml": json.dumps({
+            "defaults": {"grains": {"site": {"name": "north"}}},
+            "hosts": {
+                "web": {"host": "192.0.2.1", "grains": {"role": "web", "site": {"rack": 1}}},
+                "db": {"host": "192.0.2.2", "grains": {"role": "db", "engine": "pg", "os_family": "Debian"}},
+                "other": {"host": "192.0.2.3", "grains": {"os": "Debian", "os_family": "Debian", "debian_only": 1}},
+            },
+        }),
+        "salt/a.sls": "a: {test.nop: [x: [{{ grains.role }}, {{ grains.site.rack }}, {{ grains.site.name }}]]}\n",
+        "salt/b.sls": "{% if grains.os == 'Debian' %}\nb: {test.nop: [{x: [{{ grains.engine }}, "
+                      "{{ grains.debian_only }}]}]}\n{% endif %}\n",
+        "salt/c.sls": "{% if grains.os != 'Debian' and 'debian_only' in grains %}\nc: {{ nothing }}\n{% endif %}\n",
+    }  # fmt: skip
+    made = tree(tmp_path / "project", **texts)
+    report = checked(tmp_path / "cache", made, config=made / "pushsalt.yaml")
+    assert report.findings == [] and report.sls == 3
+    (made / "inventory.yaml").write_text("hosts: {}")
+    found = checked(tmp_path / "cache", made, config=made / "pushsalt.yaml").findings
+    assert {(Path(each.path).name, each.code) for each in found} == {("a.sls", "PS102"), ("b.sls", "PS102")}
+    (made / "inventory.yaml").write_text("hosts: [")  # said by who needs the inventory
+    assert checked(tmp_path / "cache", made, config=made / "pushsalt.yaml").findings == found
+
+
+def test_templates_see_accumulators_and_arguments(tmp_path: Path) -> None:
+    texts = {
+        "a.sls": "/x:\n  file.managed: [source: salt://t, template: jinja, extra: 1, context: {c: 2}]\n"
+                 "acc:\n  file.accumulated: [filename: /x, text: [a, b], require_in: [file: /x]]\n",
+        "t": "{{ extra }} {{ c }} {{ name }} {{ accumulator['acc'] | join }}\n",
+    }  # fmt: skip
+    assert checked(tmp_path / "cache", tree(tmp_path / "states", **texts)).findings == []
+    tree(tmp_path / "states", t="{{ extra }} {{ accumulator['other'].nothing }}\n")
+    (found,) = checked(tmp_path / "cache", tmp_path / "states").findings
+    assert (RULES[found.code].name, found.path) == ("template", str(tmp_path / "states" / "t"))
