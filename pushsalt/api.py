@@ -58,7 +58,10 @@ class Client:
         return self.project.redactor
 
     def target(self, selection: Selection) -> list[str]:
-        """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none."""
+        """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none.
+
+        Without an inventory only the very id ``localhost`` is a target: any other raises InventoryError.
+        """
         return self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
         )
@@ -80,6 +83,8 @@ class Client:
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         everything = Selection("*", "compound")  # resources too, whatever a glob alone includes
+        if not other.project.config.inventories:
+            everything = replace(selection, refresh=False)
         if looks_at_pillar(other.project, selection):
             found = await other.run_async(everything, "saltutil.refresh_pillar", options=options)
         else:

@@ -1,8 +1,6 @@
-"""The configuration: found, read, checked against the option table, and turned into what a target's templates see.
+"""The configuration: read, checked against the option table, and turned into what a target's templates see.
 
-Discovery, in this order: what the command line names (or PUSHSALT_CONFIG), the project folder (the nearest one at or
-above the working folder that holds a ``pushsalt.yaml``), ``pushsalt/`` in the user's configuration folder,
-``/etc/pushsalt``. What is found, and not named, counts only when nobody but the user (or root) can write to it.
+Where it is found: ``discover``.
 """
 
 from __future__ import annotations
@@ -13,10 +11,13 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
+from pushsalt.discover import NAME, Place, absolute, find, inventory_of, user_folder, working_folder
 from pushsalt.errors import ConfigError, Position, in_words
 from pushsalt.inventory.sshwords import unchecked
 from pushsalt.model import Target
@@ -25,9 +26,6 @@ from pushsalt.options import CHOICES, OPTIONS, UNSET, Option, belongs_to_daemons
 from pushsalt.redact import SECRET_KEYS, Redactor
 from pushsalt.yamlio import KeyPath, YamlError, load_yaml_with_lines
 
-NAME: Final = "pushsalt.yaml"
-SALT_MASTER: Final = "master"
-INVENTORY: Final = "inventory.yaml"
 MAX_BYTES: Final = 16 * 1024 * 1024
 
 _URL_PASSWORD: Final = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^/\s]*@")
@@ -74,7 +72,7 @@ class Config:
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
-    #: the inventory beside the configuration, which is not used since others can write to it
+    #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
 
     def target_defaults(self) -> dict[str, Any]:
@@ -98,27 +96,16 @@ def load_config(
     line. Unknown options and files that are passed over for their owner or mode are ``warnings``.
     """
     env = os.environ if environ is None else environ
-    here = cwd or _working_folder()
+    here = cwd or working_folder()
     warnings: list[str] = []
-    if path is None and env.get("PUSHSALT_CONFIG"):
-        path = Path(env["PUSHSALT_CONFIG"])
-    project = None
-    if path is not None:
-        file: Path | None = _named(here / path.expanduser())
-    else:
-        project = _project(here, warnings)
-        file = project / NAME if project else _installed(env, warnings)
-
-    given: dict[str, Any] = {}
-    if file is not None:
-        given = _read_with_includes(file, warnings)
-        if project is None and file.name == NAME and path is not None:
-            project = file.parent
+    place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings))
+    given = {} if place.file is None else _read_with_includes(place.file, warnings)
+    given.update(place.options)
     opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items() if option.default is not UNSET}
     opts.update(given)
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
         if folders:
-            added = [str(_absolute(here, folder)) for folder in folders]
+            added = [str(absolute(here, folder)) for folder in folders]
             word = f"--{option[:-1].replace('_', '-')}"
             warnings += [f"{word}: there is no folder {path}" for path in added if not Path(path).is_dir()]
             opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
@@ -128,12 +115,12 @@ def load_config(
         given["fileserver_backend"] = opts["fileserver_backend"]
     if cli.log_level:
         opts["log_level"] = cli.log_level
-    inventories, refused = _inventories(here, cli, env, opts, file, named=path is not None, warnings=warnings)
+    inventories, refused = _inventories(here, cli, env, opts, place, warnings)
     return Config(
         opts=opts,
-        path=file,
-        project=project,
-        cache_dir=_cache_dir(here, cli, env, opts, file),
+        path=place.file or place.saltfile,
+        project=place.project,
+        cache_dir=_cache_dir(here, cli, env, opts, place.file),
         inventories=inventories,
         warnings=warnings,
         given=frozenset(given),
@@ -266,100 +253,31 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
 # --- where -----------------------------------------------------------------------------------------------------------
 
 
-def _absolute(base: Path, path: Path | str) -> Path:
-    try:
-        return Path(os.path.normpath(base / Path(path).expanduser()))
-    except RuntimeError:  # ~someone who is not there
-        return Path(os.path.normpath(base / path))
-
-
-def _named(path: Path) -> Path:
-    """The file behind a path that the command line names."""
-    if not path.is_dir():
-        return Path(os.path.normpath(path))
-    for name in (NAME, SALT_MASTER):
-        if (path / name).is_file():
-            return Path(os.path.normpath(path / name))
-    raise ConfigError(f"{path} has neither a {NAME} nor a {SALT_MASTER}", hint=f"name a folder that holds a {NAME}")
-
-
-def _project(here: Path, warnings: list[str]) -> Path | None:
-    for folder in (here, *here.parents):
-        if os.path.lexists(folder / NAME):
-            return folder if _is_ours(folder / NAME, warnings) else None
-    return None
-
-
-def _installed(env: Mapping[str, str], warnings: list[str]) -> Path | None:
-    for folder in (_xdg(env, "XDG_CONFIG_HOME", ".config") / "pushsalt", Path("/etc/pushsalt")):
-        if os.path.lexists(folder / NAME) and _is_ours(folder / NAME, warnings):
-            return folder / NAME
-    return None
-
-
-def _xdg(env: Mapping[str, str], variable: str, fallback: str) -> Path:
-    """The user's folder of that kind. A relative value of the variable does not count (XDG Base Directory)."""
-    value = env.get(variable, "")
-    if value.startswith("/"):
-        return Path(value)
-    home = env.get("HOME") or str(Path.home())
-    return Path(home) / fallback
-
-
-def _is_ours(path: Path, warnings: list[str]) -> bool:
-    """Whether file and folder belong to the user or root and nobody else can write to them; if not, that is said."""
-    try:
-        # the folder as found, and whatever a link leads to
-        for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
-            status = each.stat()
-            problem = None
-            if status.st_uid not in (0, os.geteuid()):
-                problem = f"{each} belongs to another user (uid {status.st_uid})"
-            elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                problem = f"others can write to {each} (chmod go-w it)"
-            if problem:
-                warnings.append(f"{path} is not used: {problem}; name it with -c or -i if you trust it")
-                return False
-    except (OSError, RuntimeError) as exc:
-        warnings.append(f"{path} is not used: {getattr(exc, 'strerror', None) or exc}")
-        return False
-    return True
-
-
 def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
     if cli.cache_dir is not None:
-        return _absolute(here, cli.cache_dir)
+        return absolute(here, cli.cache_dir)
     if env.get("PUSHSALT_CACHE"):
-        return _absolute(here, env["PUSHSALT_CACHE"])
+        return absolute(here, env["PUSHSALT_CACHE"])
     # the cachedir of a Salt master belongs to that master
     configured = opts["cache_dir"] or (opts["cachedir"] if file is not None and file.name == NAME else "")
-    return Path(configured) if configured else _xdg(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
+    return Path(configured) if configured else user_folder(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
 
 
 def _inventories(
-    here: Path,
-    cli: CliOverrides,
-    env: Mapping[str, str],
-    opts: dict[str, Any],
-    file: Path | None,
-    *,
-    named: bool,
-    warnings: list[str],
+    here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
 ) -> tuple[list[Path], Path | None]:
-    """The inventories, and the one beside the configuration if it is refused."""
+    """The inventories, and the file that was found and is not trusted, if it is missed."""
     if cli.inventories:
-        return [_absolute(here, path) for path in cli.inventories], None
+        return [absolute(here, path) for path in cli.inventories], None
     if env.get("PUSHSALT_INVENTORY"):
-        return [_absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None
+        return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None
+    if place.refused is not None:  # the user's own inventory is not meant in somebody's project
+        return [], place.refused
     if opts["inventory"]:
         return [Path(path) for path in opts["inventory"]], None
     if opts["roster_file"]:
         return [Path(opts["roster_file"])], None
-    if file is not None:
-        beside = file.parent / (INVENTORY if file.name == NAME else "roster")
-        if os.path.lexists(beside):
-            return ([beside], None) if named or _is_ours(beside, warnings) else ([], beside)
-    return [], None
+    return inventory_of(place, here, env, warnings)
 
 
 # --- what ------------------------------------------------------------------------------------------------------------
@@ -374,18 +292,33 @@ def _read_with_includes(file: Path, warnings: list[str]) -> dict[str, Any]:
     include = given.get("include") or []
     patterns += include if isinstance(include, list) else [include]
     for pattern in patterns:
-        for included in _expand(_absolute(file.parent, str(pattern))):
+        for included in _expand(absolute(file.parent, str(pattern))):
             if included != file and included.is_file():
                 given.update(_read(included, warnings))
     return given
 
 
+def _saltfile_options(file: Path, warnings: list[str]) -> dict[str, Any] | None:
+    """What a Saltfile says to salt-ssh; None where it says nothing. Salt: ``SaltfileMixIn``."""
+    data, lines = _load(file)
+    said = data.get("salt-ssh")
+    if not isinstance(said, dict):
+        return None
+    return dict(_checked(said, {key[1:]: line for key, line in lines.items() if key}, file, warnings))
+
+
 def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
+    data, lines = _load(file)
+    return dict(_checked(data, lines, file, warnings))
+
+
+def _load(file: Path) -> tuple[dict[Any, Any], Mapping[KeyPath, int]]:
+    """The data of a file, and the line of each key. Raises ConfigError."""
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             raise ConfigError(f"{file} is no configuration file", hint=f"name a {NAME} or a Salt master configuration")
-        text = file.read_bytes().decode("utf-8-sig")
+        text = regular.read_bytes(file).decode("utf-8-sig")
     except FileNotFoundError:
         raise ConfigError(f"there is no configuration {file}", hint="check the path given with -c") from None
     except UnicodeDecodeError as exc:
@@ -400,14 +333,14 @@ def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
         where = Position(str(file), exc.line, exc.column)
         raise ConfigError(f"not valid YAML: {exc.problem}", hint="correct that line", where=where) from None
     if data is None:
-        return {}
+        return {}, {}
     if not isinstance(data, dict):
         raise ConfigError(
             f"a configuration is a mapping of options, not {in_words(data)}",
             hint="write one  option: value  a line",
             where=Position(str(file), lines.get((), 1)),
         )
-    return dict(_checked(data, lines, file, warnings))
+    return data, lines
 
 
 def _turns_checks_off(name: str, value: Any) -> bool:
@@ -436,6 +369,7 @@ def _checked(
                 warnings.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
+            value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
             taken = _convert(option, value, where, file.parent)
             if name in CHOICES and taken not in CHOICES[name]:
                 warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")
@@ -464,11 +398,11 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
     elif wanted == "text" and isinstance(value, str | int | float):
         return value if isinstance(value, str) else str(value)
     elif wanted == "path" and isinstance(value, str):
-        return str(_absolute(folder, value)) if value else ""
+        return str(absolute(folder, value)) if value else ""
     elif wanted == "paths" and isinstance(value, str | list):
         items = value if isinstance(value, list) else [value]
         if all(isinstance(item, str) for item in items):
-            return [str(_absolute(folder, item)) for item in items]
+            return [str(absolute(folder, item)) for item in items]
     elif wanted == "list" and isinstance(value, list | str | set):
         return [value] if isinstance(value, str) else list(value)
     elif wanted == "map" and isinstance(value, dict):
@@ -489,13 +423,6 @@ def _convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         "list": "a list",
     }.get(wanted, "text")
     raise ConfigError(f"`{option.name}` must be {words}, not {in_words(value)}", hint=option.doc, where=where)
-
-
-def _working_folder() -> Path:
-    try:
-        return Path.cwd()
-    except OSError as exc:
-        raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None
 
 
 _SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
@@ -526,7 +453,7 @@ def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[s
     for item in items:
         if not isinstance(item, str) or not item:
             raise ConfigError(f"`{option.name}` has an entry that is no path", hint=option.doc, where=where)
-        path = _absolute(folder, item)
+        path = absolute(folder, item)
         found += [str(each) for each in _expand(path) or [path]]
     return found
 

@@ -46,6 +46,7 @@ KINDS: dict[str, str] = {
     "no_python": "no Python was found on the target",
     "python_too_old": "only a Python older than 3.6 was found",
     "disk_full": "the target's disk or quota is full",
+    "limit_reached": "a limit of the login there (open files, file size, memory, processes) stopped the runtime",
     "bootstrap_failed": "the runtime did not start",
     "protocol_error": "the target's answer does not follow the protocol",
     "excess": "the target sent more than it may: the outcome is unknown",

@@ -13,3 +13,36 @@ def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) ->
     found = difflib.get_close_matches(word, sorted(known, reverse=True), n=2 * n, cutoff=cutoff)
     found.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
     return found[:n]
+
+
+def misspelt(word: str, known: Iterable[str]) -> str:
+    """The known word that this one is a slip of the pen of, or an empty text.
+
+    One letter too many, missing, other, or two in the wrong order; two slips in words of eight letters. Words of three
+    letters are near to everything. The nearest, of equals the first by name.
+    """
+    long = [each for each in known if min(len(word), len(each)) > 3]
+    found = [(_slips(word, each), each) for each in long]
+    near = [(slips, each) for slips, each in found if slips <= (2 if max(len(word), len(each)) > 7 else 1)]
+    return min(near)[1] if near else ""
+
+
+def squeezed(word: str) -> str:
+    """A word without what is no letter or digit, in small letters: what is left when two styles of names differ."""
+    return "".join(letter for letter in word.lower() if letter.isalnum())
+
+
+def _slips(one: str, other: str) -> int:
+    """Slips between two words, 3 for more than two: optimal string alignment."""
+    if abs(len(one) - len(other)) > 2:
+        return 3
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, wanted in enumerate(other, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return min(row[-1], 3)

@@ -196,7 +196,7 @@ _CONTROLLER: Final = _of(
     ("nacl.config", "map", {}, "Keys of the renderer nacl: sk or sk_file, box_type."),
     ("age_identity", "paths", [], "Files of age identities (or SSH keys) for the renderer age, and for sops."),
     ("vault", "map", {}, "Server and login of the sdb driver vault: `server` (url, namespace, verify), `auth`."),
-    ("nodegroups", "map", {}, "Named target expressions for -N and N@."),
+    ("nodegroups", "map", {}, "Named target expressions for -N and N@, beside the groups of the inventory."),
     ("ssh_list_nodegroups", "map", {}, "Named lists of ids for -N and N@."),
     ("glob_includes_resources", "bool", True, "A glob with a wildcard also selects what a matched id manages."),
     ("minion_data_cache", "bool", True, "Keep grains and pillar between runs, for targeting."),
@@ -247,6 +247,7 @@ _CONTROLLER: Final = _of(
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),
     ("check", "map", {}, "`pushsalt check`: `systems` (names, files of grains), `levels` (rule: level or off)."),
+    ("strict_arguments", "text", "near", "Arguments of states that nothing knows: error, near (misspelt), warn, off."),
     ("git_timeout", "number", 60.0, "Seconds without a word from a git server after which it counts as gone."),
     ("gitfs_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
     ("git_pillar_filter", "text", "", "Partial clones, for example blob:none, where the server allows."),
@@ -366,6 +367,7 @@ _DAEMON: Final = (
 #: Options that are one of a few words. Another is said, and then taken as Salt takes it.
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
+        "strict_arguments": ("error", "near", "warn", "off"),
         "hash_type": ("sha256", "sha512", "sha384", "sha224", "sha1", "md5"),
         "pillar_source_merging_strategy": ("smart", "recurse", "aggregate", "list", "overwrite", "none"),
     }

@@ -30,9 +30,10 @@ class Files(Protocol):
     def find(self, path: str, saltenv: str) -> Found | None: ...
 
 
-#: (source URL or None, template text or None, saltenv, engine, context, defaults, chunk) -> the rendered text, or None
-#: when it can't be known before the run: it asks the target something, or it fails (the chunk will say so).
-Prerender = Callable[[str, str, str, Any, Any, Chunk], "bytes | None"]
+#: (source URL, saltenv, engine, context, defaults, chunk) -> the names that the target will say the template sees, and
+#: the rendered text; None when it can't be known before the run: it asks the target something, or it fails (the chunk
+#: will say so).
+Prerender = Callable[[str, str, str, Any, Any, Chunk], "tuple[dict[str, Any] | None, bytes] | None"]
 
 
 def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
@@ -73,13 +74,14 @@ def _foresee_template(
     plan: Plan, chunk: Chunk, url: str, saltenv: str, engine: str, prerender: Prerender, wants: dict[str, str | None]
 ) -> None:
     context, defaults = chunk.get("context"), chunk.get("defaults")
-    text = prerender(url, saltenv, engine, context, defaults, chunk)
-    if text is None:
+    foreseen = prerender(url, saltenv, engine, context, defaults, chunk)
+    if foreseen is None:
         return
     import hashlib
 
+    names, text = foreseen
     digest = hashlib.sha256(text).hexdigest()
-    plan.templates[wire.template_key(url, saltenv, engine, context, defaults, tag(chunk))] = digest
+    plan.templates[wire.template_key(url, saltenv, engine, context, defaults, tag(chunk), names)] = digest
     plan.blobs[digest] = Blob(digest, len(text), data=text)
     wants.setdefault(digest, _destination(chunk))
 

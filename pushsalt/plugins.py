@@ -25,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import ConfigError, Position
 from pushsalt.nearest import nearest
 
@@ -114,7 +115,7 @@ def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     for folder in folders if name.isidentifier() and not name.startswith("_") else ():
         if folder.is_dir():
             for path in sorted(folder.glob("*.py")):
-                virtual = _VIRTUAL_NAME.search(path.read_text("utf-8", "replace"))
+                virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
                 if (virtual.group(1) if virtual else path.stem) == name:
                     yield path
 
@@ -128,7 +129,7 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
         module = _from_file(kind, path, dunders)
         try:
             said = module.__virtual__() if hasattr(module, "__virtual__") else True
-        except Exception as exc:  # a user's file may raise anything
+        except (Exception, SystemExit) as exc:  # a user's file may raise anything
             where = Position(str(path), _line_of(exc, path))
             text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
             raise ConfigError(text, hint="correct the file", where=where) from exc
@@ -167,7 +168,7 @@ def mentioned(*groups: str) -> bool:
         for name in found:
             if name.endswith((".dist-info", ".egg-info")):
                 try:
-                    text = Path(folder, name, "entry_points.txt").read_bytes()
+                    text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
                     if any(word in text for word in words):
                         return True
                 except OSError:
@@ -179,7 +180,7 @@ def _from_entry_point(kind: str, name: str) -> ModuleType:
     point = _entry_points(kind)[name]
     try:
         module = point.load()
-    except Exception as exc:  # an installed plug-in's import may raise anything
+    except (Exception, SystemExit) as exc:  # an installed plug-in's import may raise anything
         raise ConfigError(
             f"the plug-in {name!r} ({point.value}) cannot be loaded: {type(exc).__name__}: {exc}",
             hint="reinstall or remove the distribution that brings it",
@@ -205,8 +206,8 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
     module.__file__ = str(path)
     module.__dict__.update(dunders or {})
     try:
-        exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-    except Exception as exc:  # a user's file may raise anything
+        exec(compile(regular.read_bytes(path), str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+    except (Exception, SystemExit) as exc:  # a user's file may raise anything
         raise ConfigError(
             f"the plug-in cannot be loaded: {type(exc).__name__}: {exc}",
             hint="correct the file, or take it out of the plug-ins' folder",
@@ -222,7 +223,7 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
     return module
 
 
-def _line_of(exc: Exception, path: Path) -> int | None:
+def _line_of(exc: BaseException, path: Path) -> int | None:
     """The line in that file where it went wrong."""
     if isinstance(exc, SyntaxError) and exc.filename == str(path):
         return exc.lineno

@@ -2,10 +2,14 @@
 
 A ``Redactor`` collects values during a run: what the inventory says is secret, what was decrypted, and pillar values
 whose key matches ``secret_keys``. It then finds them in any text, also as JSON, URL, shell and base64 write them, and
-multi-line ones (keys) line by line.
+multi-line ones (keys) line by line, and base64 that is broken into lines. What stands on the other side of a diff where
+a secret was hidden is hidden, too (``counterparts``): it is the former one.
 
 Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
-and common words (``admin``, ``password``). Values of up to WHOLE_WORD characters are hidden as whole words only.
+common words (``admin``, ``password``), and what the same pillar has as a key or as the name of a user. Values of up to
+WHOLE_WORD characters are hidden as whole words only. Keys, ids and names of returns are what programs find them by:
+nothing of them is hidden unless they are whole commands or URLs, and then only what no user, package or SLS would be
+called.
 A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate,
 or an ``sdb://`` URI anywhere.
 
@@ -15,6 +19,8 @@ The password of a URL (``https://user:password@host``) is hidden by its place, w
 from __future__ import annotations
 
 import base64
+import contextlib
+import html
 import json
 import re
 import threading
@@ -23,6 +29,7 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
+from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair
 from pushsalt.model import Explained
 
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``, whose default this is. Globs;
@@ -58,7 +65,6 @@ SECRET_KEYS = (
 )
 #: Keys that fit one of the globs by chance, and are no secrets unless ``secret_keys`` has them as they are.
 _NO_SECRETS = frozenset(f"{word}_pass" for word in ("proxy", "fastcgi", "uwsgi", "scgi", "grpc", "memcached"))
-MASK = "**********"
 SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
@@ -67,12 +73,15 @@ LINE_SHORTEST = 10
 LONG = 64 * 1024
 #: So many texts are remembered with what became of them.
 CACHE_LIMIT = 100_000
-#: base64 of a value within other text has other characters at its ends; what stays fixed must be this long.
-_B64_SHORTEST = 12
+#: base64 of a value within other text has other characters at its ends; what stays fixed is this long for SHORTEST.
+_B64_SHORTEST = 7
 
 _COMMON = frozenset(
     """true false none null yes no on off enabled disabled default undefined unset empty changeme change_me
     root admin administrator user username guest test testing example localhost nobody daemon system service server
+    nginx apache httpd tomcat haproxy mysql mariadb postgres postgresql mongodb redis memcached rabbitmq elastic kibana
+    grafana prometheus zabbix nagios icinga jenkins gitlab backup deploy deployer ansible vagrant ubuntu debian centos
+    fedora oracle tester manager monitor support default_user www-data sysadmin webmaster postmaster
     client password passwd passphrase secret token private public string present absent managed running installed latest
     disable enable required optional internal external production staging development""".split()  # noqa: SIM905 (a list of words reads better so)
 )
@@ -83,6 +92,27 @@ _PUBLIC = re.compile(
 )
 #: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
 _LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
+#: base64, also as programs break it into lines; it begins where no such character stands before it
+_B64 = re.compile(
+    r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))*"
+)
+#: so often may something be encoded
+_DEEPEST = 3
+#: what stands before a short secret, ends with a letter or digit, and is no part of a word
+_ESCAPE = re.compile(r"(?:\\[abefnrtv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]*[mK])\Z")
+#: what a user, a package, an SLS may be called; and a key, an id, a path: no command, no URL
+_NAME = re.compile(r"[A-Za-z_][\w.@-]{0,31}\Z")
+_IDENTIFIER = re.compile(r"(?!.*://)[\w.@/:+~,-]*\Z")
+#: where a character of another kind follows; a random value has many
+_TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
+_MOST_TURNS = 3
+#: keys of a state's return whose values are names
+_NAMED = frozenset(("__id__", "__sls__", "name"))
+#: keys of pillar whose values are names
+_NAMES = frozenset(("user", "username", "users", "name", "login", "owner", "group", "groups", "account", "role"))
+_PERCENT = re.compile("%[0-9A-F]{2}")
+#: between module, id, name and function in the key of a state's return
+TAG_SEPARATOR = "_|-"
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
 
 
@@ -95,6 +125,8 @@ class Redactor:
         self._values: set[tuple[str, bool]] = set()
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
+        #: the same of those that are hidden in names
+        self._random: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
         #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
         self._seen: tuple[int, re.Pattern[str]] | None = None
@@ -120,19 +152,30 @@ class Redactor:
 
     def add_pillar(self, pillar: Any) -> None:
         """The values in ``pillar`` whose key matches ``secret_keys``, at any depth, and passwords of URLs."""
+        self.add(self.secrets_of(pillar))
+
+    def secrets_of(self, pillar: Any) -> list[str]:
+        """What ``add_pillar`` adds."""
+        found = list(self._secrets(pillar))
+        if any(map(is_name, found)):
+            names = set(_names(pillar))
+            found = [text for text in found if text not in names]
+        return found
+
+    def _secrets(self, pillar: Any) -> Iterator[str]:
         match pillar:
             case Mapping():
                 for key, value in pillar.items():
                     if self.is_secret_key(key):
-                        self.add([text for text in _texts(value) if not _is_open(text.strip())])
+                        yield from (text for text in _texts(value) if not _is_open(text.strip()))
                     else:
-                        self.add_pillar(value)
+                        yield from self._secrets(value)
             case list() | tuple():
                 for value in pillar:
-                    self.add_pillar(value)
+                    yield from self._secrets(value)
             case str() if "://" in pillar:
                 for login in _LOGIN.finditer(pillar):
-                    self.add([login[2], unquote(login[2])])
+                    yield from (login[2], unquote(login[2]))
 
     def _add(self, given: str) -> None:
         value = given.strip()
@@ -144,24 +187,54 @@ class Redactor:
             lines = (line.strip() for line in value.splitlines())
             pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
         with self._lock:
-            for form in {form for piece in pieces for form in _forms(piece)}:
-                self._forms.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
+            for table in (self._forms,) if is_name(value) else (self._forms, self._random):
+                for piece in pieces:
+                    for form in set(_forms(piece)):
+                        table.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
+                    for form in set(_base64(piece)):
+                        table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
             self._known = {}  # after the forms: who takes the new one sees them all
 
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
-        text = self._by_value(text)
-        return _LOGIN.sub(rf"\1{MASK}", text) if "://" in text and "@" in text else text
+        hidden = self._encoded(text, _DEEPEST) if self._forms else text
+        hidden = _hide_logins(hidden)
+        return text if hidden == text else hide_counterparts(hidden)
 
-    def _by_value(self, text: str) -> str:
-        forms = self._forms
+    def _encoded(self, text: str, depth: int) -> str:
+        """The text without secrets, and without base64 of what has some."""
+        return _B64.sub(lambda found: self._block(found[0], depth), self._by_value(text, self._forms))
+
+    def _block(self, block: str, depth: int) -> str:
+        """base64, hidden whole where it has a secret; in a diff each line has a sign before it."""
+        lines = [line.strip() for line in block.replace("\\n", "\n").split("\n")]
+        for joined in dict.fromkeys(("".join(lines), "".join(line[line[:1] in "+-" :] for line in lines))):
+            plain = ""
+            with contextlib.suppress(ValueError):  # of a diff with its signs
+                plain = base64.b64decode(joined[: len(joined) // 4 * 4]).decode("utf-8", "replace")
+            found = len(lines) > 1 and self._by_value(joined, self._forms) != joined
+            if found or (depth and self._encoded(plain, depth - 1) != plain):
+                return "\n".join((line[:1] if line[:1] in "+-" else "") + MASK for line in lines)
+        return block
+
+    def name(self, text: str) -> str:
+        """A key, an id or a name; only within commands and URLs what cannot stand there by chance is replaced."""
+        if _IDENTIFIER.match(text):
+            return text
+        parts = (
+            part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._random))
+            for part in text.split(TAG_SEPARATOR)
+        )
+        return TAG_SEPARATOR.join(parts)
+
+    def _by_value(self, text: str, forms: dict[str, _Forms]) -> str:
         if not forms:
             return text
         done: list[str] = []
         at = shown = 0
         last = len(text) - SHORTEST
-        likely = self._likely() if len(text) > LONG else None
+        likely = self._likely() if len(text) > LONG else None  # of all: some too many for names
         while at <= last:
             if likely is not None:
                 match = likely.search(text, at)
@@ -189,7 +262,7 @@ class Redactor:
         return self._seen[1]
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts, keys included. What holds none is returned itself, no copy."""
+        """``value`` with secrets replaced in all texts; keys as ``name`` says. What holds none is itself, no copy."""
         return self._data(value)
 
     def _data(self, value: Any) -> Any:
@@ -206,13 +279,22 @@ class Redactor:
             case Mapping():
                 changed = False
                 result: dict[Any, Any] = {}
+                is_state = "__id__" in value or "__run_num__" in value
                 for key, item in value.items():
-                    name, new = self._data(key), self._data(item)
+                    name = self.name(key) if isinstance(key, str) else self._data(key)
+                    named = is_state and key in _NAMED and isinstance(item, str)
+                    new = self.name(item) if named else self._data(item)
                     changed = changed or name is not key or new is not item
                     while name in result:
                         name = f"{name}*"
                     result[name] = new
-                return result if changed else value
+                if not changed:
+                    return value
+                for pair in PAIRS:
+                    one, other = (result.get(side) for side in pair)
+                    if isinstance(one, str) and isinstance(other, str) and MASK in one + other:
+                        result.update(zip(pair, (hide_pair(one, other), hide_pair(other, one)), strict=True))
+                return result
             case list() | tuple() | set() | frozenset():
                 items = [self._data(item) for item in value]
                 same = all(new is old for new, old in zip(items, value, strict=True))
@@ -270,8 +352,38 @@ class _Forms:
 
 
 def _is_part_of_a_word(text: str, at: int, end: int) -> bool:
-    """Whether a letter or digit at one end of ``text[at:end]`` stands beside another one."""
-    return (at > 0 and text[at - 1 : at + 1].isalnum()) or (end < len(text) and text[end - 1 : end + 1].isalnum())
+    """Whether a letter or digit at one end of ``text[at:end]`` stands beside another one, not of an escape sequence."""
+    if end < len(text) and text[end - 1 : end + 1].isalnum():
+        return True
+    return at > 0 and text[at - 1 : at + 1].isalnum() and not _ESCAPE.search(text[max(0, at - 12) : at])
+
+
+def is_name(value: str) -> bool:
+    """Whether a user, a package or an SLS may be called so."""
+    return bool(_NAME.match(value)) and len(_TURN.findall(value)) <= _MOST_TURNS
+
+
+def has_mask(data: Any) -> bool:
+    """Whether something in a structure is hidden, by whomever."""
+    return any(MASK in text for text in _texts(data))
+
+
+def _names(pillar: Any, named: bool = False) -> Iterator[str]:
+    """Keys, and values of keys for names; what is below a secret's key may be keys, too."""
+    match pillar:
+        case Mapping():
+            for key, value in pillar.items():
+                yield str(key)
+                yield from _names(value, str(key).lower() in _NAMES)
+        case list() | tuple():
+            for value in pillar:
+                yield from _names(value, named)
+        case str() if named:
+            yield pillar
+
+
+def _hide_logins(text: str) -> str:
+    return _LOGIN.sub(rf"\1{MASK}", text) if "://" in text and "@" in text else text
 
 
 def _is_open(value: str) -> bool:
@@ -304,13 +416,21 @@ def _forms(value: str) -> Iterator[str]:
     data = value.encode("utf-8", "surrogateescape")
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
-    yield quote(data, safe="")
-    yield quote(data)
-    yield quote_plus(data)
+    for quoted in (quote(data, safe=""), quote(data), quote(data, safe="!'()*"), quote_plus(data)):
+        yield quoted
+        yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
+    yield html.escape(value)
+    yield html.escape(value, quote=False)
     yield value.replace("'", "'\"'\"'")  # sh
     yield value.replace("'", "'\\''")
     yield value.replace("'", "''")  # YAML, SQL
+
+
+def _base64(value: str) -> Iterator[str]:
+    """What stands in base64 of any text that has ``value``."""
+    data = value.encode("utf-8", "surrogateescape")
     for code in (base64.standard_b64encode, base64.urlsafe_b64encode):
         # At each of the three places within a group of three bytes, less what depends on the neighbours.
         for shift in range(3):

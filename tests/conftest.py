@@ -1,5 +1,8 @@
-"""For all tests: the usual signals, whatever started us, a cache folder that is not the user's, and no time limits of
+"""For all tests: the usual signals, whatever started us, a home that is not the user's, and no time limits of
 hypothesis, which measure the machine.
+
+Each process of a parallel run (pytest -n) has a home of its own: there runs of this machine on itself lock each other
+out.
 
 A shell without job control starts what runs in the background with SIGINT ignored, nohup does so with SIGHUP, and
 children inherit that: what stops at Ctrl-C could not be tested there.
@@ -8,6 +11,7 @@ children inherit that: what stops at Ctrl-C could not be tested there.
 import os
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -26,12 +30,15 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 def user_folders():
     """Compiled templates and the cache's key are kept in folders of the user; in some of these tests' own instead.
 
-    Machines' roots and packages stay where they are from one time to the next.
+    Machines' roots and packages stay where they are from one time to the next, and so do Python versions.
     """
     os.environ.setdefault("PUSHSALT_TEST_CACHE", str(machines.cache_dir()))
+    os.environ.setdefault("PYENV_ROOT", str(Path.home() / ".pyenv"))
     with tempfile.TemporaryDirectory(prefix="pushsalt-user-") as folder:
-        before = {name: os.environ.get(name) for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME")}
-        os.environ.update({"XDG_CACHE_HOME": f"{folder}/cache", "XDG_STATE_HOME": f"{folder}/state"})
+        homes = {"HOME": f"{folder}/home", "XDG_CACHE_HOME": f"{folder}/cache", "XDG_STATE_HOME": f"{folder}/state"}
+        Path(homes["HOME"]).mkdir(mode=0o700)
+        before = {name: os.environ.get(name) for name in homes}
+        os.environ.update(homes)
         yield
         for name, value in before.items():
             if value is None:

@@ -128,6 +128,66 @@ def test_salt_master_configuration(load, tree):
     assert config.cache_dir == top / "home/.cache/pushsalt"
 
 
+def test_saltfile(load, tree):
+    top = tree(
+        **{
+            "Saltfile": "salt-ssh: {config_dir: etc, ssh_user: ops, ssh_usr: x, my_own: 5}\nsalt: {x: 1}\n",
+            "etc/master": "ssh_user: salt\nstate_top: t.sls\n",
+            "etc/roster": "a: b\n",
+            "deeper/x": "",
+        }
+    )
+    config = load()
+    assert (config.path, config.project, config.refused) == (top / "etc/master", None, None)
+    assert (config.opts["ssh_user"], config.opts["state_top"]) == ("ops", "t.sls")
+    assert config.inventories == [top / "etc/roster"]
+    assert config.warnings == [f"{top}/Saltfile:1: unknown option `my_own`"]
+    assert load(cwd=top / "deeper").path is None, "only that of the working folder counts"
+    assert load(cwd=top / "deeper", SALT_SALTFILE="../Saltfile").inventories == [top / "etc/roster"]
+    tree(**{"pushsalt.yaml": ""})
+    assert load().path == top / "pushsalt.yaml"
+
+
+def test_saltfile_alone(load, tree):
+    top = tree(**{"Saltfile": "salt-ssh:\n  roster_file: hosts/roster\n  ssh_sudo: true\n", "hosts/roster": "a: b\n"})
+    config = load()
+    assert (config.path, config.inventories) == (top / "Saltfile", [top / "hosts/roster"])
+    assert config.target_defaults() == {"sudo": True}
+
+
+def test_saltfile_of_the_user(load, tree):
+    top = tree(**{"home/.salt/Saltfile": "salt-ssh: {config_dir: ../etc}\n", "home/etc/roster": "a: b\n", "x/y": ""})
+    assert load(cwd=top / "x").inventories == [top / "home/etc/roster"]
+    tree(**{"x/Saltfile": "salt-call: {local: true}\n"})
+    assert load(cwd=top / "x").inventories == [top / "home/etc/roster"], "that one says nothing to salt-ssh"
+
+
+@pytest.mark.parametrize("victim", ["Saltfile", "etc", "etc/master", "etc/roster"])
+def test_a_saltfile_and_what_it_leads_to_must_be_trusted(load, tree, victim):
+    top = tree(**{"Saltfile": "salt-ssh: {config_dir: etc}\n", "etc/master": "", "etc/roster": "a: b\n"})
+    assert load().refused is None
+    os.chmod(top / victim, 0o777)
+    config = load()
+    assert (config.inventories, config.refused) == ([], top / ("etc/master" if victim == "etc" else victim))
+    assert "is not used: others can write to" in config.warnings[0]
+    assert load(PUSHSALT_TRUST=str(top)).inventories == [top / "etc/roster"]
+    assert load(SALT_SALTFILE=str(top / "Saltfile")).inventories == [top / "etc/roster"], "named, it is trusted"
+
+
+@pytest.mark.parametrize(
+    "text, words", [("salt-ssh: [", "not valid YAML"), ("salt-ssh: {config_dir: nope}", "there is no folder")]
+)
+def test_a_saltfile_that_is_wrong(load, tree, text, words):
+    tree(Saltfile=text)
+    with pytest.raises(ConfigError, match=words):
+        load()
+
+
+def test_a_saltfile_that_is_named_and_not_there(load):
+    with pytest.raises(ConfigError, match="there is no configuration"):
+        load(SALT_SALTFILE="nope")
+
+
 def test_include(load, tree):
     top = tree(**{"pushsalt.yaml": "include: more/*.yaml\nrenderer: one\n", "more/a.yaml": "renderer: two\n"})
     assert load(top).opts["renderer"] == "two"

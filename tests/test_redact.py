@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shlex
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -103,11 +104,43 @@ def test_the_longest_secret_wins_and_neighbours_are_found():
 def test_structures_keep_their_shape():
     hide = redactor("hunter2hunter2")
     data = {"a": ["x", "hunter2hunter2", 1, None], "hunter2hunter2": ("b", b"=hunter2hunter2="), "n": {"m": 1.5}}
-    assert hide.data(data) == {"a": ["x", MASK, 1, None], MASK: ("b", b"=**********="), "n": {"m": 1.5}}
+    shown = {"a": ["x", MASK, 1, None], "hunter2hunter2": ("b", b"=**********="), "n": {"m": 1.5}}
+    assert hide.data(data) == shown
     assert data["a"][1] == "hunter2hunter2"
     clean = {"a": ["x"], "b": {"c": ["y", {"z": 1}]}}
     assert hide.data(clean) is clean
-    assert len(hide.data({"hunter2hunter2": 1, MASK: 2})) == 2
+
+
+def test_keys_ids_and_names_stay():
+    hide = Redactor()
+    hide.add_pillar({"users": {"carol": {"password": "carolina"}}, "db_token": "x7Kq2m9ZpT4w"})
+    assert hide.text("su carolina") == f"su {MASK}"
+    state = {
+        "__id__": "add carolina", "__sls__": "users.carolina", "name": "carolina", "comment": "for carolina",
+        "changes": {"/home/carolina": "made", "passwd": "carolina"},
+    }  # fmt: skip
+    key = "group_|-add carolina_|-carolina_|-present"
+    shown = {**state, "comment": f"for {MASK}", "changes": {"/home/carolina": "made", "passwd": MASK}}
+    assert hide.data({key: state}) == {key: shown}
+    assert hide.data({"x7Kq2m9ZpT4w": 1}) == {"x7Kq2m9ZpT4w": 1}
+
+
+def test_a_command_that_is_a_name_has_its_secrets_hidden():
+    hide = redactor("x7Kq2m9ZpT4w", "carolina")
+    command = "mysql -u carolina -px7Kq2m9ZpT4w"
+    ret = hide.data({f"cmd_|-it_|-{command}_|-run": {"__id__": "it", "name": command}})
+    shown = f"mysql -u carolina -p{MASK}"
+    assert ret == {f"cmd_|-it_|-{shown}_|-run": {"__id__": "it", "name": shown}}
+    assert hide.data({"https://me:hunter2@x/y": 1}) == {f"https://me:{MASK}@x/y": 1}
+
+
+def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
+    hide = Redactor()
+    hide.add_pillar({"grafana": {"user": "grafadmin", "password": "grafadmin"}, "svcbackup": {"password": "svcbackup"}})
+    hide.add_pillar({"password": "another", "user": {"name": "grafadmin2"}})
+    assert hide.text("grafadmin svcbackup another") == f"grafadmin svcbackup {MASK}"
+    hide.add_pillar({"user": "x7Kq2m9ZpT4w", "token": "x7Kq2m9ZpT4w"})  # nobody is called so
+    assert hide.text("grafadmin x7Kq2m9ZpT4w") == f"grafadmin {MASK}"
 
 
 def test_pillar_by_key():
@@ -201,6 +234,77 @@ def test_a_short_secret_ends_at_a_sign():
     assert hide.text("1(x-y-z)2") == f"1{MASK}2"
 
 
+@pytest.mark.parametrize("secret", ["web4pp", "hunter2x", "c4nary-9f2e71ab-long-one", "a b/c+d=e&f", KEY])
+def test_base64_and_url_quoted_wherever_it_stands(secret):
+    hide = redactor(secret)
+    for around in ("", "x", "xy", "xyz"):
+        plain = f"{around}:{secret}:{around}".encode()
+        for text in (base64.b64encode(plain).decode(), base64.encodebytes(plain).decode()):
+            signed = "\n".join(f"+{line}" for line in text.splitlines())
+            for each in (text, json.dumps(text), signed, text.replace("\n", "\n    ")):
+                assert MASK in hide.text(each), each
+                assert not any(line in hide.text(each) for line in text.splitlines()[1:-1])
+    for quoted in (quote(f"={secret}&", safe=""), quote(f"={secret}&")):
+        lower = re.sub("%..", lambda found: found[0].lower(), quoted)
+        assert MASK in hide.text(quoted) and MASK in hide.text(lower), quoted
+
+
+@pytest.mark.parametrize("before", ["\\n", "\\t", "%3D", "%20", "\\u00e9", "\\xe9", "\x1b[31m", "\x1b[0m"])
+def test_an_escape_sequence_is_no_letter_beside_a_short_secret(before):
+    assert redactor("web4pp").text(f"{before}web4pp") == before + MASK
+    assert redactor("\nweb4pp").text(f"x{before}web4pp!") == f"x{before}{MASK}!"
+
+
+DIFF = """--- old
++++ new
+@@ -1,5 +1,5 @@
+ [db]
+-user = app
+-password = former-one
+-port = 1
++user = app2
++password = c4nary-new-one
++port = 2
+ end
+@@ -9,2 +9,2 @@
+-token: "gone-token"
++token: c4nary-new-one
+ x
+"""
+
+
+def test_the_other_side_of_a_diff_is_hidden():
+    shown = redactor("c4nary-new-one").text(DIFF)
+    assert "former-one" not in shown and "gone-token" not in shown
+    for line in ("-user = app", f"-password = {MASK}", "-port = 1", "+user = app2", f"+password = {MASK}", "+port = 2"):
+        assert f"{line}\n" in shown
+    other = redactor("former-one").text(DIFF)
+    assert f"+password = {MASK}" in other and f"-password = {MASK}" in other and "-user = app" in other
+    plain = "2c2,3\n< password former-one\n---\n> password c4nary-new-one\n> more\n"
+    assert redactor("c4nary-new-one").text(plain) == f"2c2,3\n< password {MASK}\n---\n> password {MASK}\n> more\n"
+    assert redactor("unheard-of").text(DIFF) is DIFF
+    bare = "Predicted diff:\n\r\t\t- TOKEN=former-one\n\r\t\t+ TOKEN=c4nary-new-one\n"
+    assert redactor("c4nary-new-one").text(bare) == f"Predicted diff:\n\r\t\t- TOKEN={MASK}\n\r\t\t+ TOKEN={MASK}\n"
+    assert "former-one" not in redactor("c4nary-new-one").text(str({"diff": bare.partition("\n")[2]}))
+    assert "former" not in redactor("c4nary-new-one").text("@@ -1 +1 @@\n--- pw former\n+-- pw c4nary-new-one\n")
+
+
+def test_a_former_key_is_hidden_line_by_line():
+    former = KEY.replace("A", "Z").replace("z", "Y")
+    body = ["-" + line for line in former.splitlines()] + ["+" + line for line in KEY.splitlines()]
+    shown = redactor(KEY).text("--- old\n+++ new\n@@ -1,5 +1,5 @@\n" + "\n".join(body) + "\n")
+    assert not any(line in shown for line in former.splitlines()[1:-1])
+
+
+def test_the_former_one_of_a_pair_is_hidden():
+    hide = redactor("c4nary-new-one")
+    assert hide.data({"x": {"old": "former", "new": "c4nary-new-one"}}) == {"x": {"old": MASK, "new": MASK}}
+    shown = hide.data({"before": "a=1\npw=former", "after": "a=2\npw=c4nary-new-one"})
+    assert shown == {"before": f"a=1\npw={MASK}", "after": f"a=2\npw={MASK}"}
+    clean = {"old": "1", "new": "2"}
+    assert hide.data(clean) is clean
+
+
 def test_values_may_come_later():
     hide = Redactor()
     assert hide.data(["late-secret"]) == ["late-secret"]
@@ -243,3 +347,11 @@ def test_a_long_text_is_redacted_as_a_short_one(secrets, others):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(redact, "LONG", 0)
         assert redactor.text(text) == hidden
+
+
+def test_a_diff_of_any_length_takes_no_time():
+    hide, began = redactor("c4nary-new-one"), time.perf_counter()
+    for line in ("+c4nary-new-one\n", "+{0} ********** c4nary-new-one\n"):
+        text = "@@ -1 +1 @@\n" + "-x\n" * 30_000 + "".join(line.format(number) for number in range(30_000))
+        assert "-x\n" not in hide.text(text)
+    assert time.perf_counter() - began < 10

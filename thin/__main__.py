@@ -28,7 +28,11 @@ def main(state, store):
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
     follow (see thin.series); path, home, dir_fd and pending from the first stage.
     """
-    down, up = _claim()
+    try:
+        down, up = _claim()
+    except OSError as exc:
+        boot.send(boot.frame(state["nonce"], b"E", list(zip(("kind", "message"), boot.trouble(exc)))))
+        os._exit(70)
     channel = Channel(state, up, down)
     if not state.get("several"):
         os._exit(_session(channel, state, store)[0])
@@ -45,28 +49,30 @@ def main(state, store):
 def _session(channel, state, store, ahead=None):
     """One session from lock to end: its exit status, and whether another may follow; ``ahead``: see thin.series."""
     try:
-        trouble = store.keep_archive() if not state["clean"] else ""
-        if trouble:
-            channel.say(b"N", [("kind", "warning"), ("message", trouble)])
-        lock_fd = _lock(state, channel) if state["lock"] is not None else None
-        if state["clean"]:
-            channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
-            _until_heard(channel)
-            return 0, False
-        ours, theirs = _socket.socketpair()
-        err_read, err_write = os.pipe()
-        life_read, life_write = os.pipe()
-        if ahead is not None:
-            ahead.listen()
-        pid = os.fork()
-    except Exception as exc:
-        channel.say(b"E", [("kind", "bootstrap_failed"), ("message", "%s: %s" % (type(exc).__name__, exc))])
+        return _served(channel, state, store, ahead)
+    except Exception as exc:  # the worker, if there is one, ends with this process
+        channel.say(b"E", list(zip(("kind", "message"), boot.trouble(exc))))
         return 70, False
+
+
+def _served(channel, state, store, ahead):
+    trouble = store.keep_archive() if not state["clean"] else ""
+    if trouble:
+        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
+    lock_fd = _lock(state, channel) if state["lock"] is not None else None
+    if state["clean"]:
+        channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
+        _until_heard(channel)
+        return 0, False
+    ours, theirs = _socket.socketpair()
+    err_read, err_write = os.pipe()
+    life_read, life_write = os.pipe()
+    if ahead is not None:
+        ahead.listen()
+    pid = os.fork()
     if pid == 0:
-        for fd in (channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd):
-            if fd is not None:
-                os.close(fd)
-        _worker(theirs, err_write, life_read, state, store, ahead)
+        _worker(theirs, err_write, life_read, state, store, ahead, (
+            channel.up, channel.down, ours.detach(), err_read, life_write, lock_fd))
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
     work = relay.Relay(channel, ours, err_read, pid, state)
@@ -82,14 +88,21 @@ def _session(channel, state, store, ahead=None):
 
 def _claim():
     """Descriptors for the channel that no program inherits; 0 and 1 become /dev/null."""
-    down = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 32)
-    up = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 32)
+    down, up = _aside(0), _aside(1)
     null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
     os.dup2(null, 0)
     os.dup2(null, 1)
     if null > 2:
         os.close(null)
     return down, up
+
+
+def _aside(fd):
+    """A copy with a high number, out of the way of programs that want low ones; any number where few are allowed."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 32)
+    except OSError:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 class Channel(object):
@@ -138,10 +151,13 @@ def _lock(state, channel):
     return fd
 
 
-def _worker(sock, err_write, life_read, state, store, ahead):
-    """The worker's process: never returns."""
+def _worker(sock, err_write, life_read, state, store, ahead, others):
+    """The worker's process: never returns. ``others`` are the supervisor's descriptors."""
     status = 71
     try:
+        for fd in others:
+            if fd is not None:
+                os.close(fd)
         os.setsid()
         os.dup2(err_write, 2)
         if err_write != 2:
@@ -156,10 +172,15 @@ def _worker(sock, err_write, life_read, state, store, ahead):
         if ahead is not None:
             ahead.tell()
         status = relay.DONE
-    except BaseException:
-        import traceback
+    except BaseException as exc:
+        kind, text = boot.trouble(exc)
+        if kind == "limit_reached":
+            status = relay.LIMITED
+            sys.stderr.write("\n" + text)
+        else:
+            import traceback
 
-        traceback.print_exc()
+            traceback.print_exc()
     try:
         sys.stderr.flush()
     finally:

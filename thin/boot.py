@@ -25,6 +25,11 @@ except ImportError:
     from hashlib import sha256
 
 FRAME_LIMIT = 64 * 1024 * 1024
+#: errno -> of what a process may have only so much, and the letter of ulimit and the name in setrlimit(2) for it
+LIMITS = {
+    11: ("processes", "u", "NPROC"), 12: ("memory", "v", "AS"), 24: ("open files", "n", "NOFILE"),
+    27: ("the size of files", "f", "FSIZE"),
+}
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -38,6 +43,29 @@ def frame(nonce, kind, fields):
 def send(data, fd=1):
     while data:
         data = data[os.write(fd, data) :]
+
+
+def limit(exc):
+    """What of its limits a process has reached by this exception, in words, or an empty text."""
+    number = 12 if isinstance(exc, MemoryError) else 11 if isinstance(exc, BlockingIOError) else exc.errno
+    what, letter, name = LIMITS.get(number, ("", "", ""))
+    try:
+        import resource
+
+        most = resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0] if what else resource.RLIM_INFINITY
+    except (ImportError, OSError, MemoryError):  # even that is too much by now
+        return "the limit on %s is reached (ulimit -%s)" % (what, letter)
+    if most == resource.RLIM_INFINITY:
+        return "the machine has no more memory" if number == 12 else ""
+    return "the limit on %s is %d (ulimit -%s)" % (what, most, letter)
+
+
+def trouble(exc):
+    """Why the runtime cannot go on, for an E frame: kind and message."""
+    number = getattr(exc, "errno", None)
+    words = limit(exc) if isinstance(exc, (OSError, MemoryError)) else ""
+    kind = "limit_reached" if words else "disk_full" if number in (28, 122) else "bootstrap_failed"
+    return kind, ": ".join([type(exc).__name__] + [text for text in (str(exc), words) if text])
 
 
 def mac(key, data):
@@ -173,7 +201,6 @@ def boot(p, cold):
             state = space["cold"](p)
         store = load(state)
     except Exception as exc:
-        kind = "disk_full" if getattr(exc, "errno", None) in (28, 122) else "bootstrap_failed"
-        send(frame(p["nonce"], b"E", [("kind", kind), ("message", "%s: %s" % (type(exc).__name__, exc))]))
+        send(frame(p["nonce"], b"E", list(zip(("kind", "message"), trouble(exc)))))
         os._exit(70)
     store.start(state)

@@ -138,7 +138,7 @@ class Caller(object):
                                        or "check_cmd" not in signatures.spec(function).optional):
                 ret.update(guards.check_cmd(low, self.functions))
             return ret
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             return failed(low, exc)
         finally:
             self.opts["test"] = test
@@ -238,7 +238,7 @@ class Caller(object):
         def once():
             try:
                 return unified(execute())
-            except Exception as exc:
+            except (Exception, SystemExit) as exc:
                 return failed(low, exc)
 
         ret = once()

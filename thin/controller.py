@@ -137,8 +137,10 @@ class Controller(object):
                 self._files.setdefault(wire.file_key(child, saltenv), entry[2])
         return entries
 
-    def template(self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None):
-        key = wire.template_key(text if source is None else source, saltenv, engine, context, defaults, tag)
+    def template(
+        self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None, names=None
+    ):
+        key = wire.template_key(text if source is None else source, saltenv, engine, context, defaults, tag, names)
         digest = self._templates.get(key)
         if digest is not None:
             data = self._text(digest)
@@ -146,7 +148,7 @@ class Controller(object):
                 return data
         answer = self._ask({
             "k": "template", "key": key, "url": source, "text": text, "saltenv": saltenv, "engine": engine,
-            "context": context, "defaults": defaults, "tag": tag, "sls": sls,
+            "context": context, "defaults": defaults, "tag": tag, "sls": sls, "names": names,
         })
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)

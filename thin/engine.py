@@ -131,7 +131,7 @@ class Engine(object):
         try:
             low = self._aggregated(low)
             self._initialise(low)
-        except Exception as exc:  # a hook of a user's own module: it fails this state, not the run
+        except (Exception, SystemExit) as exc:  # a hook of a user's own module: it fails this state, not the run
             self._record(low, tag, dict(not_run(low, False, "", self._caller.number()), **failed(low, exc)))
             self._report(low, tag)
             return False

@@ -104,14 +104,17 @@ def salt_files(digests):
     return _link().salt_files(digests)
 
 
-def template(source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None):
+def template(
+    source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None, names=None
+):
     """The bytes of a template rendered on the controller with this target's grains and pillar.
 
     ``source`` is its URL; or None, with the template itself as ``text``. ``context`` and ``defaults`` are the state's,
-    ``tag`` and ``sls`` those of the chunk, for messages. The result may hold secrets: it is kept in memory only.
-    Raises LinkError with the text of the render error.
+    ``tag`` and ``sls`` those of the chunk, for messages. ``names``: {name: value} that the template sees besides, and
+    over which defaults and context win; None: name, user, group, mode and attrs of the chunk. The result may hold
+    secrets: it is kept in memory only. Raises LinkError with the text of the render error.
     """
-    return _link().template(source, saltenv, engine, context, defaults, tag, sls, text)
+    return _link().template(source, saltenv, engine, context, defaults, tag, sls, text, names)
 
 
 def pillar():

@@ -7,7 +7,8 @@ side can make it grow or block it.
 what happens                              what it does
 ========================================  ==================================================================
 the worker returns from ``main``          sends what is left, exits 0
-the worker dies in any other way          kills its process group, sends an E frame ``worker_died``
+the worker ends by a limit (memory ..)    kills its process group, sends an E frame ``limit_reached``
+the worker dies in any other way          the same, then an E frame ``worker_died``
 the channel ends, SIGHUP, SIGTERM         stops the worker's process group: TERM, then KILL; exits
 the deadline passes                       the same, then an E frame ``timeout``
 a frame is over the limit                 the same, then an E frame ``protocol_error``
@@ -30,8 +31,9 @@ WHOLE = 256 * 1024
 STDERR_LIMIT = 64 * 1024
 #: Seconds between TERM and KILL; for a worker that closed its socket to end; without progress when sending the rest.
 GRACE, LINGER, STUCK = 2.0, 10.0, 30.0
-#: How the worker's process ends when ``worker.main`` has returned; any other status is a death.
-DONE = 90
+#: How the worker's process ends when ``worker.main`` has returned, and when a limit has stopped it, which it has told
+#: as its last line on stderr; any other status is a death.
+DONE, LIMITED = 90, 91
 #: Exit status when the worker died inside a frame that was partly sent, so that no E frame could follow.
 CUT = 77
 
@@ -290,6 +292,9 @@ class Relay(object):
             return CUT
         if self.why is not None and self.why[0] is not None:
             self._last(*self.why)
+        elif os.WIFEXITED(self.status) and os.WEXITSTATUS(self.status) == LIMITED:
+            text = self._captured().decode("utf-8", "replace").rpartition("\n")[2]
+            self.to_peer += self.channel.frame(b"E", [("kind", "limit_reached"), ("message", text)])
         elif not done:
             self._last("worker_died", _died(self.status))
         elif self.stderr:
@@ -336,5 +341,8 @@ def _died(status):
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         names = [name for name in dir(signal) if name.startswith("SIG") and getattr(signal, name) == number]
-        return "killed by signal %d%s" % (number, " (%s)" % names[0] if names else "")
+        why = {"SIGXCPU": ": the limit on processor time (ulimit -t)", "SIGXFSZ": ": the limit on the size of files "
+               "(ulimit -f)", "SIGKILL": ": by the system, when there is no more memory, or by somebody"}
+        more = " (%s)%s" % (names[0], why.get(names[0], "")) if names else ""
+        return "killed by signal %d%s" % (number, more)
     return "it exited with status %d" % os.WEXITSTATUS(status)

@@ -289,7 +289,7 @@ class Plain(object):
         self.loaders.modules._beyond = self._beyond
         try:  # what is shipped of it may have to be sent first: nothing may come in between later on
             runtime.code("thin.resources." + self.type)
-        except Exception:  # it is a user's, or who needs it will say what is wrong
+        except (Exception, SystemExit):  # it is a user's, or who needs it will say what is wrong
             pass
         #: what only reads grains is harmless
         self._grains = loader.Loader("modules", self.loaders.pack, opts, runtime, controller=True)

@@ -33,6 +33,11 @@ def failed(low, exc):
 
     if isinstance(exc, (safepath.Refused, slots.Refused)):
         return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {}, "comment": str(exc)}
+    if isinstance(exc, SystemExit):
+        place = traceback.extract_tb(exc.__traceback__)[-1]
+        words = "%s, line %s: it ends the program: sys.exit(%r)" % (place.filename, place.lineno, exc.code)
+        return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},
+                "comment": "An exception occurred in this state: " + words}
     text = "".join(traceback.format_exception(type(exc), exc, exc.__traceback__))
     log.debug("An exception occurred in this state: %s", exc)
     return {"result": False, "name": low.get("name", low.get("__id__")), "changes": {},

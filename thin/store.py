@@ -15,7 +15,7 @@ import marshal
 import os
 import sys
 
-from thin.boot import body, mac, read, read_image, sha256, stamp
+from thin.boot import body, limit, mac, read, read_image, sha256, stamp
 
 KEEP_ARCHIVES = 3
 KEEP_IMAGES = 8
@@ -187,7 +187,8 @@ class Store(object):
             self._write(state["tar"], [self._archive], sync=True)
             self._prune()
         except OSError as exc:
-            return "cannot keep the runtime in %s: %s" % (state["path"], exc.strerror or exc)
+            words = [exc.strerror or str(exc), limit(exc)]
+            return "cannot keep the runtime in %s: %s" % (state["path"], ": ".join(filter(None, words)))
         return ""
 
     def keep_image(self):
@@ -293,7 +294,8 @@ class Store(object):
             self._remove(name)
 
     def clean(self):
-        """Remove all that pushsalt left in the private directory, the lock last. Returns the names removed."""
+        """Remove all that pushsalt left in the private directory, backups of files too, the lock last. Returns the
+        names removed."""
         from thin.utils import osutil
 
         path, dir_fd, removed = self._state["path"], self._state["dir_fd"], []
@@ -302,7 +304,7 @@ class Store(object):
         for name in sorted(os.listdir(dir_fd), key=lambda name: (name.startswith("lock"), name)):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
-            elif name == "files" or name.startswith("run-"):
+            elif name in ("files", "minion") or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
             elif name == "lock" or name.startswith("lock-"):
                 os.unlink(name, dir_fd=dir_fd)

@@ -70,7 +70,8 @@ because what renders on the controller may ask it something::
     files     files: [[url, part]], saltenv  -> digests: of those that follow as b"B" frames, one after the other
     tree      url, saltenv                   -> entries: [[relpath, kind "f"|"d"|"l", digest|target|None, mode, size]]
     template  key, url|None, text|None,      -> text: bytes | digest, or error
-              saltenv, engine, context, defaults, tag, sls
+              saltenv, engine, context, defaults, tag, sls,
+              names: {name: value} | None
     salt      of Salt's own modules (``salt_python``), one of:
               module: [kind, virtual name]   -> modules: their dotted names, functions: names, files: [[dotted name,
                                                 package: bool, digest, bytes]] of them and of all that they import,
@@ -134,7 +135,7 @@ QUESTIONS = {
     "files": {"files": list, "saltenv": object},
     "tree": {"url": object, "saltenv": object},
     "template": {"key": object, "url": object, "text": object, "saltenv": object, "engine": object,
-                 "context": object, "defaults": object, "tag": object, "sls": object},
+                 "context": object, "defaults": object, "tag": object, "sls": object, "names": object},
     "salt": {"module": object, "import": object, "digests": object},
     "pillar": {},
     "ask": {"fun": object, "args": (list, _MAYBE), "kwargs": (dict, _MAYBE)},
@@ -265,9 +266,9 @@ def file_key(url, saltenv):
     return url if "?saltenv=" in url else "%s?saltenv=%s" % (url, saltenv)
 
 
-def template_key(source, saltenv, engine, context, defaults, tag):
+def template_key(source, saltenv, engine, context, defaults, tag, names=None):
     """The name of one template call, computed alike on both sides: equal inputs, equal key."""
-    data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag])
+    data = pack([source, saltenv, engine, _ordered(context or {}), _ordered(defaults or {}), tag, _ordered(names)])
     return sha256(data).hexdigest()
 
 

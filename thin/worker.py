@@ -13,6 +13,9 @@ from thin.blobs import Blobs
 from thin.channel import Channel, Closed
 from thin.controller import Controller
 
+#: That of Salt's minion, which stands in the options where none is configured: root's alone, and unknown to ``clean``.
+MINIONS_CACHEDIR = "/var/cache/salt/minion"
+
 
 def main(sock, info):
     """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
@@ -80,6 +83,8 @@ class Worker(object):
         self.opts = message.get("opts") or {}
         self.opts.setdefault("id", message.get("id"))
         self.opts["user"] = self.opts.get("user") or _user()
+        if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
+            self.opts["cachedir"] = os.path.join(self.info["dir"], "minion")
         self._fixed_grains = message.get("grains") or {}
         self._config_grains = self.opts.get("grains") or {}  # of minion_opts; collecting must not read its own result
         warnings, held = [], []
@@ -109,7 +114,10 @@ class Worker(object):
                 ready["grains"] = dict(self.loaders.grains)
         except Exception as exc:
             if self._plain is None:
-                kind, text = "bootstrap_failed", "grains cannot be collected: %s: %s" % (type(exc).__name__, exc)
+                from thin import boot
+
+                kind, text = boot.trouble(exc)
+                text = "grains cannot be collected: %s" % text
             else:
                 kind, text = "resource_unreachable", "its grains cannot be had: %s" % exc
             self.channel.send({"k": "error", "kind": kind, "hint": "run with `-l debug` for the details",
@@ -260,6 +268,13 @@ class Worker(object):
         except Closed:
             raise
         except (Exception, SystemExit) as exc:
+            if message["k"] == "run":  # states catch their own: it is the runtime that cannot go on
+                from thin import boot
+
+                kind, text = boot.trouble(exc)
+                if kind == "limit_reached":
+                    self.channel.send({"k": "error", "kind": kind, "message": text, "tb": _traceback()})
+                    return
             name, text = describe(exc)
             self.channel.send({"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(),
                                "known": True})
@@ -319,7 +334,12 @@ def describe(exc):
     name = type(exc).__name__
     if isinstance(exc, (link.LinkError, loader.MissingFunction)):
         name = exc.exception
-    return name, str(exc) or name
+    limit = ""
+    if isinstance(exc, (OSError, MemoryError)) and not isinstance(exc, BlockingIOError):
+        from thin import boot
+
+        limit = boot.limit(exc)
+    return name, ": ".join(filter(None, (str(exc), limit))) or name
 
 
 def _traceback():

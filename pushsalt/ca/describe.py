@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder, date
 from pushsalt.ca.manifest import Manifest, decode, verify
@@ -69,7 +70,7 @@ def manifest_data(found: Manifest) -> dict[str, Any]:
 
 def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
     """A manifest, and whether the root of this folder signed it. Raises CaError."""
-    data = path.read_bytes()
+    data = regular.read_bytes(path)
     found = {
         "kind": "manifest",
         "file": str(path),
@@ -77,7 +78,7 @@ def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
         "verified": True,
     }
     try:
-        verify(data, Path(f"{path}.sig").read_bytes(), folder.root, str(path))
+        verify(data, regular.read_bytes(Path(f"{path}.sig")), folder.root, str(path))
     except (OSError, CaError):
         found["verified"] = False
     return found
@@ -90,7 +91,7 @@ def is_manifest(path: Path) -> bool:
 def describe_file(path: Path) -> dict[str, Any]:
     """Describe a file: a certificate, a public key or a revocation list. Raises CaError."""
     try:
-        data = path.read_bytes()
+        data = regular.read_bytes(path)
     except OSError as exc:
         raise CaError(f"{path} cannot be read: {exc.strerror}", hint="name a file, or an environment") from exc
     if data.startswith(b"SSHKRL\n"):
@@ -109,7 +110,7 @@ def describe_file(path: Path) -> dict[str, Any]:
 
 def is_revoked_here(folder: Folder, path: Path) -> bool:
     """Whether the certificate in this file is of an authority of the CA, and revoked. Raises CaError."""
-    authority = parse_certificate(path.read_text("utf-8", "replace")).authority.blob
+    authority = parse_certificate(regular.read_text(path, "replace")).authority.blob
     for name, env in folder.manifest.environments.items():
         if authority in {key.blob for key in (*env.user_authorities, *env.host_authorities)}:
             return is_revoked(folder.krl(name), path)

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca import manifest as manifests
 from pushsalt.ca.holder import Holder, blob_signer, lent, read_public
@@ -123,7 +124,7 @@ class Folder:
                 done = run(["ssh-keygen", "-q", "-Y", "sign", *words, "-n", manifests.NAMESPACE, str(place)], asks=True)
             if done.code:
                 raise CaError(f"the root did not sign: {said(done)}", hint="is the passphrase or the PIN right?")
-            signature = Path(f"{place}.sig").read_bytes()
+            signature = regular.read_bytes(Path(f"{place}.sig"))
         manifests.verify(data, signature, self.root, MANIFEST)
         self.append({"action": "manifest", "manifest": wanted.serial, "environments": sorted(wanted.environments)})
         # Between the two renames the pair does not verify, so nothing is signed or given out by half of it.
@@ -164,7 +165,7 @@ class Folder:
         if not path.exists():
             return {}
         try:
-            data = json.loads(path.read_bytes())
+            data = json.loads(regular.read_bytes(path))
             if data["format"] != FORMAT:
                 raise ValueError("of another format")
             return dict(data["keys"])
@@ -199,7 +200,7 @@ class Folder:
     def log_lines(self) -> Iterator[tuple[dict[str, Any] | None, int]]:
         """Each line with its number; None for a damaged one."""
         try:
-            text = self.file("log.jsonl").read_text("utf-8", "replace")
+            text = regular.read_text(self.file("log.jsonl"), "replace")
         except FileNotFoundError:
             return
         for number, line in enumerate(text.splitlines(), 1):
@@ -234,7 +235,7 @@ class Folder:
         try:
             if path.stat().st_size > manifests.MAX_BYTES:
                 raise CaError(f"{path} is too long", hint="take it from a backup")
-            return path.read_bytes()
+            return regular.read_bytes(path)
         except OSError as exc:
             raise CaError(
                 f"{path} cannot be read: {exc.strerror}",

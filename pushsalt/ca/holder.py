@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pushsalt import regular
 from pushsalt.ca import CaError, program
 from pushsalt.ca.wire import PublicKey, WireError, parse_public
 
@@ -88,7 +89,7 @@ def read_public(path: Path) -> PublicKey:
     try:
         if path.stat().st_size > 64 * 1024:
             raise WireError("it is too long")
-        return parse_public(path.read_text("utf-8", "replace"))
+        return parse_public(regular.read_text(path, "replace"))
     except OSError as exc:
         raise CaError(f"{path} cannot be read: {exc.strerror}", hint="name a public key, KEY.pub") from exc
     except WireError as exc:

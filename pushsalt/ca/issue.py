@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.ca import CaError, names
 from pushsalt.ca.folder import Folder, date
 from pushsalt.ca.holder import read_public, signer
@@ -110,7 +111,7 @@ def expiring_hosts(folder: Folder, env: str, within: int) -> list[tuple[str, Cer
 def read_certificate(path: Path) -> Certificate:
     """Raises CaError."""
     try:
-        return parse_certificate(path.read_text("utf-8", "replace"))
+        return parse_certificate(regular.read_text(path, "replace"))
     except (OSError, WireError) as exc:
         raise CaError(f"{path}: {getattr(exc, 'strerror', None) or exc}", hint="name a KEY-cert.pub") from exc
 

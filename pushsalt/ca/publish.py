@@ -6,6 +6,7 @@ import base64
 import time
 from typing import Any
 
+from pushsalt import regular
 from pushsalt.ca import CaError
 from pushsalt.ca.folder import Folder
 from pushsalt.ca.issue import read_certificate
@@ -31,7 +32,7 @@ def for_environment(folder: Folder, env: str) -> dict[str, Any]:
     describe(krl)
     return {
         "env": env, "manifest": manifest.serial, "user_authorities": [key.line for key in found.user_authorities],
-        "revoked": base64.b64encode(krl.read_bytes()).decode(), "known_hosts": known_hosts(folder, env),
+        "revoked": base64.b64encode(regular.read_bytes(krl)).decode(), "known_hosts": known_hosts(folder, env),
     }  # fmt: skip
 
 

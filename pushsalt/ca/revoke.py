@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pushsalt import regular
 from pushsalt.ca import CaError, names
 from pushsalt.ca.folder import Folder
 from pushsalt.ca.program import run, said
@@ -42,7 +43,7 @@ def ensure(folder: Folder, env: str) -> Path:
             done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
             if done.code:
                 raise CaError(f"the revocation list of {env} was not made: {said(done)}", hint="look at ssh-keygen")
-            folder.write(f"envs/{env}/revoked.krl", made.read_bytes())
+            folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
     return path
 
 
@@ -111,7 +112,7 @@ def _plan(
 
 def _plan_file(path: Path, envs: list[str], plans: dict[str, Wanted]) -> list[dict[str, Any]]:
     try:
-        text = path.read_text("utf-8", "replace")
+        text = regular.read_text(path, "replace")
         try:
             certificate = parse_certificate(text)
             key, host = certificate.key, certificate.host
@@ -147,7 +148,7 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
     found = folder.manifest.environments[env]
     with folder.work() as work:
         made, spec = work / "krl", work / "spec"
-        made.write_bytes(path.read_bytes())
+        made.write_bytes(regular.read_bytes(path))
         version = describe(path)["version"]
         by_authority = [f"serial: {serial}" for serial in wanted.serials] + [f"id: {id}" for id in wanted.ids]
         jobs: list[tuple[PublicKey | None, list[str]]]
@@ -166,7 +167,7 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
                     f"the revocation list of {env} is not changed: {said(done)}", hint="see `pushsalt ca show`"
                 )
         describe(made)
-        folder.write(f"envs/{env}/revoked.krl", made.read_bytes())
+        folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
 
 
 def describe(path: Path) -> dict[str, Any]:

@@ -1,16 +1,25 @@
-"""Pillar between runs: a sealed entry for each target, and an image of all (``pillarimage``) that answers terms."""
+"""Pillar between runs: a sealed entry for each target, and an image of all (``pillarimage``) that answers terms.
+
+Secrets that a target's pillar had and has no more are kept as well, sealed: its files have them until the new ones are
+there, and diffs and backups of files after that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.sealed import SealedBank
-from pushsalt.cache.store import HEAD, file_bytes
+from pushsalt.cache.store import HEAD, Bank, file_bytes
 
 if TYPE_CHECKING:
     from pushsalt.index.view import View
+
+
+#: So many former secrets are kept of a target, the newest, if they are no longer than that.
+FORMER: Final = 100
+LONGEST: Final = 16 * 1024
 
 
 class PillarBank(SealedBank):
@@ -19,6 +28,20 @@ class PillarBank(SealedBank):
     def __init__(self, root: Path, name: str, key: Path | None) -> None:
         super().__init__(root, name, key)
         self.images = SealedBank(root, f"{name}-index", key)
+        self._former = SealedBank(root, f"{name}-former", key)
+
+    def bytes_of(self, key: str) -> bytes | None:
+        """An entry in plain, to be told from others without being looked at."""
+        return self._plain(key, Bank.get(self, key))
+
+    def former(self, key: str) -> list[str]:
+        """Secrets that the pillar of a target had."""
+        return list(self._former.get(key) or ())
+
+    def add_former(self, key: str, secrets: Iterable[str]) -> None:
+        """Keep what was secret in the pillar of a target, and is not there any more."""
+        known = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
+        self._former.put(key, list({**known, **dict.fromkeys(self.former(key))})[:FORMER])
 
     def view(self, *, look: bool = False) -> View | None:
         """All that is kept now, for any number of terms; None where nothing can be opened.
@@ -47,6 +70,7 @@ class PillarBank(SealedBank):
 
     def delete(self, key: str) -> bool:
         found = super().delete(key)
+        self._former.delete(key)
         if found:
             self.forget_image()
         return found
@@ -56,3 +80,10 @@ class PillarBank(SealedBank):
         if removed:
             self.forget_image()
         return removed
+
+    def clear(self) -> int:
+        self._former.clear()
+        return super().clear()
+
+    def sweep(self, before: float) -> int:
+        return super().sweep(before) + self._former.sweep(before)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pushsalt import regular
 from pushsalt.cache.store import HEAD
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import part
@@ -256,7 +257,7 @@ def _flags(rows: set[int], count: int) -> bytes:
 def _head(path: Path) -> bytes:
     """The beginning of an entry, up to its checksum; nothing where it is gone."""
     try:
-        with path.open("rb", buffering=0) as stream:
+        with regular.opened(path) as stream:
             return stream.read(HEAD)
     except OSError:
         return b""

@@ -40,7 +40,7 @@ def user_key(path: Path) -> bytes:
     private_dir(path.parent)
     for _ in range(2):
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             _make_key(path)
             continue

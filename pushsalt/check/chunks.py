@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
+from pushsalt.check.rules import BY_NAME
 from pushsalt.compile import CompileResult
-from pushsalt.compile.words import REQUISITE_LISTS, RUNTIME_KEYWORDS
+from pushsalt.compile.arguments import GLOBAL, is_context
 from pushsalt.errors import PushsaltError
 from pushsalt.model import Chunk
-from pushsalt.nearest import nearest
+from pushsalt.nearest import misspelt
 from pushsalt.plan import split_url
 from pushsalt.run.signatures import KnownStates
 
@@ -38,12 +39,6 @@ _GUARDS: Final = frozenset(
         *("onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all"),
     )
 )
-_REQUISITES: Final = frozenset(
-    (
-        *REQUISITE_LISTS,
-        *(f"{word}_in" for word in ("require", "watch", "onchanges", "onfail", "prereq", "listen", "use")),
-    )
-)
 _COMMANDS: Final = frozenset({"run", "script"})
 
 
@@ -56,11 +51,13 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
             continue
         seen.add(id(chunk))
         for rule, message, key, hint in (
-            *_misspelt(chunk, functions), *_modes(chunk), *_files(chunk, minion, subject, pillar), *_unguarded(chunk),
+            *_misspelt(chunk, minion, functions), *_modes(chunk), *_files(chunk, minion, subject, pillar),
+            *_unguarded(chunk),
         ):  # fmt: skip
             places = result.sources.where(chunk, chunk["__id__"], chunk["state"], key)
             path, line = (places[0].path, places[0].line) if places else (subject.root, 0)
-            yield finding(rule, message, path, line, hint=hint)
+            level = "warning" if rule == "misspelt-argument" else BY_NAME[rule].level
+            yield finding(rule, message, path, line, hint=hint, level=level)
         yield from _template(chunk, minion)
 
 
@@ -68,20 +65,21 @@ def look_at(result: CompileResult, minion: Minion, subject: Subject, pillar: Map
 Said = tuple[str, str, str | None, str]
 
 
-def _misspelt(chunk: Chunk, functions: KnownStates) -> Iterator[Said]:
-    """Arguments like ``requires`` and ``mkdirs``, which functions that take anything (``**kwargs``) do not refuse."""
-    spec = functions.spec(f"{chunk['state']}.{chunk['fun']}")
-    if spec is None or not spec.kwargs:
+def _misspelt(chunk: Chunk, minion: Minion, functions: KnownStates) -> Iterator[Said]:
+    """An argument of a templated file that is nearly one of the state, and that its template does not speak of."""
+    full = f"{chunk['state']}.{chunk['fun']}"
+    spec = functions.spec(full)
+    source, saltenv = chunk.get("source"), str(chunk.get("__env__") or "base")
+    where = split_url(source, saltenv) if isinstance(source, str) and is_context(chunk) else None
+    found = minion.files.find(*where) if where else None
+    if spec is None or found is None:
         return
-    for key, value in chunk.items():
-        if key in spec.args or key in RUNTIME_KEYWORDS or key == "name":
-            continue
-        of = f"'{key}' of {chunk['state']}.{chunk['fun']} '{chunk['__id__']}'"
-        near = nearest(key, _REQUISITES, cutoff=0.8) if isinstance(value, list) else []
-        if near and all(isinstance(item, (str, dict)) for item in value):
-            yield "misspelt-requisite", f"{of} is no requisite, and is ignored", key, f"did you mean {near[0]}?"
-        elif near := nearest(key, spec.args, cutoff=0.85):
-            yield "misspelt-argument", f"{of} is probably ignored", key, f"did you mean {near[0]}?"
+    known = {*spec.args, *GLOBAL}
+    for key in chunk.keys() - known:
+        near = misspelt(key, known)
+        if near and not re.search(rf"\b{re.escape(key)}\b", _text(str(found.path))):
+            text = f"'{key}' of {full} '{chunk['__id__']}' is probably ignored: its template does not use it"
+            yield "misspelt-argument", text, key, f"Did you mean '{near}'?"
 
 
 def _modes(chunk: Chunk) -> Iterator[Said]:
@@ -158,7 +156,7 @@ def _is_written(url: str, subject: Subject) -> bool:
 @lru_cache(maxsize=2000)
 def _text(path: str) -> str:
     try:
-        return Path(path).read_text("utf-8", "replace")
+        return regular.read_text(path, "replace")
     except OSError:
         return ""
 
@@ -177,7 +175,7 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return
-    from pushsalt.run.filetemplates import render_file
+    from pushsalt.run.filetemplates import names_of, render_file
     from pushsalt.run.known import FILE
 
     sources = chunk.get("source")
@@ -187,14 +185,20 @@ def _template(chunk: Chunk, minion: Minion) -> Iterator[Finding]:
         if found is None:
             continue
 
-        def render(url: str = url) -> str:
+        try:
+            names = names_of(chunk, url)
+        except ValueError as exc:
+            yield _failed(f"Rendering {url} failed: {exc}", str(found.path), chunk)
+            return
+        more = (chunk.get("context"), chunk.get("defaults"), chunk, names)
+
+        def render(url: str = url, more: Any = more) -> str:
             try:
-                render_file(minion, url, None, saltenv, engine, chunk.get("context"), chunk.get("defaults"), chunk)
+                render_file(minion, url, None, saltenv, engine, *more)
             except PushsaltError as exc:
                 return exc.message
             return ""
 
-        names = [chunk.get(name) for name in ("name", "user", "group", "mode", "attrs")]
         asked = ("check", url, saltenv, engine, chunk.get("context"), chunk.get("defaults"), names)
         message = minion.once(FILE, asked, lambda: render().encode()).decode()
         if message:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.check.rules import BY_NAME, LEVELS, RULES, Level, codes
 from pushsalt.errors import UsageError
 
@@ -82,7 +82,7 @@ def with_columns(found: Iterable[Finding]) -> list[Finding]:
         if each.line and not each.column:
             if each.path not in texts:
                 try:
-                    texts[each.path] = Path(each.path).read_text("utf-8", "replace").splitlines()
+                    texts[each.path] = regular.read_text(each.path, "replace").splitlines()
                 except OSError:
                     texts[each.path] = []
             lines = texts[each.path]
@@ -109,7 +109,7 @@ def _ignored(path: str) -> tuple[dict[int, frozenset[str]], frozenset[str]]:
     lines: dict[int, frozenset[str]] = {}
     everywhere: frozenset[str] = frozenset()
     try:
-        text = Path(path).read_text("utf-8", "replace")
+        text = regular.read_text(path, "replace")
     except OSError:
         return lines, everywhere
     if "pushsalt:" not in text:

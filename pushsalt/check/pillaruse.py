@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
 from pushsalt.check.subjects import Subject, is_text
 from pushsalt.nearest import nearest
@@ -29,7 +30,7 @@ def unread(subject: Subject) -> Iterator[Finding]:
     if not subject.example:
         return
     try:
-        data, lines = load_yaml_with_lines(Path(subject.example).read_text("utf-8", "replace"), subject.example)
+        data, lines = load_yaml_with_lines(regular.read_text(subject.example, "replace"), subject.example)
     except (YamlError, OSError):
         return  # said already, or a template
     if not isinstance(data, dict):
@@ -49,7 +50,7 @@ def _words(files: Iterable[str], example: str) -> set[str]:
         try:
             if file.stat().st_size > _LARGEST:
                 continue
-            text = file.read_text("utf-8", "replace")
+            text = regular.read_text(file, "replace")
         except OSError:
             continue
         for word in _WORD.findall(text):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.check.chunks import look_at
 from pushsalt.check.findings import Finding, finding
 from pushsalt.check.rules import BY_NAME
@@ -110,7 +111,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.unsaid):
+        for problem in (*result.problems, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(look_at(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -173,6 +174,7 @@ def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
         place.column if place else 0,
         hint=problem.hint,
         detail=problem.explain(),
+        **({"level": "warning"} if problem.level == "warning" else {}),
     )
 
 
@@ -215,7 +217,7 @@ def example_pillar(subject: Subject, project: Project, grains: Mapping[str, Any]
     from pushsalt.trust import Trusted
     from pushsalt.yamlio import load_yaml
 
-    text = Path(subject.example).read_text("utf-8", "replace")
+    text = regular.read_text(subject.example, "replace")
     if "{{" in text or "{%" in text:
         context = RenderContext("", project.config.opts, grains, {}, {}, project.files)
         data = compile_template(

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt import __version__
+from pushsalt import __version__, regular
 from pushsalt.cache.store import Bank
 from pushsalt.check.findings import Finding, Ignores, finding, joined, levelled, with_columns
 from pushsalt.check.subjects import Subject, subjects
@@ -248,10 +248,12 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
 def _project(task: _Task) -> Project:
     """The project of a tree: its own configuration, or none but that of the command with the tree as file root."""
     project = Project.open(task.settings, Reporter())
+    config = project.config
+    shown = {**config.opts, "strict_arguments": "near"}  # how grave a finding is, `check: levels:` says
     if task.subject.project:
-        return _offline(project)
+        return _offline(Project(replace(config, opts=shown), Reporter()))
     opts = {
-        **project.config.opts,
+        **shown,
         "file_roots": {"base": list(task.subject.file_roots)},
         "pillar_roots": {"base": []},
         "fileserver_backend": ["roots"],
@@ -260,7 +262,7 @@ def _project(task: _Task) -> Project:
         "master_tops": {},
         LIMITS: task.limits,
     }
-    return _offline(Project(replace(project.config, opts=opts), Reporter()))
+    return _offline(Project(replace(config, opts=opts), Reporter()))
 
 
 def _offline(project: Project) -> Project:
@@ -302,7 +304,7 @@ def _digest(paths: Sequence[str]) -> str:
     whole = hashlib.sha256()
     for path in dict.fromkeys(paths):
         try:
-            content = hashlib.sha256(Path(path).read_bytes()).digest() if Path(path).is_file() else b"-"
+            content = hashlib.sha256(regular.read_bytes(path)).digest() if Path(path).is_file() else b"-"
         except OSError:
             content = b"-"
         whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)

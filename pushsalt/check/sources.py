@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 from jinja2 import nodes
 
+from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
 from pushsalt.run.effects import CHANGES, RUNS, shipped
 
@@ -32,7 +32,7 @@ _CHANGING: Final = re.compile(
 def check_source(path: str, environment: jinja2.Environment) -> Iterator[Finding]:
     """What the rules about sources say of a template file."""
     try:
-        text = Path(path).read_bytes().decode("utf-8")
+        text = regular.read_bytes(path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return  # rendering says so
     engine = _engine(text)

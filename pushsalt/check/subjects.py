@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pushsalt.config import NAME, Config
+from pushsalt.config import Config
+from pushsalt.discover import NAME
 from pushsalt.errors import UsageError
 
 EXAMPLE: Final = "pillar.example"

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import ConfigError, Position, UsageError
 from pushsalt.nearest import nearest
 from pushsalt.yamlio import YamlError, load_yaml
@@ -82,7 +83,7 @@ def _salt_version() -> dict[str, Any]:
 def _of_file(path: Path) -> dict[str, Any]:
     here, holds = Position(str(path)), "it should hold what `grains.items` prints"
     try:
-        grains = load_yaml(path.read_text("utf-8"), str(path))
+        grains = load_yaml(regular.read_text(path), str(path))
     except OSError as exc:
         raise ConfigError(f"the grains cannot be read: {exc.strerror}", "name a file of grains", here) from None
     except YamlError as exc:

@@ -11,19 +11,21 @@ setup     config: opts, given, paths; log_level; memory; keeps    (nothing); aga
 call      n, h, target, options, grains, remote, behind: bool,    ret: value | plan, pillar, mine_functions
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
-          chunk
+          chunk, names
 foreign   as template, with text in place of url, and pillar: the ret: text
           only work of a process that is made for it
 pillar    n, h, as call                                           ret: pillar | error
 done      n, h, returns: of the run that ``call`` planned         ret
 forget    h                                                       (nothing)
 cancel    n: nobody waits for that request any more               (nothing)
+place     n, h, frames, of: the number of a work that hung        ret: place: [path, line] or None
 ping      whether it still answers                                pong
 ret, exc  re: an answer
 ========= ======================================================= ===================================================
 
 ``n`` numbers a request, ``h`` the target that it is about. Up go ``ret`` and ``exc``, ``ask`` (n, req: the request that
-it belongs to, q: what is asked, and its fields), ``log`` and ``secrets``.
+it belongs to, q: what is asked, and its fields), ``log``, ``secrets``, and ``at`` (n, path):
+the file that is rendered, of a work that has ``again``, since another process died of it.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.children import codec
+from pushsalt.children import codec, places
 from pushsalt.children.ground import Ground
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
@@ -143,6 +145,7 @@ class _Work:
         self.target = int(message["h"])
         seconds = message.get("time")
         self.deadline = None if seconds is None else Deadline(float(seconds))
+        self.is_again = bool(message.get("again"))
         #: the thread that renders it, while OutOfTime may be raised there
         self.thread: int | None = None
         self.has_turn = False
@@ -292,7 +295,7 @@ class Child:
             self.tell("pong")
         elif kind == "cancel":
             self._cancel(int(message["n"]))
-        elif kind in ("call", "template", "foreign", "pillar", "done"):
+        elif kind in ("call", "template", "foreign", "pillar", "done", "place"):
             work = self._works[int(message["n"])] = _Work(message)
             if kind != "call" or not self._known_already(work, message):
                 self._pool.submit(self._worked, work, message)
@@ -314,11 +317,13 @@ class Child:
         )  # fmt: skip
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:
-            self._ground.renew(config, said["shown"])
+            self._ground.renew(config, said["shown"], said["groups"])
             return
         memory = message.get("memory") if Path("/proc/self/statm").exists() else None
         self._turn = _Turn(memory, lambda: self.tell("full"))
-        self._ground = Ground(config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"])
+        self._ground = Ground(
+            config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"], said["groups"]
+        )
         self._ground.shared.once.waits_for_others = self._without_turn
 
     def _known_already(self, work: _Work, message: dict[str, Any]) -> bool:
@@ -331,7 +336,7 @@ class Child:
                 fields = self._call(work, message)
         except NotKnown:
             return False
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             self._works.pop(work.number, None)
             self.tell("exc", re=work.number, **codec.error_fields(exc))
             return True
@@ -347,7 +352,7 @@ class Child:
         try:
             try:
                 with self._doing(work):
-                    fields = handle(work, message)
+                    fields = places.run_numbered(work.number, lambda: handle(work, message))
             finally:
                 self._works.pop(work.number, None)
         except OutOfTime as exc:
@@ -376,12 +381,15 @@ class Child:
         self._current.work = work
         try:
             self._enter(work)
-            with limits.within(work.deadline):
+            with limits.within(work.deadline, partial(self._at, work) if work.is_again else None):
                 limits.check()
                 yield
         finally:
             self._leave(work)
             self._current.work = None
+
+    def _at(self, work: _Work, path: str) -> None:
+        self.tell("at", n=work.number, path=path)
 
     def _enter(self, work: _Work) -> None:
         self._turn.take(work)
@@ -419,7 +427,7 @@ class Child:
         text = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
-        self.tell("log", name=record.name, level=record.levelno, text=text)
+        self.tell("log", name=record.name, level=record.levelno, text=text, once=hasattr(record, "once"))
 
     def _remote(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return self.ask("remote", fun=fun, args=args, kwargs=kwargs)
@@ -484,7 +492,7 @@ class Child:
     def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
         asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, message["url"], None, *asked)}
+        return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
 
     def _foreign(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         """A text of the target's own, in a process that is made for it and has nothing else."""
@@ -492,7 +500,12 @@ class Child:
         minion.__dict__["pillar"] = message["pillar"]
         text = Foreign(message["text"], minion.id)
         asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, None, text, *asked)}
+        return {"text": render_file(minion, None, text, *asked, message["names"])}
+
+    def _place(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
+        """Where another process hung."""
+        settings = self._ground.config.opts.get("jinja_sls_env") if self._ground is not None else None
+        return {"place": places.place(message["frames"], message["of"], settings or {})}
 
     def _pillar(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)

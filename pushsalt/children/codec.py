@@ -31,6 +31,7 @@ from pushsalt.errors import (
     UsageError,
 )
 from pushsalt.model import Explained
+from pushsalt.render.problems import reason
 
 HEAD: Final = 4
 #: Bytes of one message.
@@ -172,7 +173,7 @@ def error_fields(exc: BaseException) -> dict[str, Any]:
         return {**said, "family": "state", "class": name, "args": [list(exc.errors), exc.hint], "where": where}
     if isinstance(exc, PushsaltError):
         return {**said, "family": "command", "args": [str(exc), exc.hint]}
-    return {**said, "family": "other", "args": [str(exc)]}
+    return {**said, "family": "other", "args": [reason(exc) if isinstance(exc, SystemExit) else str(exc)]}
 
 
 def error_of(fields: Mapping[str, Any]) -> PushsaltError:

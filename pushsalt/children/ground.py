@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import Config
@@ -44,8 +44,14 @@ class Ground(Trees):
     """See the module. ``ask`` asks for the target whose work is under way in this thread."""
 
     def __init__(
-        self, config: Config, ask: Ask, tell: Callable[[list[str]], None], shown: dict[str, Any] | None = None
+        self,
+        config: Config,
+        ask: Ask,
+        tell: Callable[[list[str]], None],
+        shown: dict[str, Any] | None = None,
+        groups: Collection[str] = (),
     ) -> None:
+        self._groups = groups
         self._shown = shown or {}
         #: whether there is such a source of pillar
         self._sources: dict[str, bool] = {}
@@ -59,9 +65,14 @@ class Ground(Trees):
         """The configuration as ``pillar_opts`` shows it; nothing unless that is set."""
         return copy.deepcopy(self._shown)
 
-    def renew(self, config: Config, shown: dict[str, Any]) -> None:
+    @property
+    def groups(self) -> Collection[str]:
+        """Names alone: who else is in a group is not known here."""
+        return self._groups
+
+    def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
         """A further job begins: what was rendered is kept, the files are looked at again."""
-        self.config, self._shown = config, shown
+        self.config, self._shown, self._groups = config, shown, groups
         for name in ("files", "pillar_files", "remotes"):
             self.__dict__.pop(name, None)
         self._custom.clear()

@@ -18,13 +18,13 @@ import subprocess
 import sys
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 from pushsalt.children import codec
 from pushsalt.children.starter import BOOT
-from pushsalt.errors import StateError
+from pushsalt.errors import PushsaltError, StateError
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +33,9 @@ Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
 #: Seconds behind its time that a work gets to end by itself, before its child is killed.
 GRACE: Final = 2.0
+#: Seconds that a process has to write the frames of its threads, and that the place among them may take.
+_FRAMES_TIME: Final = 1.0
+_PLACE_TIME: Final = 5.0
 #: Works that a child has to render at a time; more may wait there for answers.
 _AHEAD: Final = 2
 #: Seconds without a child for a work after which one more is forked, and how many more.
@@ -61,6 +64,8 @@ class _Request:
         self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
         self.questions: set[asyncio.Task[None]] = set()
         self.timer: asyncio.TimerHandle | None = None
+        #: the file that its second process renders
+        self.at = ""
 
     def end(self, result: dict[str, Any] | BaseException) -> None:
         self.stop()
@@ -80,10 +85,11 @@ class _Request:
 
 
 class _Child:
-    """One process. ``alone``: it is for one work."""
+    """One process. ``alone``: it is for one work. ``traces`` is where it writes the frames of its threads."""
 
-    def __init__(self, pool: Pool, channel: socket.socket, alone: bool) -> None:
+    def __init__(self, pool: Pool, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
         self.alone = alone
+        self.traces = traces
         self.pid: int | None = None
         self.pending: dict[int, _Request] = {}
         self.gone = False
@@ -184,11 +190,19 @@ class _Child:
                 self._pool.pump()
         elif kind == "full":
             self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
+        elif kind == "at":
+            request = self.pending.get(int(message["n"]))
+            if request is not None:
+                request.at = str(message["path"])
         elif kind == "pong":
             self.pinged = None
         elif kind == "secrets":
             self._pool.on_secrets([str(value) for value in message["values"]])
         elif kind == "log":
+            if message.get("once"):  # of all children
+                if message["text"] in self._pool.said:
+                    return
+                self._pool.said.add(message["text"])
             logger = logging.getLogger(str(message["name"]))
             if logger.isEnabledFor(int(message["level"])):
                 logger.log(int(message["level"]), "%s", message["text"])
@@ -206,7 +220,7 @@ class _Child:
         number = question["n"]
         try:
             answer: dict[str, Any] = {"k": "ret", "re": number, "value": await request.answer(question)}
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             answer = {"k": "exc", "re": number, **codec.error_fields(exc)}
         try:
             self.send(answer)
@@ -223,10 +237,34 @@ class _Child:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
+    async def frames(self) -> str:
+        """Where its threads are; '' when it does not say. It may hang, as long as it is not stopped."""
+        if self.pid is None:
+            return ""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGUSR1)
+        until = asyncio.get_running_loop().time() + _FRAMES_TIME
+        text = ""
+        while not self.gone and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
+            more = self.crash()
+            text += more
+            if text and not more:
+                break
+        return text
+
+    def crash(self) -> str:
+        """What it has written of its threads, by itself if it crashed."""
+        try:
+            return (self.traces.read(65536) or b"").decode("utf-8", "replace")
+        except ValueError:  # closed
+            return ""
+
     def close(self) -> None:
         self.detach()
         self.gone = True
         self.channel.close()
+        self.traces.close()
 
 
 class Pool:
@@ -235,9 +273,12 @@ class Pool:
     def __init__(self, on_secrets: Callable[[list[str]], None], width: int | None = None) -> None:
         """``on_secrets`` is told of secrets before anything that has them in it comes."""
         self.on_secrets = on_secrets
+        #: warnings that are said once, whatever child says them
+        self.said: set[str] = set()
         self._width = width or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
         self._children: list[_Child] = []
-        self._sockets: set[socket.socket] = set()
+        self._sockets: set[socket.socket | BinaryIO] = set()
+        self._endings: set[asyncio.Task[None]] = set()
         self._control: socket.socket | None = None
         self._unnamed: deque[_Child] = deque()
         self._queue: deque[_Request] = deque()
@@ -433,11 +474,13 @@ class Pool:
         """Give a work to a child, or to a new one of its own."""
         request.tries += 1
         loop = asyncio.get_running_loop()
-        left = None if request.ends is None else max(0.05, request.ends - loop.time())
+        # one that begins anew lost its time in another's process
+        least = GRACE if request.tries > 1 else 0.05
+        left = None if request.ends is None else max(least, request.ends - loop.time())
         try:
             child = child or self._fork(confined)
             child.pending[request.number] = request
-            child.send({**request.message, "time": left})
+            child.send({**request.message, "time": left, "again": request.tries > 1})
         except (OSError, ValueError) as exc:
             request.end(_impossible(f"no process for rendering can be started: {exc}"))
             return
@@ -450,10 +493,16 @@ class Pool:
         self._loop = self._loop or asyncio.get_running_loop()
         self._loop.add_reader(self._control, self._named)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        with theirs:
-            socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno()])
-        self._sockets.add(ours)
-        child = _Child(self, ours, alone)
+        reading, writing = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
+        os.set_blocking(reading, False)
+        traces = cast(BinaryIO, os.fdopen(reading, "rb", 0))
+        self._sockets |= {ours, traces}
+        try:
+            with theirs:
+                socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing])
+        finally:
+            os.close(writing)
+        child = _Child(self, ours, traces, alone)
         self._children.append(child)
         self._unnamed.append(child)
         self.seen += 1
@@ -501,23 +550,61 @@ class Pool:
         if child.gone:
             return
         waiting, child.pending = list(child.pending.values()), {}
+        frames = child.crash()
         self._drop(child)
+        self._again(waiting, child, frames)
+
+    def _again(self, waiting: list[_Request], child: _Child, frames: str = "") -> None:
+        """Works of a lost child begin anew, but for those that may be why it was lost."""
         for request in waiting:
             request.stop()
             if request.tries > 1 or child.alone:
                 text = "the process that rendered it died: it may have needed more memory than there is"
-                request.end(_impossible(text))
+                self._end_at_place(request, text, frames)
             else:
                 self._dispatch(request, None)
         self.pump()
 
     def _overdue(self, child: _Child, request: _Request, confined: bool) -> None:
         """A work did not end in its time, not even when it was told to: something in it cannot be interrupted."""
-        child.pending.pop(request.number, None)
+        if child.pending.pop(request.number, None) is None:
+            return
+        waiting, child.pending = list(child.pending.values()), {}
+        child.detach()
+        self._children.remove(child)
         seconds = request.message["time"] or 0.0
-        request.end(_impossible(f"rendering was not done after {seconds:.3g} s, and its process was ended"))
-        child.kill()
-        self.lost(child)
+        text = f"rendering was not done after {seconds:.3g} s, and its process was ended"
+        self._begin(self._hung(child, request, text))
+        self._again(waiting, child)
+
+    async def _hung(self, child: _Child, request: _Request, text: str) -> None:
+        try:
+            frames = await child.frames()
+        finally:
+            child.kill()
+            self._drop(child)
+        await self._ended_at_place(request, text, frames)
+
+    def _end_at_place(self, request: _Request, text: str, frames: str) -> None:
+        if frames:
+            self._begin(self._ended_at_place(request, text, frames))
+        else:
+            request.end(_impossible(text, request.at))
+
+    async def _ended_at_place(self, request: _Request, text: str, frames: str) -> None:
+        """End a work with the file and the line that it hung in."""
+        path = request.at
+        if frames and not request.result.done():
+            message = {"k": "place", "h": request.message["h"], "frames": frames, "of": request.number}
+            with contextlib.suppress(PushsaltError):
+                found = (await self.work(message, _no_answer, time=_PLACE_TIME))["place"]
+                path = path if found is None else "{}:{}".format(*found)
+        request.end(_impossible(text, path))
+
+    def _begin(self, ending: Coroutine[Any, Any, None]) -> None:
+        task = self.loop.create_task(ending)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
 
     def _give_up(self, request: _Request) -> None:
         """Cancel a work whose result is no longer wanted; its child is killed when it does not stop."""
@@ -534,13 +621,20 @@ class Pool:
             self.lost(child)
 
     def _drop(self, child: _Child) -> None:
-        self._sockets.discard(child.channel)
+        self._sockets -= {child.channel, child.traces}
         child.close()
         if child in self._children:
             self._children.remove(child)
 
 
-def _impossible(text: str) -> StateError:
+async def _no_answer(question: dict[str, Any]) -> Any:
+    raise StateError(f"no question here: {question.get('q')}")
+
+
+def _impossible(text: str, place: str = "") -> StateError:
+    """``place`` is the file, with its line if that is known."""
+    if place:
+        return StateError(f"{place}: {text}", "look for what takes so long, or so much memory, there")
     return StateError(text, "look at what is rendered for this target with -l debug; see `render_memory` and --timeout")
 
 
@@ -558,7 +652,7 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith("LC_")}
 
 
-def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket]) -> None:
+def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
     for each in sockets:
         each.close()
     sockets.clear()

@@ -109,18 +109,21 @@ class RenderedTarget:
         )  # fmt: skip
 
     async def template(
-        self, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk
+        self, url: str, saltenv: str, engine: str, context: Any, defaults: Any, chunk: Chunk,
+        names: dict[str, Any] | None,
     ) -> bytes:
         """A file of the file roots as this target renders it. Raises RenderError, TargetError."""
         asked = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
-        done = await self._work("template", **asked, chunk=chunk)
+        done = await self._work("template", **asked, chunk=chunk, names=names)
         return bytes(done["text"])
 
-    async def foreign(self, text: str, saltenv: str, context: Any, defaults: Any, chunk: Chunk) -> bytes:
+    async def foreign(
+        self, text: str, saltenv: str, context: Any, defaults: Any, chunk: Chunk, names: dict[str, Any] | None
+    ) -> bytes:
         """A text of the target's own, Jinja, in a process that has nothing but this target's data."""
         pillar = await self.pillar()
         message = self._message("foreign", text=text, pillar=pillar, fun="a text of the target")
-        message.update(saltenv=saltenv, context=context, defaults=defaults, chunk=chunk)
+        message.update(saltenv=saltenv, context=context, defaults=defaults, chunk=chunk, names=names)
         left = self._time()
         time = FOREIGN_TIME if left is None else min(left, FOREIGN_TIME)
         done = await self._pool.work(message, self._confined_answer, time=time, confined=True)
@@ -271,6 +274,7 @@ class RenderedTarget:
         name, args, kwargs = str(question["name"]), list(question["args"]), dict(question["kwargs"])
         opts, pillar = self.project.config.opts, dict(question["pillar"])
         seen = {key: question.get(key) for key in ("saltenv", "pillarenv")}
+        self.project.secrets.fill_for_plugins(self.target.id)
         function = self._source(name, seen, pillar)
         if function is None:
             return None
@@ -289,6 +293,7 @@ class RenderedTarget:
         from pushsalt.plugins import folders
         from pushsalt.tops import top_data
 
+        self.project.secrets.fill_for_plugins(self.target.id)
         config = self.project.config.opts
         minion = self.minion(question["pillar"], rendering=True)
         opts = {**config, **minion.opts, "saltenv": question.get("saltenv")}

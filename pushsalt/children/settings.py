@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pushsalt import plugins
@@ -13,8 +13,8 @@ from pushsalt.options import OPTIONS, UNSET
 _OF_CONTROLLER: Final = frozenset(
     {
         "ext_pillar_first", "pillar_safe_render_error", "nodegroups", "ssh_list_nodegroups", "template_cache",
-        "salt_python", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout", "gitfs_filter",
-        "git_pillar_filter", "gitfs_renderers", "git_pillar_renderers",
+        "salt_python", "strict_arguments", "cache_dir", "resource_types", "secret_keys", "render_cache", "git_timeout",
+        "gitfs_filter", "git_pillar_filter", "gitfs_renderers", "git_pillar_renderers",
         "git_pillar_verify_config", "fileserver_verify_config", "decrypt_pillar",
         "decrypt_pillar_default", "decrypt_pillar_delimiter", "decrypt_pillar_renderers", "cachedir",
     }
@@ -27,8 +27,9 @@ _CREDENTIALS: Final = frozenset(
 )
 
 
-def for_rendering(config: Config) -> dict[str, Any]:
-    """The configuration as a render process gets it (``child``: the message ``setup``)."""
+def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any]:
+    """The configuration, and the names of the inventory's groups, as a render process gets them (``child``: the message
+    ``setup``)."""
     opts = {
         name: config.opts.get(name, option.default) if option.is_seen or name in _OF_CONTROLLER else option.default
         for name, option in OPTIONS.items()
@@ -44,6 +45,7 @@ def for_rendering(config: Config) -> dict[str, Any]:
         "project": None if config.project is None else str(config.project),
         "cache_dir": str(config.cache_dir),
         "locked": config.locked,
+        "groups": sorted(groups),
         "shown": without_secrets(config.opts) if config.opts.get("pillar_opts") else {},
     }
 

@@ -1,8 +1,9 @@
 """The first render process: it loads what rendering takes, and forks a child for each that the command asks for.
 
 It is a fresh Python, so nothing of the command's memory is in it, and it never sees a target's data: each child begins
-with code alone. It gets ``b"f"``, or ``b"c"`` for one that foreign text is rendered in, and one end of a socket pair,
-forks, and answers with the child's pid, eight bytes. When the command is gone so is it, and so are its children.
+with code alone. It gets ``b"f"``, or ``b"c"`` for one that foreign text is rendered in, one end of a socket pair and
+one of a pipe (where the child's threads are written when it crashes, or is asked for them by SIGUSR1), forks, and
+answers with the child's pid, eight bytes. When the command is gone so is it, and so are its children.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ def main(descriptor: int) -> None:
     control = socket.socket(fileno=descriptor)
     _load()
     while True:
-        words, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        words, descriptors, _, _ = socket.recv_fds(control, 1, 2)
         if not words:
             os._exit(0)
-        if not descriptors:
+        if len(descriptors) != 2:
             continue
         pid = os.fork()
         if pid == 0:
             control.close()
             try:
-                _child(descriptors[0], confined=words == b"c")
+                _child(descriptors[0], descriptors[1], confined=words == b"c")
             finally:
                 os._exit(1)
-        os.close(descriptors[0])
+        for descriptor in descriptors:
+            os.close(descriptor)
         control.sendall(pid.to_bytes(8, "big"))
 
 
@@ -54,13 +56,16 @@ def _load() -> None:
     compat.install()  # `salt.*` for what users have written for the controller
 
 
-def _child(descriptor: int, confined: bool) -> None:
+def _child(descriptor: int, traces: int, confined: bool) -> None:
+    import faulthandler
     import gc
 
     from pushsalt.children.child import Child
 
     _end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    faulthandler.enable(traces)
+    faulthandler.register(signal.SIGUSR1, traces)
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     child = Child(socket.socket(fileno=descriptor))

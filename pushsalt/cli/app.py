@@ -245,7 +245,9 @@ def complete_targets(incomplete: str) -> list[str]:
     from pushsalt.api import Client, Selection
 
     try:
-        return [id for id in Client(Given().settings()).target(Selection("*")) if id.startswith(incomplete)]
+        client = Client(Given().settings())
+        ids = client.target(Selection("*")) if client.project.config.inventories else client.project.inventory.ids
+        return [id for id in ids if id.startswith(incomplete)]
     except Exception:
         return []
 

@@ -22,7 +22,8 @@ def clean(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     given: Given,
 ) -> int:
-    """Remove all that pushsalt keeps on each target: its runtime and its caches. What states did stays."""
+    """Remove all that pushsalt keeps on each target: its runtime, its caches, and the backups of files that states made
+    there (`backup: minion`; `file.restore_backup` puts one back before). What states did stays."""
     from pushsalt.cli.job import run_job
 
     return run_job(

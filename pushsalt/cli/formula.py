@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pushsalt import regular
 from pushsalt.cli.app import TERMINAL, Actions, Command
 from pushsalt.cli.check import OPTIONS as CHECK
 from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
@@ -77,7 +78,7 @@ def add(
         raise CommandError(
             f"{address.url} is in `gitfs_remotes` already", hint=f"`pushsalt formula update` moves it{another}"
         )
-    before = path.read_bytes()
+    before = regular.read_bytes(path)
     options = {"base": ref} if ref else _default_branch(project, address.url)
     add_remote(path, address.url, {**options, "renderers": list(DATA_RENDERERS)})
     try:

@@ -93,6 +93,7 @@ def show(
 def graph(given: Given) -> int:
     """Show groups with their ids, and jump hosts with what is behind them, as a tree."""
     project = _project(given)
+    project.need_inventory()
     known = project.inventory
     groups: dict[str, list[str]] = {}
     for id, target in known.targets.items():
@@ -114,6 +115,7 @@ def graph(given: Given) -> int:
 def check(given: Given) -> int:
     """Look for mistakes: missing key files, two ids for one machine."""
     project = _project(given)
+    project.need_inventory()
     known = project.read_inventory()
     found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))
     if not write_data(given, {"ids": len(known.ids), "warnings": found}):
@@ -149,6 +151,7 @@ def _project(given: Given) -> Project:
 def _selected(given: Given, project: Project, expr: str | None) -> list[str]:
     """Ids of the inventory: the resources behind them are no part of it."""
     if expr is None and not any(given.values.get(opt.name) for opt in MATCHERS):
+        project.need_inventory()
         return list(project.inventory.ids)
     from pushsalt.targeting import key_of
 

@@ -40,10 +40,13 @@ EXIT_OF_SIGNAL = {
 Stream = Callable[["Client", "Selection", "JobOptions"], AsyncIterator[TargetReturn]]
 
 
-def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream, *, unmask: bool = False) -> int:
+def run_job(
+    given: Given, terminal: stdio.Terminal, target: str, stream: Stream, *, unmask: bool = False, hint: str = ""
+) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
-    ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs).
+    ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs). ``hint`` is said
+    once if something was masked.
     """
     selection = given.selection(target)
     given.job(DEFAULT_LEVEL)  # wrong options are said before any file is read
@@ -52,9 +55,14 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
     options = given.job(level)
     outputter = _outputter(given.out, client)
     redactor = client.redactor()
+    masked = False
 
     def write(results: dict[str, TargetReturn], elapsed: float) -> None:
+        from pushsalt.redact import has_mask
+
+        nonlocal masked
         data = {id: result.ret if unmask else redactor.data(result.ret) for id, result in results.items()}
+        masked = masked or (bool(hint) and has_mask(data))
         pieces = outputters.pieces(
             outputter,
             data,
@@ -82,6 +90,8 @@ def run_job(given: Given, terminal: stdio.Terminal, target: str, stream: Stream,
     results = work.results
     if not at_once:
         write({id: results[id] for id in watcher.ids if id in results}, time.monotonic() - started)
+    if masked and given.out != "quiet":
+        stdio.print_error("", hint)
     if given.out == "quiet":
         _say_failures(results, redactor.text)
     elif given.out not in (None, "rich"):

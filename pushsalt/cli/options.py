@@ -92,7 +92,7 @@ MATCHERS = _rows(
     Opt("pillar", ("-I",), "KEY:GLOB over pillar.", "flag"),
     Opt("pillar_pcre", ("-J", "--pillar-pcre"), "KEY:REGEX over pillar.", "flag"),
     Opt("ipcidr", ("-S", "--ipcidr"), "A subnet or an address.", "flag"),
-    Opt("nodegroup", ("-N", "--nodegroup"), "The name of a nodegroup.", "flag"),
+    Opt("nodegroup", ("-N", "--nodegroup"), "The name of a nodegroup, or of a group of the inventory.", "flag"),
     Opt("compound", ("-C", "--compound"), "and, or, not, parentheses, G@ P@ I@ J@ L@ E@ S@ N@ T@ M@.", "flag"),
 )
 DELIMITER = _rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -38,7 +39,10 @@ def run(
     from pushsalt.cliargs import parse_args
 
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
-        raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example test.ping")
+        command = " ".join([function, *map(shlex.quote, words or ())])
+        call = shlex.join(["pushsalt", "run", target, "cmd.run", command])
+        hint = f"functions are MODULE.FUNCTION, for example test.ping; to run a command of the system: {call}"
+        raise UsageError(f"{function!r} is no function", hint=hint)
     args, kwargs = parse_args(words or [])
     if given.test:
         _has_dry_run(function, args, kwargs)
@@ -48,6 +52,7 @@ def run(
         target,
         lambda client, selection, options: client.stream_run(selection, function, args, kwargs, options),
         unmask=asks_in_clear(function, kwargs),
+        hint="unmask=True shows masked values" if function.startswith("pillar.") and "unmask" not in kwargs else "",
     )
 
 
@@ -67,6 +72,6 @@ def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
     """Whether the call asks for what would be hidden: who asks by name gets it, in the output and nowhere else.
 
-    ``unmask=True``; ``pillar.raw``, which is for just that in Salt; ``state.show_*``, whose answer is what would run.
+    ``unmask=True``; ``state.show_*``, whose answer is what would run.
     """
-    return kwargs.get("unmask") is True or function == "pillar.raw" or function.startswith("state.show_")
+    return kwargs.get("unmask") is True or function.startswith("state.show_")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from pushsalt.compile.arguments import GLOBAL, ArgumentCheck, Unknown
 from pushsalt.compile.source import ArgSpec, Problem, Sources, StateFunctions
 from pushsalt.compile.words import RUNTIME_KEYWORDS, did_you_mean
 from pushsalt.model import Chunk
 
 
-def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: Sources | None = None) -> list[Problem]:
-    """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks."""
+def check_chunks(
+    chunks: Sequence[Chunk], functions: StateFunctions, sources: Sources | None = None, strict: str = "near"
+) -> list[Problem]:
+    """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks.
+
+    Of functions that take anything, what nobody knows, as ``strict`` says (pushsalt.compile.arguments): these may be
+    warnings.
+    """
     sources = sources or Sources()
+    arguments = ArgumentCheck(chunks, functions, strict)
     problems: dict[str, Problem] = {}  # by text: chunks of one declaration share what is wrong with it
     seen: set[int] = set()
     for chunk in chunks:
@@ -26,21 +34,40 @@ def check_chunks(chunks: Iterable[Chunk], functions: StateFunctions, sources: So
             text = f"State '{full}' was not found in SLS '{sls}'" if sls else f"Specified state '{full}' was not found"
             place = sources.where(*of, chunk["fun"])
             hint = did_you_mean(full, functions.names()) or getattr(functions, "limits", "")
-            problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state"))
+            problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state", compiling=False))
             continue
         for text, key, hint in _check_args(chunk, full, spec):
             rule = "missing-argument" if key is None else "unknown-argument"
-            problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule))
+            problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule, compiling=False))
+        for found in arguments.unknown(chunk, full, spec):
+            text, hint = _words(found, full, _place(chunk))
+            where = sources.where(*of, found.name)
+            known = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
+            problems.setdefault(text, known)
     return list(problems.values())
 
 
 def _check_args(chunk: Chunk, full: str, spec: ArgSpec) -> Iterable[tuple[str, str | None, str]]:
     """The text, the argument that it is about, the hint."""
-    place = f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')" if chunk.get("__sls__") else ""
+    place = _place(chunk)
     for arg in spec.required:
         if arg not in chunk:
             yield f"Missing parameter {arg} for state {full}{place}", None, ""
     if not spec.kwargs:
         for key in chunk:
             if key not in spec.args and key not in RUNTIME_KEYWORDS and key != "name":
-                yield f"'{key}' is an invalid keyword argument for '{full}'{place}", key, did_you_mean(key, spec.args)
+                text = f"'{key}' is an invalid keyword argument for '{full}'{place}"
+                yield text, key, did_you_mean(key, {*spec.args, *GLOBAL})
+
+
+def _place(chunk: Chunk) -> str:
+    return f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')" if chunk.get("__sls__") else ""
+
+
+def _words(found: Unknown, full: str, place: str) -> tuple[str, str]:
+    """The text and the hint. Salt has words for an error; it lets these pass."""
+    hint = f"Did you mean '{found.near}'?" if found.near else "take it out, or write what was meant"
+    if found.level == "error":
+        text = f"'{found.name}' is an invalid keyword argument for '{full}'{place}"
+        return text, f"{hint} `strict_arguments: warn` in the configuration lets such states run"
+    return f"'{full}' does not know '{found.name}', which does nothing there{place}", hint

@@ -32,9 +32,9 @@ class CompileResult:
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
-    ``unsaid``      problems that a target's return leaves out: Salt would come to them when it runs the states
+    ``cautions``    what is wrong and keeps nothing from running
     ``nothing``     why a highstate has nothing to run, else empty
-    ``tops``        the top files that were read, for the places of problems
+    ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
     """
 
     high: High = field(default_factory=dict)
@@ -42,7 +42,7 @@ class CompileResult:
     chunks: list[Chunk] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    unsaid: list[Problem] = field(default_factory=list)
+    cautions: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -50,18 +50,12 @@ class CompileResult:
     nothing: str = ""
     sources: Sources = field(default_factory=Sources)
     tops: list[RenderedSls] = field(default_factory=list)
+    has_top: bool = False
 
     @property
     def errors(self) -> list[str]:
-        """The texts of all problems, in Salt's words; each has its explanation for people with it.
-
-        The last one's explanation has those of ``unsaid`` too.
-        """
-        texts = [problem.explained() for problem in self.problems]
-        if texts and self.unsaid:
-            more = [problem.explain() for problem in self.unsaid]
-            texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
-        return list(texts)
+        """The texts of all problems, in Salt's words; each has its explanation for people with it."""
+        return [problem.explained() for problem in self.problems]
 
     @property
     def sls(self) -> list[str]:
@@ -81,6 +75,7 @@ class StateCompiler:
     ``opts``       the target's minion options (Salt's names); also its ``grains``, for ``state_runs_disabled``
     ``matcher``    whether a top file's expression means this target
     ``functions``  the state functions there are; with ``check`` what they would refuse is a problem, and nothing runs
+    ``strict``     what counts of arguments that nobody knows (pushsalt.compile.arguments)
 
     The methods are named like the functions of Salt's ``state`` module. None raises for what a tree can have wrong.
     """
@@ -94,6 +89,7 @@ class StateCompiler:
         functions: StateFunctions | None = None,
         master_tops: Callable[[], Mapping[str, Sequence[str]]] | None = None,
         check: bool = True,
+        strict: str = "near",
     ) -> None:
         self._tree = tree
         self._opts = opts
@@ -101,6 +97,7 @@ class StateCompiler:
         self._functions = functions
         self._master_tops = master_tops
         self._check = check
+        self._strict = strict
         self._available = Available(tree, opts.get("env_order") or ())
         disabled = opts.get("disabled_requisites") or []
         self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
@@ -117,7 +114,7 @@ class StateCompiler:
         if result.problems:
             return result
         if not result.matches:
-            result.nothing = NO_MATCHES
+            result.nothing = self._no_matches(result)
             return result
         matches = result.matches
         if whitelist:
@@ -126,8 +123,18 @@ class StateCompiler:
         finished = self._finish(rendered, exclude)
         finished.warnings = result.warnings + finished.warnings
         if not finished.high and not finished.problems:
-            finished.nothing = NO_STATES
+            hint = "the SLS that the top file names for this target have no states"
+            finished.nothing = Explained(NO_STATES, hint)
         return finished
+
+    def _no_matches(self, result: CompileResult) -> Explained:
+        """Salt's words for having no SLS; for people, what to do about it."""
+        name, other = TopOptions.of(self._opts).state_top, "name the SLS: pushsalt apply TARGET SLS"
+        if not result.has_top:
+            return Explained(NO_MATCHES, f"write {name} into a folder of file_roots, or {other}")
+        places = ", ".join(top.path or name for top in result.tops)
+        what = f"nothing in {places} is for this target" if places else f"{name} is empty"
+        return Explained(NO_MATCHES, f"{what}: add it there, or {other}")
 
     def high(self, high: High) -> CompileResult:
         """``state.high``: high data that comes from elsewhere. Chunks have the ``__sls__`` that it gives, if any."""
@@ -155,7 +162,9 @@ class StateCompiler:
             available=self._available,
             master_tops=self._master_tops,
         )
-        return CompileResult(matches=top.matches, problems=top.problems, warnings=top.warnings, tops=top.tops)
+        return CompileResult(
+            matches=top.matches, problems=top.problems, warnings=top.warnings, tops=top.tops, has_top=top.found
+        )
 
     def show_sls(self, sls: Sequence[str], saltenv: str = "base") -> CompileResult:
         """``state.show_sls``: ``high``, verified."""
@@ -220,8 +229,9 @@ class StateCompiler:
         low = self._lower(result, high, said)
         result.chunks = low
         if self._functions and self._check:
-            found = check_chunks(low, self._functions, result.sources)
-            (result.unsaid if result.problems else result.problems).extend(found)
+            found = check_chunks(low, self._functions, result.sources, self._strict)
+            result.cautions = [problem for problem in found if problem.level != "error"]
+            result.problems += [problem for problem in found if problem.level == "error"]
         if result.problems:
             result.low = []
         return result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pushsalt.errors import Position
@@ -23,12 +24,13 @@ High = dict[str, Any]
 class Place(Position):
     """A place of a problem: ``source`` is the file's text, for the lines around it; ``note`` says why it is named.
 
-    ``via`` are the places that led to it: those that call the macro that it is in.
+    ``via`` are the places that led to it: those that call the macro that it is in. ``sls``: whose own file it is.
     """
 
     source: str = field(default="", repr=False, compare=False)
     note: str = ""
     via: tuple[Position, ...] = ()
+    sls: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,35 @@ class StateTree(Protocol):
 
 @dataclass(frozen=True)
 class ArgSpec:
-    """Arguments of a state function. ``args`` are all that can be given by name, ``required`` those without default."""
+    """Arguments of a state function. ``args`` are all that can be given by name, ``required`` those without default.
+
+    ``kwargs``: it takes others too; ``ours``: it is shipped, so that those can be known.
+    """
 
     args: tuple[str, ...]
     required: tuple[str, ...] = ()
     kwargs: bool = False
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Keywords:
+    """Names that a function may know besides those that it declares.
+
+    ``siblings``  arguments of all functions of its module: states are changed from ``managed`` to ``absent``
+    ``called``    those, and arguments of functions that they call
+    ``names``     those, and words that stand in the text of any of them
+    ``prefixes``  beginnings of more such words
+    """
+
+    siblings: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether it is one of all these names."""
+        return name in self.names or name.startswith(self.prefixes)
 
 
 class StateFunctions(Protocol):
@@ -95,6 +121,10 @@ class StateFunctions(Protocol):
 
     def spec(self, name: str) -> ArgSpec | None:
         """The arguments of ``module.function``; None when there is no such function."""
+        ...
+
+    def keywords(self, name: str) -> Keywords | None:
+        """What a shipped function that takes anything may know; None when it takes any data."""
         ...
 
     def names(self) -> Iterable[str]:
@@ -113,6 +143,8 @@ class Problem:
     ``text`` has Salt's words, exactly, wherever Salt has words for it: it is what a target returns. ``where`` and
     ``hint`` say more to a person: the places involved, and what to do; ``words`` stand in for texts that are hard to
     read. ``dangling``: it refers to what is not there. ``rule`` names the kind of problem for `pushsalt check`.
+    ``compiling``: Salt finds it when it compiles, and returns the text as it is. ``level``: ``error``, or ``warning``
+    for what keeps nothing from running.
     """
 
     text: str
@@ -121,13 +153,26 @@ class Problem:
     dangling: bool = False
     words: str = ""
     rule: str = "malformed"
+    compiling: bool = True
+    level: str = "error"
 
     def __str__(self) -> str:
         return self.text
 
     def explained(self) -> Explained:
-        """The text for machines, which has the explanation for people with it."""
-        return Explained(self.text, self.explain())
+        """The text for machines, which has the explanation for people with it.
+
+        Salt's words stay as they are where they name the SLS that is meant; else the places follow them.
+        """
+        unnamed = [place for place in self.where[:MAX_PLACES] if not self._names(place)]
+        text = "\n  in ".join([self.text.rstrip(), *map(str, unnamed)]) if unnamed else self.text
+        return Explained(text, self.explain())
+
+    def _names(self, place: Position) -> bool:
+        """Whether the text says where that is: file and line, or the SLS in one of the ways in which Salt writes it."""
+        sls = place.sls if isinstance(place, Place) and self.compiling else ""
+        written = rf"""SLS'?:? ?['"\[]?(?:[^\s:'"]+:)?{re.escape(sls)}(?![\w.])"""
+        return str(place) in self.text or bool(sls and re.search(written, self.text))
 
     def explain(self) -> str:
         """The text, the places with the lines around them, the hint; what the text already says is not said again."""
@@ -171,14 +216,16 @@ class Sources:
         With ``module``, ``key`` and ``value`` that of the ID's state module, of an argument of it, of an item in that.
         """
         rendered = self._of(origin)
-        place = rendered.place(*_path_in(rendered.data, id_, module, key, value)) if rendered is not None else None
-        return () if place is None else (place,)
+        keys = _path_in(rendered.data, id_, module, key, value) if rendered is not None else []
+        return self.at(origin, *keys)
 
     def at(self, origin: Mapping[str, Any], *keys: Any) -> tuple[Place, ...]:
         """The place of a key by its path in the data of the SLS that ``origin`` names."""
         rendered = self._of(origin)
         place = rendered.place(*keys) if rendered is not None else None
-        return () if place is None else (place,)
+        if rendered is None or place is None:
+            return ()
+        return (replace(place, sls=origin["__sls__"] if place.path == rendered.path else ""),)
 
     def _of(self, origin: Mapping[str, Any]) -> RenderedSls | None:
         saltenv, sls = origin.get("__env__", "base"), origin.get("__sls__", "")

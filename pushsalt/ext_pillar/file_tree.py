@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pushsalt import regular
 from pushsalt.ext_pillar import Outside
 from pushsalt.ext_pillar.nodegroups import groups_of
 from pushsalt.render import render_any
@@ -42,7 +43,7 @@ def ext_pillar(
     context = replace(outside.context, frozen={**outside.context.settings, **lists})
 
     def value(path: Path, inside: str) -> Any:
-        content = path.read_bytes()
+        content = regular.read_bytes(path)
         keep = keep_newline if isinstance(keep_newline, bool) else _any_fits(inside, keep_newline)
         if content.endswith(b"\n") and not keep:
             content = content[:-1]

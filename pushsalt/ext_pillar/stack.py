@@ -86,7 +86,7 @@ def _rendered(env: jinja2.Environment, path: Path, folder: Path, **names: Any) -
     try:
         inside = path.relative_to(folder).as_posix()
         return env.get_template(inside).render(**names)
-    except Exception as exc:  # templates may raise anything
+    except (Exception, SystemExit) as exc:  # templates may raise anything
         raise StackError(f'Stack pillar template render error in {path}:\n"{exc}"') from None
 
 

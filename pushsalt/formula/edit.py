@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from pushsalt import regular
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import ConfigError
 
@@ -23,7 +24,7 @@ def add_remote(path: Path, url: str, options: dict[str, str | list[str]]) -> Non
 
     Raises ConfigError.
     """
-    text = path.read_text("utf-8")
+    text = regular.read_text(path)
     entry: Any = {url: [{key: value} for key, value in options.items()]} if options else url
 
     def wanted(data: dict[str, Any]) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def add_remote(path: Path, url: str, options: dict[str, str | list[str]]) -> Non
 
 def remove_remote(path: Path, is_it: Callable[[str], bool]) -> str:
     """Take the remote out whose URL fits; the URL. Raises ConfigError when there is none in this file."""
-    text = path.read_text("utf-8")
+    text = regular.read_text(path)
     node = _value(text, KEY)
     items = node.value if isinstance(node, yaml.SequenceNode) else []
     for number, item in enumerate(items):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pushsalt import regular
 from pushsalt.fileserver import FileServerError, FoundFile, Listing
 from pushsalt.fileserver.backends.roots import Roots
 from pushsalt.git.note import TAGS
@@ -134,6 +135,6 @@ def _text(found: FoundFile | None) -> str:
 
 def _first_line(path: Path) -> str:
     try:
-        return path.read_text("utf-8", "replace").split("\n", 1)[0].strip() if path.is_file() else ""
+        return regular.read_text(path, "replace").split("\n", 1)[0].strip() if path.is_file() else ""
     except OSError:
         return ""

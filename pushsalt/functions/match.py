@@ -39,7 +39,7 @@ def ipcidr(minion: Minion, tgt: Any) -> bool:
 
 
 def nodegroup(minion: Minion, tgt: Any, nodegroups: Any = None, minion_id: Any = None) -> bool:
-    """Whether the target is in a nodegroup of the configuration."""
+    """Whether the target is in a nodegroup of the configuration, or a group of the inventory."""
     return _matches(minion, "compound", f"N@{tgt}", minion_id)
 
 
@@ -107,7 +107,9 @@ def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
     name = minion.id if minion_id is None else str(minion_id)
     pillar = LazyDict(lambda: minion.pillar) if minion.own_pillar is None else minion.own_pillar
     try:
-        subject = Subject(name, minion.grains, pillar, minion.target.type, minion.target.manager)
+        target = minion.target
+        groups = target.groups if name == target.id else ()
+        subject = Subject(name, minion.grains, pillar, target.type, target.manager, groups=groups)
         return matches(tgt, tgt_type, subject, nodegroups=minion.project.nodegroups)
     except UsageError as exc:
         log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)

@@ -1,12 +1,14 @@
 """Salt's ``pillar`` functions as a caller sees them: real values in templates, masked ones on a command line.
 
 Salt 3008 masks what these print unless ``unmask=True`` (``pillar_mask_output: false`` changes it for ``items`` alone);
-``raw`` shows the values as they are. The look-ups are those of ``thin/modules/pillar.py``, used on both sides.
+``raw`` shows the values as they are, but for secrets, which the command hides. A default is the caller's own, and is
+shown: Salt masks it, too. The look-ups are those of ``thin/modules/pillar.py``, used on both sides.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
@@ -23,6 +25,9 @@ __reads__ = ("get", "fetch", "items", "data", "ext", "item", "raw", "ls", "keys"
 
 log = logging.getLogger(__name__)
 
+#: stands where the pillar has nothing
+_NOTHING = object()
+
 
 def _shown(minion: Minion, value: Any, unmask: bool | None) -> Any:
     """The value, masked unless the caller said otherwise or is a template."""
@@ -36,7 +41,23 @@ def _fresh(minion: Minion, pillar: Any = None, pillarenv: str | None = None, sal
 def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
     """The value of a key (``a:b`` descends), or the default; more arguments as on both sides. Salt: pillar.get."""
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
-    return _shown(minion, minion.shared("pillar.get")(key, *args, **kwargs), unmask)
+    function = minion.shared("pillar.get")
+    value = function(key, *args, **kwargs)
+    if value is _shown(minion, value, unmask):
+        return value
+    given = {**dict(zip(("default", "merge", "merge_nested_lists", "delimiter"), args, strict=False)), **kwargs}
+    return _mask(value, function(key, _NOTHING, **{key: given[key] for key in ("delimiter",) if key in given}))
+
+
+def _mask(value: Any, found: Any) -> Any:
+    """The value, masked where it is of the pillar, which has ``found`` there: a default is the caller's own."""
+    if found is _NOTHING:
+        return value
+    if isinstance(value, Mapping) and isinstance(found, Mapping):
+        return {key: _mask(item, found.get(key, _NOTHING)) for key, item in value.items()}
+    if isinstance(value, list) and isinstance(found, list):
+        return [mask(item) if item in found else item for item in value]
+    return mask(value)
 
 
 fetch = get
@@ -91,7 +112,11 @@ def _compiled(minion: Minion, result: PillarResult, unmask: bool | None) -> Any:
 def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
     """The values of these keys, as a dict. Salt: pillar.item."""
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
-    return _shown(minion, minion.shared("pillar.item")(*args, **kwargs), unmask)
+    function = minion.shared("pillar.item")
+    value = function(*args, **kwargs)
+    if value is _shown(minion, value, unmask):
+        return value
+    return _mask(value, function(*args, **{**kwargs, "default": _NOTHING}))
 
 
 def raw(minion: Minion, key: str | None = None, unmask: bool | None = None) -> Any:

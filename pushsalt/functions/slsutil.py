@@ -79,7 +79,7 @@ def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mappi
         raise _refuse(f"the serializer '{name}' does not {what}", "see docs/extending.md for what each has")
     try:
         return function(without_recorders(value), **options)
-    except Exception as exc:  # a serializer may raise anything
+    except (Exception, SystemExit) as exc:  # a serializer may raise anything
         kind = "SerializationError" if what == "serialize" else "DeserializationError"
         raise FunctionError("exception", str(exc), "check the value and the options", kind) from exc
 

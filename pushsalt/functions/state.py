@@ -80,6 +80,7 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         log.warning("%s: %s", minion.id, text)
     if result.errors:
         return result.errors
+    _caution(minion, result)
     if result.nothing:
         return no_states_return(result.nothing)
     return Lowstate(
@@ -90,6 +91,13 @@ def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) 
         disabled=result.disabled,
         mock=bool(kwargs.get("mock")),
     )
+
+
+def _caution(minion: Minion, result: CompileResult) -> None:
+    """Say what is wrong and keeps nothing from running, once for all targets that have it."""
+    for problem in result.cautions:
+        place = f"{problem.where[0]}: " if problem.where else ""
+        minion.warn(f"{place}{problem.text}. {problem.hint}")
 
 
 def _excluded(exclude: Any) -> list[Any]:
@@ -207,6 +215,7 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
             f"No matches for ID '{id_}' found in SLS '{mods}' within saltenv '{minion.saltenv}'",
             "state.show_low_sls lists the IDs",
         )
+    _caution(minion, result)
     chunks = with_requisites(result.low, wanted)
     known = {*map(tag_of, chunks)}
     declared = [tag for tag in result.declared if tag in known]

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from pushsalt import regular
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import ConfigError, Position
 from pushsalt.yamlio import YamlError, load_yaml
@@ -103,7 +104,7 @@ class LockFile:
 
 def _read(path: Path) -> Pins | None:
     try:
-        text = path.read_text("utf-8")
+        text = regular.read_text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as exc:

@@ -460,7 +460,8 @@ def _remove_leftovers(path: Path) -> None:
 def _make_promisor(path: Path) -> None:
     """The two lines that make git take a copy for partial; no URL and no credentials are among them."""
     config = path / "config"
-    text = config.read_text()
+    text = config.read_text("utf-8")
     if "partialclone" not in text.lower():
         text = text.replace("repositoryformatversion = 0", "repositoryformatversion = 1")
-        config.write_text(f'{text}[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n')
+        text = f'{text}[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n'
+        config.write_text(text, "utf-8")

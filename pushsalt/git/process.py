@@ -114,6 +114,7 @@ class Running:
                     stderr=subprocess.PIPE,
                     pass_fds=tuple(pass_fds),
                     start_new_session=True,
+                    umask=0o077,  # what it writes are our caches
                 )
             except FileNotFoundError:
                 raise GitError(

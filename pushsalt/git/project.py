@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pushsalt import regular
 from pushsalt.cache.store import private_dir, write_atomic
 from pushsalt.cache.templates import folder as templates_folder
 from pushsalt.errors import ConfigError, StateError
@@ -100,7 +101,7 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
     try:
         for path, data in found.items():
             place = private_dir((top / path).parent) / Path(path).name
-            if not place.is_file() or place.read_bytes() != data:
+            if not place.is_file() or regular.read_bytes(place) != data:
                 write_atomic(place, data)
     except OSError as exc:
         raise ConfigError(

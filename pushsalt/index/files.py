@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW
+FLAGS: Final = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # nobody waits for a named pipe that lies there
 _PIECE: Final = 4096
 
 

@@ -28,7 +28,7 @@ import msgpack
 
 from pushsalt.index import shapes
 from pushsalt.index.columns import FEW, Column, Group, Texts, numbers_of, picked, to_bytes
-from pushsalt.index.files import write_segment
+from pushsalt.index.files import FLAGS, write_segment
 from pushsalt.index.format import Damage, decode, encode
 from pushsalt.index.ids import Ids
 
@@ -187,7 +187,7 @@ class File:
     """The mapped file of a part."""
 
     def __init__(self, path: Path) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = os.open(path, os.O_RDONLY | FLAGS)
         self._fd = fd
         self.size = os.fstat(fd).st_size
         if self.size < HEADER.size:

@@ -34,6 +34,7 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from pushsalt.index.files import FLAGS
 from pushsalt.index.format import Damage, decode, escape, split
 
 MAGIC: Final = b"psresrc1"
@@ -244,7 +245,7 @@ class File:
 
     def __init__(self, path: str) -> None:
         self.name = path.rpartition("/")[2]
-        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        self.fd = os.open(path, os.O_RDONLY | FLAGS)
         self.size = os.lseek(self.fd, 0, os.SEEK_END)
         self.map: mmap.mmap | None = None
         self._looks = 0

@@ -13,18 +13,32 @@ from typing import Final
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 
+#: The one id there is without any inventory: this machine.
+THIS_MACHINE: Final = "localhost"
+
 
 @dataclass(frozen=True)
 class Inventory:
-    """All targets, in the order of the files. ``warnings`` are texts for people, each with its place."""
+    """All targets, in the order of the files. ``warnings`` are texts for people, each with its place.
+
+    ``named_groups`` are the names of all groups, where they are known already.
+    """
 
     targets: Mapping[str, Target]
     paths: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    named_groups: frozenset[str] | None = field(default=None, compare=False)
 
     @functools.cached_property
     def ids(self) -> tuple[str, ...]:
         return tuple(self.targets)
+
+    @functools.cached_property
+    def groups(self) -> frozenset[str]:
+        """The names of all groups that have an id in them."""
+        if self.named_groups is not None:
+            return self.named_groups
+        return frozenset(name for target in self.targets.values() for name in target.groups)
 
     def nearest(self, pattern: str, limit: int = 3) -> list[str]:
         """Ids that a person who typed ``pattern`` may have meant, the likeliest first."""

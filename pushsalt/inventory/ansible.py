@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import yaml
 
+from pushsalt import regular
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.ansibleyaml import Vaulted, load
 from pushsalt.inventory.merge import Host
@@ -391,7 +392,7 @@ class _Beside:
         places: dict[str, Position] = {}
         for path in self._files(kind, name) if self._there[kind] else ():
             try:
-                text = path.read_text("utf-8")
+                text = regular.read_text(path)
                 data = load(text)
             except YamlError as exc:
                 where = Position(str(path), exc.line, exc.column)

@@ -20,8 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import InventoryError, Position, RenderError
-from pushsalt.inventory import Inventory, ansible, folder_files, is_program, kinds
+from pushsalt.inventory import THIS_MACHINE, Inventory, ansible, folder_files, is_program, kinds
 from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
@@ -67,7 +68,7 @@ def load_inventory(
     base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
     if not paths:
         own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
-        return Inventory({"localhost": Target(id="localhost", transport="local", minion_opts=own)})
+        return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     reader = _Reader(render, execute, base, warnings, detailed)
     for path in paths:
@@ -130,7 +131,7 @@ class _Reader:
             return []
         id = check_id(path.name, source.where(()))
         layer = parse_layer(source.data, source, (), f"host {id}", self._warnings)
-        return [Host(id, source.where(()), (self._base, layer))]
+        return [Host(id, source.where(()), (self._base, layer), passwd_for_sudo=True)]
 
     def _parsed(self, path: Path, text: str) -> Source:
         if isinstance(text, Trusted):
@@ -194,7 +195,7 @@ def _text(path: Path) -> str:
             raise InventoryError(f"{path} is no regular file", hint="name an inventory file")
         if status.st_size > MAX_BYTES:
             raise InventoryError(f"{path} is larger than {MAX_BYTES // 2**20} MiB", hint="split it into several files")
-        return path.read_bytes().decode("utf-8-sig")
+        return regular.read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise InventoryError(f"there is no inventory {path}", hint="check the path given with -i") from None
     except UnicodeDecodeError as exc:

@@ -20,12 +20,16 @@ from pushsalt.nearest import nearest
 
 @dataclass(frozen=True)
 class Host:
-    """A host as its file has it, before merging. ``layers`` are ordered by rising precedence, the host's own last."""
+    """A host as its file has it, before merging. ``layers`` are ordered by rising precedence, the host's own last.
+
+    ``passwd_for_sudo``: the login's password also answers sudo, where nothing is said of `sudo_password`.
+    """
 
     id: str
     where: Position
     layers: tuple[Layer, ...]
     groups: tuple[str, ...] = ()
+    passwd_for_sudo: bool = False
 
 
 def build_targets(hosts: Iterable[Host]) -> dict[str, Target]:
@@ -48,6 +52,10 @@ def _merge(host: Host) -> Target:
             origin[name] = f"{setting.where} ({layer.words})"
             for key, place in setting.places.items():
                 origin[f"{name}.{key}"] = f"{place} ({layer.words})"
+    says_nothing_of_sudo = not any("sudo_password" in layer.settings for layer in host.layers)
+    if host.passwd_for_sudo and says_nothing_of_sudo and values.get("sudo") and values.get("passwd"):
+        values["sudo_password"] = values["passwd"]
+        origin["sudo_password"] = f"{origin['passwd']}: `passwd`, as with salt-ssh"
     return Target(id=host.id, groups=host.groups, origin=origin, **values)
 
 

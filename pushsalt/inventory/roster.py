@@ -10,6 +10,7 @@ from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
 def parse_roster(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
     """The hosts in the file's order, each with its layers: ``base``, itself.
 
+    `passwd` answers sudo as well. Salt: ``salt.client.ssh.shell.Shell``.
     A login name that is not given is left to ~/.ssh/config and to the ``ssh_user`` option (salt-ssh alone would
     go in as root without being told).
     """
@@ -26,5 +27,5 @@ def parse_roster(source: Source, base: Layer, warnings: list[str]) -> list[Host]
             )
         settings = {"host": raw} if isinstance(raw, str) else raw
         layer = parse_layer(settings, source, (raw_id,), f"host {id}", warnings)
-        hosts.append(Host(id, where, (base, layer)))
+        hosts.append(Host(id, where, (base, layer), passwd_for_sudo=True))
     return hosts

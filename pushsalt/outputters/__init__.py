@@ -72,7 +72,7 @@ def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
     if make is None:
         try:
             yield outputter.output(data, **kw)
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.error("the outputter failed, JSON takes its place: %s: %s", type(exc).__name__, exc)
             log.debug("the outputter failed", exc_info=True)
             yield from pieces(load("json"), data, **kw)

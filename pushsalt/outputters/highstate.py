@@ -18,9 +18,8 @@ OUTCOMES = {
     "pending": ("would change", "pending"),
     "same": ("unchanged", "dim"),
 }
-#: What stands for a highstate that has nothing to run (Salt's shape), and what is said of it to people.
+#: What stands for a highstate that has nothing to run (Salt's shape).
 _NO_STATES = "no.None"
-_NO_STATES_HINT = "write top.sls into a folder of file_roots, or name the SLS: pushsalt apply TARGET SLS"
 #: Changes that only repeat the state's name, by their key.
 _REPEATED = {"newfile": "new file", "cmd": ""}
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
@@ -44,6 +43,7 @@ class StateResult:
     warnings: tuple[str, ...]
     duration: float | None
     salt: str = ""  # the version of the real Salt whose own module it was
+    hint: str = ""  # what the comment leaves to be said to people
 
 
 def output(data: Any, *, color: bool = False, verbose: int = 0, **kw: Any) -> str:
@@ -91,6 +91,7 @@ def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
         warnings=tuple(map(_text, warnings if isinstance(warnings, (list, tuple)) else [warnings])),
         duration=_number(value.get("duration")),
         salt=_text(value.get("__salt_python__", "")),
+        hint=getattr(value.get("comment"), "explanation", ""),
     )
 
 
@@ -129,7 +130,8 @@ def body(results: list[StateResult], verbose: int = 0) -> list[Line]:
         word, style = OUTCOMES[item.outcome]
         if item.function == _NO_STATES:
             said = item.comment.replace("Please see master log for details.", "").strip()
-            rows += [line((f"  {word}  ", style), said), line((f"hint: {_NO_STATES_HINT}", "dim"), indent=2)]
+            rows.append(line((f"  {word}  ", style), said))
+            rows += block(f"hint: {item.hint}", "dim", 2) if item.hint else ()
             continue
         parts = [Span(f"  {word:<{word_width}}  ", style), Span(f"{item.function:<{function_width}}  ")]
         parts.append(Span(" ".join(item.name.split("\n")), "title"))

@@ -92,7 +92,7 @@ def _section(result: TargetReturn, verbose: int) -> Section:
             status = (Span(f"cannot be rendered or compiled{number}", "bad"),)
             return Section(status, tuple(problem_lines(texts, 2)), result.exit_code)
         case "error" if isinstance(ret, Mapping):
-            return _error_section(ret.get("error"), result.exit_code)
+            return _error_section(ret.get("error"), result.exit_code, verbose)
         case _:
             if result.salt:
                 by = (Span(f"by Salt {result.salt}'s own module", "dim"),)
@@ -104,7 +104,7 @@ def _section(result: TargetReturn, verbose: int) -> Section:
             return Section((), tuple(nested.lines(ret, 4)), result.exit_code)
 
 
-def _error_section(error: Any, exit_code: int) -> Section:
+def _error_section(error: Any, exit_code: int, verbose: int) -> Section:
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
     kind, exception = (str(fields.get(name) or "") for name in ("kind", "exception"))
     words = "failed" if exit_code == EXIT_FAILED else "no answer"
@@ -112,6 +112,9 @@ def _error_section(error: Any, exit_code: int) -> Section:
     rows = block(str(fields.get("message") or ""), "bad", 2)
     if fields.get("hint"):
         rows += block(f"hint: {fields['hint']}", "", 2)
+    if highstate.is_states(fields.get("returned")):
+        had_run = highstate.parse(fields["returned"])
+        rows += [line("until then: ", *highstate.counts(had_run), indent=2), *highstate.body(had_run, verbose)]
     return Section((Span(f"{words}: {detail}" if detail else words, "bad"),), tuple(rows), exit_code)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import yaml
 
-from pushsalt.display.safe import DEPTH_LIMIT, UNSAFE, is_heavy, named, plain, unicode_escape
+from pushsalt.display.safe import DEPTH_LIMIT, UNSAFE, is_heavy, named, plain
 from pushsalt.outputters.json import PIECE
 from pushsalt.outputters.json import heavy as json_pieces
 
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 #: Values that are written at a time: the emitter takes much memory for each.
 VALUES: Final = 5000
+#: A backslash that is meant, or the two halves of a character beyond U+FFFF.
+_PAIR: Final = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
 
 
 class _Dumper(_Base):  # type: ignore[misc]
@@ -64,7 +67,8 @@ def _heavy(value: Mapping[Any, Any] | Sequence[Any], indent: str, depth: int) ->
         yield _indented(_dumped({name: None}).removesuffix(" null\n") if mapped else "-", indent)
         if not isinstance(item, Mapping | list | tuple) or depth > DEPTH_LIMIT:
             yield " "
-            yield from json_pieces(item if depth <= DEPTH_LIMIT else type(item).__name__)
+            for piece in json_pieces(item if depth <= DEPTH_LIMIT else type(item).__name__):
+                yield _PAIR.sub(_whole, piece)
             yield "\n"
         else:
             yield "\n"
@@ -90,4 +94,11 @@ def _size(value: Any) -> int:
 
 def _dumped(value: Any) -> str:
     text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, sort_keys=False, width=2**20)
-    return unicode_escape(text.removesuffix("...\n"))
+    return UNSAFE.sub(lambda match: f"\\U{ord(match[0]):08x}", text.removesuffix("...\n"))
+
+
+def _whole(match: re.Match[str]) -> str:
+    """A character that JSON writes as two halves, which YAML does not join, as YAML writes it."""
+    if match[1] is None:
+        return match[0]
+    return f"\\U{0x10000 + (int(match[1], 16) - 0xD800) * 0x400 + int(match[2], 16) - 0xDC00:08x}"

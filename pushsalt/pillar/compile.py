@@ -291,7 +291,7 @@ class _Compiler:
                 data = function(self._id, pillar, *args)
             else:
                 data = function(self._id, pillar, args)
-        except Exception as exc:  # a plug-in may raise anything; the target's other errors are wanted too
+        except (Exception, SystemExit) as exc:  # a plug-in may raise anything; the target's other errors are wanted too
             log.debug("%s: ext_pillar %s failed", self._id, name, exc_info=True)
             self.errors.append(f"Failed to load ext_pillar {name}: {exc}")
             return None
@@ -331,6 +331,6 @@ def _decrypt(
         if isinstance(parent, dict) and last in parent:
             try:
                 parent[last] = decrypt(parent[last], renderer)
-            except Exception as exc:  # renderers of users may raise anything
+            except (Exception, SystemExit) as exc:  # renderers of users may raise anything
                 errors.append(f"Failed to decrypt pillar key '{key}': {exc}")
     return errors

@@ -185,8 +185,8 @@ class SaltFunctions(Mapping[str, Callable[..., Any]]):
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return function(*args, **kwargs)
-            except Exception as exc:
-                exc.salt_function = getattr(exc, "salt_function", name)  # type: ignore[attr-defined]
+            except (Exception, SystemExit) as exc:
+                exc.salt_function = getattr(exc, "salt_function", name)  # type: ignore[union-attr]
                 raise
 
         return call

@@ -21,13 +21,14 @@ import jinja2
 import jinja2.defaults
 from jinja2.runtime import StrictUndefined, Undefined
 
+from pushsalt import regular
 from pushsalt.errors import RenderError, TargetError
 from pushsalt.render import limits
 from pushsalt.render.code import codes
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
-from pushsalt.render.jinjalines import LineKeepingGenerator, Sources, joined, line_keeping, unclosed
+from pushsalt.render.jinjalines import COMPILED, LineKeepingGenerator, Sources, joined, line_keeping, unclosed
 from pushsalt.render.limits import OutOfTime
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
 from pushsalt.render.sandbox import Sandbox, exposed
@@ -293,12 +294,25 @@ class _PlainFile:
         self.path = path
 
     def read(self) -> bytes:
-        return Path(self.path).read_bytes()
+        return regular.read_bytes(self.path)
 
 
 def _beside(path: str) -> FileSource | None:
     folder = Path(path).parent
     return _Directory(folder) if path and folder.is_absolute() and folder.is_dir() else None
+
+
+def template_line(text: str, path: str, function: str, line: int, settings: Mapping[str, Any]) -> int:
+    """The line of the template ``text`` for a frame of its compiled code: the frame's function and line.
+
+    ``settings`` are those of ``jinja_sls_env``. Raises jinja2.TemplateError when it cannot be compiled.
+    """
+    body, header = split_header(text)
+    if function != COMPILED:
+        base = _base_environment(_hashable(_known_options(settings) | (header or {})), False)
+        template = base.template_class.from_code(base, base.compile(body, name=path, filename=path), {})
+        line = int(template.get_corresponding_lineno(line))
+    return line if header is None else line + 1
 
 
 # --- errors ------------------------------------------------------------------------------------------------------

@@ -7,14 +7,16 @@ each piece among the pieces, and ``Sources.join`` keeps them by the text that th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from types import FunctionType
+from typing import Any, Final, TypeVar
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
+from jinja2.optimizer import Optimizer
 
 from pushsalt.render.source import Origin, OutputMap, line_around, literal_line
 
@@ -22,6 +24,11 @@ from pushsalt.render.source import Origin, OutputMap, line_around, literal_line
 MAX_MADE: Final = 20_000
 #: Macros within macros, as far as a place is followed.
 MAX_DEPTH: Final = 20
+
+#: The function of frames that stand for a line of a template while it is compiled.
+COMPILED: Final = "compiled"
+
+T = TypeVar("T")
 
 #: Stands before the pieces that a line of a template wrote: its number, and the template's name.
 Mark = tuple[int, str | None]
@@ -122,8 +129,44 @@ def _part_at(items: Sequence[str | Mark], offset: int) -> tuple[Mark, str, int] 
     return None
 
 
+def _run(function: Callable[[], T]) -> T:
+    return function()
+
+
+def _at_line(path: str | None, line: int, function: Callable[[], T]) -> T:
+    """What ``function`` returns, called in a frame that says which line is compiled: it may never return."""
+    code = _run.__code__.replace(co_filename=path or "", co_firstlineno=max(1, line - 1), co_name=COMPILED)
+    result: T = FunctionType(code, {})(function)
+    return result
+
+
+class _LineKeepingOptimizer(Optimizer):
+    """Calls filters and tests of constants in frames of their lines."""
+
+    def __init__(self, environment: jinja2.Environment, path: str | None) -> None:
+        super().__init__(environment)
+        self._path = path
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        if isinstance(node, nodes.Filter | nodes.Test):
+            visit = super().generic_visit
+            return _at_line(self._path, node.lineno, lambda: visit(node, *args, **kwargs))
+        return super().generic_visit(node, *args, **kwargs)
+
+
 class LineKeepingGenerator(CodeGenerator):
     """Writes one ``yield`` for each piece of output, with its line; Jinja's own joins constants and forgets theirs."""
+
+    def __init__(self, environment: jinja2.Environment, name: str | None, filename: str | None, *args: Any) -> None:
+        super().__init__(environment, name, filename, *args)
+        if self.optimizer is not None:
+            self.optimizer = _LineKeepingOptimizer(environment, filename)
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        to_const = super()._output_child_to_const
+        if isinstance(node, nodes.Const | nodes.TemplateData | nodes.Name):
+            return to_const(node, frame, finalize)
+        return _at_line(self.filename, node.lineno, lambda: to_const(node, frame, finalize))
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:
         for child in node.nodes:

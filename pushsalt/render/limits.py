@@ -1,5 +1,7 @@
 """The deadline of a rendering. Whoever lets it run sets it; ``OutOfTime`` is raised in the thread that renders.
 
+What cannot be interrupted ends with its process. So that people know what it was, each file can be told as it begins.
+
 Memory needs nothing here: a process has a limit, and Python raises MemoryError at it, which is an error as any other.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pushsalt.errors import RenderError
@@ -42,19 +44,39 @@ class Deadline:
 
 class _Thread(threading.local):
     deadline: Deadline | None = None
+    #: is told which file is rendered now, '' for none
+    tell: Callable[[str], object] | None = None
+    path: str = ""
 
 
 _thread = _Thread()
 
 
 @contextmanager
-def within(deadline: Deadline | None) -> Iterator[None]:
-    """What this thread renders in here has so much time."""
+def within(deadline: Deadline | None, tell: Callable[[str], object] | None = None) -> Iterator[None]:
+    """What this thread renders in here has so much time. ``tell`` is told of each file, '' when none is rendered."""
     before, _thread.deadline = _thread.deadline, deadline
+    told, _thread.tell = _thread.tell, tell
     try:
         yield
     finally:
-        _thread.deadline = before
+        _thread.deadline, _thread.tell = before, told
+
+
+@contextmanager
+def rendering(path: str) -> Iterator[None]:
+    """The file ``path`` is rendered in here. Raises OutOfTime when the time is over."""
+    check()
+    if _thread.tell is None:
+        yield
+        return
+    before, _thread.path = _thread.path, path
+    _thread.tell(path)
+    try:
+        yield
+    finally:
+        _thread.path = before
+        _thread.tell(before)
 
 
 def check() -> None:

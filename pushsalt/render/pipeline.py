@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-from pushsalt import plugins
+from pushsalt import plugins, regular
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
 from pushsalt.render import limits
 from pushsalt.render.context import FoundFile, RenderContext
@@ -134,10 +134,10 @@ def render_any(
     if not text.strip():
         return RenderedSource({}, Lines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
-    limits.check()
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
-        return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
+        with limits.rendering(path):
+            return call.run(text, _allowed(parse_pipe(pipe_of(text, pipe)), context))
     except SourceError as exc:
         if not exc.chain and pipe_of(text, ""):  # what is wrong with a renderer itself is to be changed in that line
             exc.chain.append(Origin(path, 1, text))
@@ -179,7 +179,8 @@ def render_text(
         context = context.confined()
     try:
         call = _Call(path, "", saltenv, context, variables or {}, engines, limit_of(text))
-        result = call.stage(Stage(engine), StageText(text))
+        with limits.rendering(path):
+            result = call.stage(Stage(engine), StageText(text))
     except SourceError as exc:
         raise _in_time(render_error(exc, path=path, sls="", saltenv=saltenv)) from None
     if not isinstance(result, str):
@@ -279,14 +280,14 @@ def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         if folder.is_dir():
             for path in sorted(folder.glob("*.py")):
-                virtual = _VIRTUAL_NAME.search(path.read_text("utf-8", "replace"))
+                virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
                 if (virtual.group(1) if virtual else path.stem) == name:
                     yield path
 
 
 def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:
     """The module, or None and the reason when its ``__virtual__`` says no."""
-    text = path.read_text("utf-8")
+    text = regular.read_text(path)
     module: Any = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__dict__.update(dunders)
@@ -295,7 +296,7 @@ def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Re
         said = module.__virtual__() if hasattr(module, "__virtual__") else True
         if "__init__" in module.__dict__:
             module.__init__(dunders["__opts__"])
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         place = python_chain(exc.__traceback__, str(path), text)
         raise SourceError(f"The renderer {name!r} cannot be loaded: {reason(exc)}", place) from None
     why = ""
@@ -448,7 +449,7 @@ class _Call:
             giver = f"the renderer {previous!r} before it" if previous else "the source"
             problem = f"the renderer {stage.name!r} needs {exc.needs}, and {giver} gives {exc.given}"
             raise SourceError(problem, hint="change the order of the renderers in the first line") from None
-        except Exception as exc:  # a user's renderer may raise anything
+        except (Exception, SystemExit) as exc:  # a user's renderer may raise anything
             problem = f"the renderer {stage.name!r} failed: {type(exc).__name__}: {reason(exc)}"
             if previous and not isinstance(data, str):
                 problem = (

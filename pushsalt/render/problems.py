@@ -91,6 +91,8 @@ def reason(exc: BaseException) -> str:
         return exc.message
     if isinstance(exc, RecursionError):
         return "calls or imports that never end (maximum recursion depth exceeded)"
+    if isinstance(exc, SystemExit):
+        return f"it calls sys.exit({'' if exc.code is None else repr(exc.code)})"
     return str(exc) or type(exc).__name__
 
 
@@ -108,7 +110,7 @@ def with_function(problem: str, exc: BaseException) -> str:
     return f"{problem} (raised by the function {function})" if function and function not in problem else problem
 
 
-def raised_in_template(exc: Exception, chain: Sequence[Origin]) -> Exception:
+def raised_in_template(exc: Exception | SystemExit, chain: Sequence[Origin]) -> Exception:
     """What a template's own Python raised as SourceError, or as TargetError where it is about the target."""
     match exc:
         case TargetError():

@@ -83,7 +83,7 @@ def render_wempy(text: str, *, path: str, names: Mapping[str, Any], read: Reader
     except SyntaxError as exc:
         at = min(exc.lineno or 1, len(program)) - 1
         raise SourceError(f"Wempy: {exc.msg}", [program[at].origin] if program else []) from None
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         trace = exc.__traceback__
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == _PROGRAM:

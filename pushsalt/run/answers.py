@@ -82,7 +82,7 @@ class Answers:
             return {"error": exc.message, "exception": getattr(exc, "exception", "CommandExecutionError")}
         except asyncio.CancelledError:
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("a question failed: %r", question.get("k"), exc_info=True)
             return {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
 
@@ -123,7 +123,8 @@ class Answers:
         chunk = self.chunks.get(str(question.get("tag")), {})
         url, text, engine = question.get("url"), question.get("text"), str(question.get("engine") or "jinja")
         saltenv = str(question.get("saltenv") or "base")
-        more = (question.get("context"), question.get("defaults"), chunk)
+        names = question.get("names")
+        more = (question.get("context"), question.get("defaults"), chunk, names if isinstance(names, dict) else None)
         target = await self._target()
         if url is None:
             if engine != "jinja":

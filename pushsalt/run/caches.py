@@ -108,7 +108,8 @@ def _clear_resources(project: Project, managers: Sequence[str]) -> int:
 
 def prune(project: Project, older: float | None = None) -> dict[str, int]:
     """Forget ids that the inventory does not have, resources that nobody of it manages, entries older than so many
-    seconds, damaged ones and left-overs."""
+    seconds, damaged ones and left-overs. Raises InventoryError where there is no inventory to tell."""
+    project.need_inventory()
     now = time.time()
     known = project.inventory.targets
     managers = {key for key, _, seen in project.behind.bank.entries() if older is not None and now - seen > older}

@@ -31,7 +31,7 @@ def all_remote() -> set[str]:
     return found
 
 
-def raised(name: str, exc: Exception) -> FunctionError:
+def raised(name: str, exc: BaseException) -> FunctionError:
     """The error of a function that raised on the controller."""
     own = type(exc).__name__
     text = str(exc) or own

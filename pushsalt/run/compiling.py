@@ -83,6 +83,7 @@ def state_compiler(minion: Minion) -> StateCompiler:
         functions=minion.known_states,
         master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
         check=True,
+        strict=minion.project.config.opts["strict_arguments"],
     )
 
 

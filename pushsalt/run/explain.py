@@ -10,6 +10,7 @@ from pushsalt.errors import UsageError
 from pushsalt.pillar.mask import mask
 from pushsalt.run.lookup import Remembered
 from pushsalt.run.selectable import Selectable
+from pushsalt.run.selecting import check_inventory
 from pushsalt.targeting import Expression, Fleet, Term, key_of, parse, sources
 from pushsalt.targeting.fleet import is_wildcard
 from pushsalt.targeting.matchers import ipcidr
@@ -27,8 +28,9 @@ def explain(project: Project, selection: Selection, names: list[str]) -> dict[st
     ``names`` are what ``Project.select`` gives, or anything that is called exactly so; where several resources are, all
     of them come out by their keys. ``value`` is what stands at the longest part of the term's path that leads anywhere,
     None where nothing does; values of pillar are masked. ``age`` is in seconds, None for what the inventory says.
-    Raises UsageError.
+    Raises UsageError, or InventoryError where there is no inventory.
     """
+    check_inventory(project, selection.expr, selection.tgt_type)
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
     known = Remembered(project, Selectable(project.inventory))
     widely = bool(project.config.opts["glob_includes_resources"])
@@ -98,6 +100,8 @@ def _seen(term: Term, key: str, fleet: Fleet, known: Remembered) -> dict[str, An
     source = term.matcher.SOURCE
     subject = fleet.subject(key)
     target = fleet.inventory.targets.get(key)
+    if term.tgt_type == "group":
+        return {"value": list(subject.groups), "source": "inventory", "age": None}
     if source in ("id", "subject"):
         what = subject.id if source == "id" else f"{subject.type}:{subject.id}, managed by {subject.manager}"
         if target is not None:

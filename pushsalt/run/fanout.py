@@ -84,5 +84,5 @@ async def _guarded(id: str, run_one: RunOne) -> TargetReturn:
         return await run_one(id)
     except asyncio.CancelledError as exc:
         return failure(id, exc)
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         return failure(id, exc)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.config import Config, without_secrets
 from pushsalt.lazy import cached_property
 from pushsalt.redact import Redactor
+from pushsalt.targeting.compound import NamedGroups
 
 if TYPE_CHECKING:
     from pushsalt.ext_pillar import ExtPillar, Outside
@@ -66,10 +67,19 @@ class Trees:
         return without_secrets(self.config.opts)
 
     @property
-    def nodegroups(self) -> dict[str, Any]:
-        """Target expressions by name."""
+    def groups(self) -> Collection[str]:
+        """The names of the groups of the inventory."""
+        raise NotImplementedError
+
+    @property
+    def nodegroups(self) -> NamedGroups:
+        """What ``N@name`` may mean: the nodegroups of the configuration, and the groups of the inventory."""
+        return self.named_groups(lambda: self.groups)
+
+    def named_groups(self, groups: Callable[[], Collection[str]]) -> NamedGroups:
+        """As ``nodegroups``, with the groups of an inventory that is at hand."""
         opts = self.config.opts
-        return {**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}
+        return NamedGroups({**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}, groups)
 
     @cached_property
     def keeps_templates(self) -> bool:

@@ -87,6 +87,12 @@ _SUDO = (
     ("sudo_password_wrong", r"incorrect password attempt|Sorry, try again"),
     ("sudo_password_required", r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
 )
+#: What shells, loaders and Python say when they may not have more files, memory or processes.
+_LIMIT = (
+    r"Too many open files|object file: Error (24|12)|File size limit exceeded|File too large|MemoryError"
+    r"|[Oo]ut of memory|([Cc]annot|[Cc]an't) (allocate|fork)[^/]*|failed to map segment[^/]*"
+    r"|Resource temporarily unavailable"
+)
 _INSTALL = {
     **dict.fromkeys(("debian", "ubuntu", "raspbian", "linuxmint"), "apt-get install python3-minimal"),
     **dict.fromkeys(("fedora", "rhel", "rocky", "almalinux", "centos", "ol", "amzn"), "dnf install python3"),
@@ -128,6 +134,9 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
         return TargetError("no_shell", f"{id}: the login runs no commands: {said}", "use a login that has a shell")
     if re.search(r"[Nn]o space left|[Qq]uota exceeded", said):
         return TargetError("disk_full", f"{id}: {said}", "free some space on the target")
+    if limit := re.search(_LIMIT, said):
+        message = f"{id}: a limit of the login keeps Python from starting: {limit[0]}"
+        return TargetError("limit_reached", message, _RAISE_LIMIT)
     how = "without a word" if ending.exit_status is None else f"with status {ending.exit_status}"
     return TargetError(
         "bootstrap_failed", f"{id}: the first stage ended {how}" + (f": {said}" if said else ""),
@@ -193,11 +202,13 @@ def printable(data: bytes | str) -> str:
     return " / ".join(line for line in lines if line)[-600:]
 
 
+_RAISE_LIMIT = "raise it for that login: limits.conf, LimitNOFILE= and the like of its sshd, ulimit in start-up files"
 _HINTS = {
     "locked": "wait until it has ended, or give --wait-lock SECONDS",
     "timeout": "give a longer --timeout, or find out what takes so long",
     "worker_died": "what it did until then is unknown: look at the target, and run again",
     "disk_full": "free some space on the target",
+    "limit_reached": _RAISE_LIMIT,
     "protocol_error": "run again with -l debug and report what it prints",
     "resource_unreachable": "look at it from its manager; -l debug shows more",
 }
@@ -213,6 +224,7 @@ def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
         "locked": f"another run is at work: {said}",
         "worker_died": f"the process that ran the work died: {said}",
         "timeout": f"the job took too long: {said}",
+        "limit_reached": f"a limit of the login stopped the runtime: {said}",
         "bootstrap_failed": f"the runtime did not start: {said}",
     }.get(kind, said)
     stderr = printable(fields.get("stderr", ""))

@@ -15,7 +15,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt import __version__
+from pushsalt import __version__, regular
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.inventory.kinds import template
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 #: As `inventory.load` has it.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
@@ -49,7 +49,7 @@ def digest_of(project: Project) -> bytes | None:
                 if is_program(file):
                     data = project.listed(file).encode()
                 elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
-                    data = file.read_bytes()
+                    data = regular.read_bytes(file)
                 else:
                     return None
             except (OSError, InventoryError):  # who reads it says so
@@ -85,7 +85,7 @@ def holds(project: Project, image: dict[str, Any], digest: bytes) -> bool:
     for path, rendered in image["rendered"].items():
         file = Path(path)
         try:
-            text = None if is_program(file) else template(file, file.read_bytes().decode("utf-8-sig"))
+            text = None if is_program(file) else template(file, regular.read_bytes(file).decode("utf-8-sig"))
         except (OSError, ValueError, InventoryError):  # who reads it says so
             return False
         if text is None or not project.rosters.same(text, path, rendered):
@@ -100,7 +100,9 @@ def load(project: Project, digest: bytes, made: Callable[[Target], None]) -> Inv
         return None
     ids = image["ids"].split("\0")
     targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
-    return Inventory(targets, tuple(project.config.inventories), tuple(image["warnings"]))
+    return Inventory(
+        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"])
+    )
 
 
 def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
@@ -113,6 +115,7 @@ def keep(project: Project, digest: bytes, inventory: Inventory) -> None:
         "rendered": project.rosters.digests,
         "ids": "\0".join(inventory.ids),
         "rows": rows,
+        "groups": sorted(inventory.groups),
         "warnings": list(inventory.warnings),
     }
     _bank(project).put(_name(project), image)

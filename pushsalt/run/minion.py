@@ -181,7 +181,7 @@ class Minion:
         """Log a warning about the trees, once for all targets."""
         if text not in self.project.said:
             self.project.said.add(text)
-            log.warning("%s", text)
+            log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
         """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
@@ -381,7 +381,7 @@ class Minion:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):
             raise
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("%s: %s raised", self.id, name, exc_info=True)
             raise raised(name, exc) from exc
 
@@ -481,7 +481,7 @@ class Minion:
             pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
         target = self.target
         managed = LazyDict(self._manages)
-        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed)
+        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
         try:
             return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
         except UsageError as exc:
@@ -504,7 +504,8 @@ class Minion:
 
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """What is wrong with one chunk: an unknown function, unknown arguments."""
-        return CompileResult(problems=check_chunks([chunk], self.known_states, Sources())).errors
+        found = check_chunks([chunk], self.known_states, Sources(), self.project.config.opts["strict_arguments"])
+        return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
 
     @property
     def known_states(self) -> KnownStates:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.config import CliOverrides, Config, load_config
+from pushsalt.discover import INVENTORIES, way_to_trust
 from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
-from pushsalt.inventory import Inventory
+from pushsalt.inventory import THIS_MACHINE, Inventory
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.model import SdbUri
 from pushsalt.options import has_secrets
@@ -56,6 +57,8 @@ class Project(Trees):
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
+        #: kept pillars whose secrets are hidden, by their hashes
+        self._hidden: set[int] = set()
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in config.warnings:
             reporter.warning(None, text)
@@ -87,15 +90,25 @@ class Project(Trees):
             inventoryimage.keep(self, digest, found)
         return found
 
+    def need_inventory(self) -> None:
+        """Raises InventoryError where there is none: without one, this machine is meant by its id alone."""
+        refused = self.config.refused
+        if refused is not None:
+            raise InventoryError(
+                f"no inventory here or above that is trusted; use -i ({refused} is not used)",
+                hint=f"if you trust it: {way_to_trust(refused)}",
+            )
+        if not self.config.inventories:
+            place = self.config.project or "a project folder (pushsalt init makes one)"
+            raise InventoryError(
+                "no inventory here or above; use -i",
+                hint=f"or write {INVENTORIES[0]} into {place}; the id {THIS_MACHINE}, and that alone, is this machine",
+            )
+
     def read_inventory(self, detailed: bool = False) -> Inventory:
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
         from pushsalt.inventory.load import load_inventory
 
-        if self.config.refused is not None:  # no inventory means this machine: nobody meant that
-            raise InventoryError(
-                f"{self.config.refused} is not used, and there is no other inventory",
-                hint=f"chmod go-w its folder and it, if it is yours; or name it: -i {self.config.refused}",
-            )
         found = load_inventory(
             self.config.inventories,
             render=self.rosters.render,
@@ -107,6 +120,13 @@ class Project(Trees):
         for target in found.targets.values():
             self.hide(target)
         return found
+
+    @property
+    def groups(self) -> Collection[str]:
+        """The names of the groups of the inventory."""
+        from pushsalt.run.selectable import selectable
+
+        return selectable(self).inventory.groups
 
     def listed(self, path: Path) -> str:
         """What an inventory that is a program prints; it is run once. Raises InventoryError."""
@@ -328,8 +348,28 @@ class Project(Trees):
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Keep a pillar that was just compiled, without overrides of a command."""
-        if self.keeps_pillar:
-            self.pillar_bank.put(target.key, pillar)
+        if not self.keeps_pillar:
+            return
+        bank, key = self.pillar_bank, target.key
+        before = bank.get(key) if self.knows_pillar(target) else None
+        bank.put(key, pillar)
+        if before is not None and before != pillar:
+            gone = set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar))
+            if gone:
+                bank.add_former(key, gone)
+
+    def knows_pillar(self, target: Target) -> bool:
+        """Whether a pillar of the target is kept."""
+        return self.keeps_pillar and self.pillar_bank.written(target.key) is not None
+
+    def hide_kept(self, target: Target) -> None:
+        """Have the secrets hidden that the kept pillar of a target has, and had: its files may have them."""
+        bank, key = self.pillar_bank, target.key
+        data = bank.bytes_of(key)
+        if data is not None and hash(data) not in self._hidden:  # most targets of a fleet have the same
+            self._hidden.add(hash(data))
+            self.redactor.add_pillar(bank.get(key))
+        self.redactor.add(bank.former(key))
 
     @property
     def requests(self) -> Bank:

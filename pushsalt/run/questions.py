@@ -79,7 +79,7 @@ class Questions:
             answer = dict(await self._serve(question))
         except PushsaltError as exc:
             answer = {"error": str(exc), "exception": getattr(exc, "exception", "SaltException")}
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             log.debug("%s: answering %s", self._id, question.get("k"), exc_info=exc)
             answer = {"error": f"{type(exc).__name__}: {exc}", "exception": type(exc).__name__}
         blobs = answer.pop("blobs", ())

@@ -53,11 +53,13 @@ class Runner:
             return failure(id, exc)
         try:
             result = await work.go()
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             result = failure(id, exc)
             if getattr(exc, "kind", "") == "excess":  # what it sent until then would stay to the end of the command
                 work.states.clear()
                 work.events.clear()
+            elif work.states and result.shape == "error":
+                result.ret["error"]["returned"] = dict(work.states)
         result.warnings, result.events = work.warnings, work.events
         return result
 
@@ -94,7 +96,8 @@ class Runner:
             pool.attach()
             level = logging.getLogger().getEffectiveLevel()
             memory = self.project.config.opts["render_memory"]
-            pool.setup({"config": for_rendering(self.project.config), "log_level": level, "memory": memory})
+            config = for_rendering(self.project.config, self.project.groups)
+            pool.setup({"config": config, "log_level": level, "memory": memory})
 
     async def close(self) -> None:
         if "pool" in self.project.__dict__:
@@ -107,6 +110,10 @@ class Runner:
             from pushsalt.transport import ssh
 
             await ssh.close(self.connecting)
+        if self.connecting.shared.get("local"):
+            from pushsalt.transport import local
+
+            await local.close(self.connecting)
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:

@@ -23,6 +23,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt import regular
 from pushsalt.errors import ConfigError
 from pushsalt.model import Blob
 from pushsalt.run import pysource
@@ -204,7 +205,7 @@ class SaltPython:
         return found
 
     def _read(self, kind: str, file: File) -> CustomModule:
-        text = Path(file.path).read_text("utf-8", "replace")
+        text = regular.read_text(file.path, "replace")
         return CustomModule(kind, file.name.rpartition(".")[2], file.path, text, {})
 
     # --- what travels
@@ -254,7 +255,7 @@ class SaltPython:
                     todo += self._imports(file)
         entries = []
         for name, file in seen.items():
-            data = Path(file.path).read_bytes() if file.path else b""
+            data = regular.read_bytes(file.path) if file.path else b""
             digest = hashlib.sha256(data).hexdigest()
             self._digests.setdefault(digest, Blob(digest, len(data), data=data))
             entries.append([name, file.package, digest, len(data)])
@@ -298,7 +299,7 @@ class SaltPython:
         if isinstance(kept, list):
             return [str(name) for name in kept]
         try:
-            tree = pysource.parse(Path(file.path).read_text("utf-8", "replace"))
+            tree = pysource.parse(regular.read_text(file.path, "replace"))
         except (SyntaxError, ValueError):
             return []
         package = file.name if file.package else file.name.rpartition(".")[0]

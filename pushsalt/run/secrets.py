@@ -1,8 +1,9 @@
 """sdb:// URIs of one command's configuration and inventory: where they stand, and when they become values.
 
-Of the inventory (``model.SdbUri``), and options that modules read: when the first target needs them, in a worker
-thread; what cannot be had is an error of the targets that need it. Keys of renderers and external pillar: when one of
-them is used. Logins of git remotes: when these are opened, for all. ``pushsalt.sdb`` asks the drivers.
+Of the inventory (``model.SdbUri``), and options of the table: when the first target needs them, in a worker thread;
+what cannot be had is an error of the targets that need it. Options that only users' own external pillar and master_tops
+read, keys of renderers: when one of these is used. Logins of git remotes: when these are opened, for all.
+``pushsalt.sdb`` asks the drivers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pushsalt.config import is_profile
 from pushsalt.errors import ConfigError, TargetError
 from pushsalt.inventory.schema import URI_FIELDS, checked_value
 from pushsalt.model import SdbUri, Target
+from pushsalt.options import OPTIONS
 from pushsalt.sdb.uri import has, holds_uri, replaced
 
 if TYPE_CHECKING:
@@ -110,7 +112,9 @@ class Secrets:
         self._lock = threading.Lock()
         self._filled: dict[str, tuple[Target, Target]] = {}
         opts = project.config.opts
-        self._options = [name for name in project.config.given if self._is_ours(name) and holds_uri(opts[name])]
+        given = [name for name in project.config.given if self._is_ours(name) and holds_uri(opts[name])]
+        self._options = [name for name in given if name in OPTIONS]
+        self._of_plugins = [name for name in given if name not in OPTIONS]
 
     def forget(self) -> None:
         """A new job begins."""
@@ -127,7 +131,7 @@ class Secrets:
 
     def ready(self, target: Target) -> Target:
         """The target with its values, when those of all that it needs are there too. Raises TargetError."""
-        self._fill_options(target)
+        self._fill(self._options, target.id)
         known = self._project.inventory.targets
         for name in (*target.jump, *([target.manager] if target.manager else [])):
             if name in known:
@@ -169,17 +173,20 @@ class Secrets:
         opts = self._project.config.opts
         return name not in _ELSEWHERE and not name.startswith(_GIT) and not is_profile(opts[name])
 
-    def _fill_options(self, target: Target) -> None:
-        """Options that modules and templates read, for all targets, as Salt has it in its configuration."""
+    def fill_for_plugins(self, id: str) -> None:
+        """Options that are in no table: external pillar and master_tops of users may read them. Raises TargetError."""
+        self._fill(self._of_plugins, id)
+
+    def _fill(self, names: list[str], id: str) -> None:
         with self._lock:
-            while self._options:
-                name = self._options[-1]
+            while names:
+                name = names[-1]
                 opts = self._project.config.opts
                 try:
                     opts[name] = self._project.sdb.resolve(opts[name])
                 except TargetError as exc:
-                    raise TargetError(exc.kind, f"{target.id}: the option `{name}`: {exc.message}", exc.hint) from None
-                self._options.pop()
+                    raise TargetError(exc.kind, f"{id}: the option `{name}`: {exc.message}", exc.hint) from None
+                names.pop()
 
     def open_git(self) -> None:
         """The options of git remotes, which all targets need. Raises ConfigError."""

@@ -1,4 +1,5 @@
-"""What selecting needs of a large inventory, kept between runs: ids, types, jump hosts and grains; nothing secret.
+"""What selecting needs of a large inventory, kept between runs: ids, types, jump hosts, groups and grains; nothing
+secret.
 
 The image is one entry of the bank ``inventory`` for each set of files. It holds as that of ``inventoryimage`` does.
 Hosts that are alike in what is kept share one Target, which has no id.
@@ -55,7 +56,7 @@ def _image(inventory: Inventory) -> dict[str, Any]:
     table: list[list[Any]] = []
     kinds = []
     for target in inventory.targets.values():
-        row = [target.transport, list(target.jump), dict(target.grains)]
+        row = [target.transport, list(target.jump), dict(target.grains), list(target.groups)]
         kind = rows.setdefault(repr(row), len(table))
         if kind == len(table):
             table.append(row)
@@ -71,9 +72,11 @@ def _image(inventory: Inventory) -> dict[str, Any]:
 
 def _read(image: dict[str, Any]) -> Selectable:
     table = [
-        Target("", transport=transport, jump=tuple(jump), grains=grains) for transport, jump, grains in image["table"]
+        Target("", transport=transport, jump=tuple(jump), grains=grains, groups=tuple(groups))
+        for transport, jump, grains, groups in image["table"]
     ]
     ids = image["ids"].split("\0")
     targets = dict(zip(ids, map(table.__getitem__, image["kinds"]), strict=True))
     pillar = frozenset(ids[place] for place in image["with_pillar"])
-    return Selectable(Inventory(targets, warnings=tuple(image["warnings"])), pillar)
+    groups = frozenset(name for target in table for name in target.groups)
+    return Selectable(Inventory(targets, (), tuple(image["warnings"]), groups), pillar)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import NoTargetError, TargetError
+from pushsalt.inventory import THIS_MACHINE
 from pushsalt.model import Target
 from pushsalt.run.lookup import Remembered
 from pushsalt.run.selectable import selectable
 from pushsalt.targeting import Fleet, key_of, parse, sources
 from pushsalt.targeting import select as select_names
+from pushsalt.targeting.matchers.list import split
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
 def select(
     project: Project, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str], limit: int | None
 ) -> list[str]:
-    """The names of what matches. Raises NoTargetError or UsageError."""
+    """The names of what matches. Raises NoTargetError, UsageError, or InventoryError where there is no inventory."""
+    check_inventory(project, expr, tgt_type)
     known = Remembered(project, selectable(project))
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
     try:
         return select_names(
             expr,
@@ -29,13 +33,13 @@ def select(
             known,
             known.behind,
             delimiter=delimiter,
-            nodegroups=project.nodegroups,
+            nodegroups=nodegroups,
             exclude=exclude,
             limit=limit,
             glob_includes_resources=bool(project.config.opts["glob_includes_resources"]),
         )
     except NoTargetError as exc:
-        for source in sources(expr, tgt_type, project.nodegroups) & {"grains", "pillar"}:
+        for source in sources(expr, tgt_type, nodegroups) & {"grains", "pillar"}:
             count = known.unknown(source)
             if count:
                 of = f"{count} target{'s' if count > 1 else ''}"
@@ -45,12 +49,20 @@ def select(
         known.say_age()
 
 
+def check_inventory(project: Project, expr: Any, tgt_type: str) -> None:
+    """Raises InventoryError unless there is an inventory, or the very id of this machine is meant."""
+    ids = {"glob": [expr], "list": [id.strip() for id in split(expr)] if tgt_type == "list" else []}.get(tgt_type)
+    if not ids or any(id != THIS_MACHINE for id in ids):
+        project.need_inventory()
+
+
 def find(project: Project, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
     """The keys of what matches for one target that asks about others. Raises UsageError."""
     known = Remembered(project, selectable(project))
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.behind, glob_includes_resources=widely)
-    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=project.nodegroups, pillar_exact=pillar_exact)))
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact)))
 
 
 def target(project: Project, name: str) -> Target:

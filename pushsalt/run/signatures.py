@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from pushsalt.compile.source import ArgSpec
+from pushsalt.compile.source import ArgSpec, Keywords
 from pushsalt.run import effects, pysource
 from pushsalt.run.effects import Effect
 from thin import runtime
@@ -57,6 +57,13 @@ class KnownStates:
                 return found or ANYTHING
         found = _lookup(_functions(module), function)
         return found if found or self._salt is None else self._salt.spec("states", name)
+
+    def keywords(self, name: str) -> Keywords | None:
+        """What a shipped function that takes anything may know; None when it takes any data."""
+        from pushsalt.run.keywords import keywords, takes_anything
+
+        module, _, function = name.partition(".")
+        return None if takes_anything(module, function) else keywords(module)
 
     def names(self) -> Iterable[str]:
         """Every ``module.function``."""
@@ -132,7 +139,7 @@ def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
     aliases = _aliases(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found[aliases.get(node.name, node.name)] = _spec(node.args)
+            found[aliases.get(node.name, node.name)] = _spec(node.args, ours)
         elif (
             isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name)
         ):
@@ -155,8 +162,8 @@ def _aliases(tree: ast.Module) -> dict[str, str]:
     return {}
 
 
-def _spec(args: ast.arguments) -> ArgSpec:
+def _spec(args: ast.arguments, ours: bool) -> ArgSpec:
     positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
     required = positional[: len(positional) - len(args.defaults)]
     keyword = [arg.arg for arg in args.kwonlyargs]
-    return ArgSpec(tuple(positional + keyword), tuple(required), kwargs=args.kwarg is not None)
+    return ArgSpec(tuple(positional + keyword), tuple(required), kwargs=args.kwarg is not None, ours=ours)

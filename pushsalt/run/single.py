@@ -109,13 +109,19 @@ class Work:
                 await self._keep_mine()
         except asyncio.CancelledError:
             raise self._interrupted() from None
+        except TargetError as exc:
+            if exc.kind != "excess" and self._how_far() not in exc.message:
+                raise TargetError(exc.kind, exc.message + self._how_far(), exc.hint) from exc
+            raise
         finally:
             if self._rendered is not None:
                 self._rendered.close()
-            if self.session is not None:
-                await self.session.close()
-            if self._connection is not None:
-                await self._connection.close()
+            try:
+                if self.session is not None:
+                    await self.session.close()
+            finally:
+                if self._connection is not None:
+                    await self._connection.close()
         runs_here = function_named(self.job.fun) is not None
         result = TargetReturn(self.name, value, phases=self.phases, exit_code=EXIT_FAILED if retcode else 0)
         if self.session is not None:
@@ -146,6 +152,8 @@ class Work:
             )
         if self.options.timeout is not None:
             self._ends = time.monotonic() + self.options.timeout
+        if self.job.kind in ("apply", "call") and self.project.knows_pillar(self.target):
+            await self.runner.in_thread(partial(self.project.hide_kept, self.target))
         if self.target.transport == "offline":
             return await self._offline(), 0
         if self.job.kind == "clean" and self.target.place != self.target.key:

@@ -190,7 +190,7 @@ class Sdb:
             raise _unavailable(text, exc.hint) from None
         except PushsaltError as exc:
             raise _unavailable(f"{uri}: {exc}", exc.hint or "see the message") from None
-        except Exception as exc:  # a user's driver may raise anything
+        except (Exception, SystemExit) as exc:  # a user's driver may raise anything
             log.debug("%s: the driver %s raised", uri, driver, exc_info=True)
             text = f"{uri}: the driver {driver} cannot answer: {type(exc).__name__}: {exc}"
             raise _unavailable(text, f"see the profile {name}, and the driver's file") from None

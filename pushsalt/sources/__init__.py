@@ -51,7 +51,7 @@ class Sources:
         try:
             folder = private_dir(self._cache_dir / "sources" / scheme)
             found = fetch(url, folder, self._opts)
-        except Exception as exc:  # a plug-in may raise anything
+        except (Exception, SystemExit) as exc:  # a plug-in may raise anything
             text = f"Failed to cache {url}: {type(exc).__name__}: {exc}"
             raise FunctionError("exception", text, "see the message", "CommandExecutionError") from exc
         return Path(found) if found else None

@@ -5,12 +5,13 @@ Grammar of a compound expression: ``thin.utils.compound``. Its words::
     word   = LETTER "@" expression | LETTER DELIMITER "@" expression | "N@" name | glob
 
 A nodegroup is an expression by name: text, or a list of its words; a list of words without operators means any of them.
+A group of the inventory is meant by ``N@name`` too, unless a nodegroup has the name.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol, cast
@@ -46,6 +47,7 @@ class Subject:
     """One target as matchers see it.
 
     ``type`` and ``manager`` are its own as a resource; ``resources`` are those that it manages, ``{type: [id]}``.
+    ``groups`` are those of the inventory that it is in.
     """
 
     id: str
@@ -54,10 +56,41 @@ class Subject:
     type: str = ""
     manager: str = ""
     resources: Mapping[str, Any] = field(default_factory=dict)
+    groups: Collection[str] = ()
 
 
 #: Expressions by name, as the option ``nodegroups`` has them.
 Nodegroups = Mapping[str, Any]
+
+
+class NamedGroups(Mapping[str, Any]):
+    """The nodegroups of a configuration, and the groups of an inventory, whose value is ``MEMBERS``.
+
+    ``groups`` gives the names of those; it is asked when one is looked for.
+    """
+
+    def __init__(self, nodegroups: Nodegroups, groups: Callable[[], Collection[str]]) -> None:
+        self._nodegroups = nodegroups
+        self._groups = groups
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._nodegroups:
+            return self._nodegroups[name]
+        if name in self._groups():
+            return grammar.MEMBERS
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys((*self._nodegroups, *sorted(self._groups())))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def is_both(self, name: str) -> bool:
+        """Whether there is a nodegroup and a group of this name."""
+        return name in self._nodegroups and name in self._groups()
+
+
 _Predicate = Callable[[Any], bool]
 
 
@@ -96,6 +129,11 @@ class Term:
 @cache
 def _say_once(word: str, text: str) -> None:
     log.error("the term %r matches nothing: %s", word, text)
+
+
+@cache
+def _say_shadowed(name: str) -> None:
+    log.warning("%s is a nodegroup, and a group of the inventory: the nodegroup is meant", name)
 
 
 @dataclass(frozen=True)
@@ -158,14 +196,15 @@ def parse(
     pillar are neither globs nor regular expressions, so that nobody can find out by them what is there. ``quiet``: what
     is doubtful is not logged.
     """
+    nodegroups = {} if nodegroups is None else nodegroups
     if tgt_type == "pillar" and pillar_exact:
         tgt_type = "pillar_exact"
     if tgt_type == "compound":
         if not isinstance(expr, str | list | tuple):
             raise UsageError(f"a compound expression is text, not {expr!r}", hint="write it like 'web* and not L@web3'")
-        return _compound(expr, grammar.words_of(expr), nodegroups or {}, pillar_exact, quiet)
+        return _compound(expr, grammar.words_of(expr), nodegroups, pillar_exact, quiet)
     if tgt_type == "nodegroup":
-        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups or {}, pillar_exact, quiet)
+        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups, pillar_exact, quiet)
     term = Term(str(expr), tgt_type, expr, delimiter, _matcher(tgt_type))
     return Expression(term.word, ("word", term.word), {term.word: term}, tgt_type)
 
@@ -182,6 +221,10 @@ def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact:
         if not quiet:
             log.error("the nodegroup %r %s: nothing matches it", name, reason)
 
+    if isinstance(nodegroups, NamedGroups) and not quiet:
+        for name in (word[2:] for word in words if word.startswith("N@")):
+            if nodegroups.is_both(name):
+                _say_shadowed(name)
     expanded = grammar.expand(words, nodegroups, missing)
     if words and not expanded:  # of groups that are not there
         return Expression(text, ("nothing",), {})

@@ -8,7 +8,6 @@ from ``Behind``, which is asked only where an answer depends on it.
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -20,8 +19,6 @@ from pushsalt.model import Target
 from pushsalt.targeting.compound import DELIMITER, Expression, Nodegroups, Term, parse
 from pushsalt.targeting.matchers.list import split
 from pushsalt.targeting.names import names, of_whole_name
-
-log = logging.getLogger(__name__)
 
 #: The manager of what the controller reaches by itself.
 CONTROLLER: Final = "controller"
@@ -130,7 +127,8 @@ def select(
 
     Without ``caches`` only what the inventory itself says is known, without ``behind`` there are no resources.
     ``exclude`` are compound expressions of what is left out, ``limit`` is the most that are taken, the first ones.
-    Raises NoTargetError, naming the nearest ids, when there are none; UsageError for an expression that makes no sense.
+    Raises NoTargetError, naming the nearest ids, when there are none, or not all that a list names; UsageError for an
+    expression that makes no sense.
     """
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does
@@ -139,12 +137,13 @@ def select(
     if not chosen:
         from pushsalt.targeting.nothing import nothing
 
-        raise nothing(expr, tgt_type, inventory, fleet.behind)
+        raise nothing(expr, tgt_type, inventory, fleet.behind, nodegroups)
     if tgt_type == "list":
         missing = sorted(token for token in split(expr) if token and not fleet.exactly(token))
         if missing:
-            nor = ", and no such resource" if fleet.behind.there() else ""
-            log.warning("no such id in the inventory%s: %s", nor, ", ".join(missing))
+            from pushsalt.targeting.nothing import unknown
+
+            raise unknown(missing, inventory, fleet.behind)
     for text in exclude:
         chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups))
     if not chosen:
@@ -291,6 +290,9 @@ class Fleet:
             return self._of_type(str(term.expr))
         if term.tgt_type == "managing_minion":
             return self._of_manager(str(term.expr))
+        if term.tgt_type == "group":
+            name = str(term.expr)
+            return {id for id, target in self.inventory.targets.items() if name in target.groups}
         return self._look_up(term, None)
 
     def _look_up(self, term: Term, among: set[str] | None) -> set[str]:
@@ -422,6 +424,10 @@ class LazySubject:
         return self._target.transport
 
     @property
+    def groups(self) -> Sequence[str]:
+        return self._target.groups
+
+    @property
     def manager(self) -> str:
         """Who reaches it: the jump host nearest to it, else the controller."""
         return manager_of(self._target)
@@ -431,6 +437,8 @@ class LazyResource:
     """As LazySubject, of a resource."""
 
     resources: Mapping[str, Sequence[str]] = {}
+    #: an inventory has its own ids in its groups
+    groups: Sequence[str] = ()
 
     def __init__(self, key: str, behind: Behind, caches: Caches) -> None:
         self.key = key

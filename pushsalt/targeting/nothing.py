@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.inventory import Inventory
 from pushsalt.nearest import nearest
-from pushsalt.targeting.compound import parse
+from pushsalt.targeting.compound import Nodegroups, parse
 from pushsalt.targeting.fleet import Behind, Fleet
 
 #: Of more resources it is not looked which are called nearly so.
 _COMPARED: Final = 5000
 
 
-def nothing(expr: Any, tgt_type: str, inventory: Inventory, behind: Behind) -> NoTargetError:
+def nothing(
+    expr: Any, tgt_type: str, inventory: Inventory, behind: Behind, nodegroups: Nodegroups | None = None
+) -> NoTargetError:
     """No target is selected: says so, with what may have been meant."""
     words = expr if isinstance(expr, str) else ",".join(map(str, expr))
     if not inventory.ids:
@@ -24,11 +27,41 @@ def nothing(expr: Any, tgt_type: str, inventory: Inventory, behind: Behind) -> N
     plain = re.sub(r"\b[A-Z]@|\b(and|or|not)\b", " ", words)
     near = inventory.nearest(plain)
     hints = [f"nearest ids: {', '.join(near)}"] if near else []
+    hints = _of_groups(words, tgt_type, inventory, {} if nodegroups is None else nodegroups) + hints
     if behind.there():
         hints = _of_resources(words, tgt_type, plain, inventory, behind) + hints
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
     return NoTargetError(f"no target matches {words!r}{kind}", "; ".join(hints), words)
+
+
+def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:
+    """Groups that were written as ids, or that may have been meant."""
+    if tgt_type == "nodegroup":
+        known = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
+        if words in known.values():
+            return []
+        near = [known[name] for name in nearest(words.lower(), known, 3, 0.5)]
+        hints = [f"nearest groups: {', '.join(near)}"] if near else []
+        return ["'*' is all there are", *hints] if words == "all" else hints
+    how = "N@" if tgt_type == "compound" else "-N "
+    hints = []
+    for word in dict.fromkeys(words.replace(",", " ").split()):
+        if nodegroups.get(word) is not None or word in inventory.groups:
+            kind = "group" if word in inventory.groups else "nodegroup"
+            hints.append(f"{word} is a {kind}: {how}{word}")
+    return hints[:3]
+
+
+def unknown(missing: Sequence[str], inventory: Inventory, behind: Behind) -> NoTargetError:
+    """A list names ids that there are not: what else may have been meant by them."""
+    words = " ".join(missing[:10])
+    hints = _of_resources(words, "list", words, inventory, behind) if behind.there() else []
+    near = inventory.nearest(words)
+    hints += [f"nearest ids: {', '.join(near)}"] if near else []
+    nor = ", and no such resource" if behind.there() else ""
+    hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
+    return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 
 
 def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, behind: Behind) -> list[str]:

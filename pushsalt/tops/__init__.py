@@ -42,7 +42,7 @@ def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside
             data = _call(name, folders, outside)
             if data:
                 found = merge(found, _checked(data), "recurse", merge_lists=True)
-        except Exception as exc:  # a plug-in may raise anything; what the others say is wanted too
+        except (Exception, SystemExit) as exc:  # a plug-in may raise anything; what the others say is wanted too
             errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}")
     if errors:
         raise StateError(errors)

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import asyncssh
 
+from pushsalt import regular
+
 DEFAULT_PORT = 22
 MARKERS = ("", "cert-authority", "revoked")
 MAX_BYTES = 256 * 1024 * 1024
@@ -153,8 +155,11 @@ class KnownHosts:
         text = f"{name} {key.export_public_key('openssh').decode().split(' #')[0].strip()}"
         words = text.split()[:3]  # without the comment
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISCHR(status.st_mode):  # /dev/null is there for who wants to keep none
+                regular.refuse(path, status)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             size = os.fstat(descriptor).st_size
             broken = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"

@@ -12,19 +12,27 @@ from typing import cast
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
+from pushsalt.transport.program import Program, end_all
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 
 async def connect(target: Target, options: ConnectOptions) -> LocalConnection:
     """Always there."""
-    return LocalConnection(target)
+    return LocalConnection(target, options.shared.setdefault("local", set()))
+
+
+async def close(options: ConnectOptions) -> None:
+    """End what still runs: somebody was stopped before ending it."""
+    await end_all(options.shared.get("local", set()))
 
 
 class LocalConnection:
     """Runs commands as the current user."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, running: set[Program]) -> None:
         self.id = target.id
+        self._running = running
+        self._streams: list[LocalStream] = []
         self.user: str | None = None
         with contextlib.suppress(OSError, KeyError):
             self.user = getpass.getuser() if os.geteuid() else "root"
@@ -37,31 +45,35 @@ class LocalConnection:
         loop = asyncio.get_running_loop()
         try:
             _, stream = await loop.subprocess_exec(
-                lambda: LocalStream(on_stderr), *words, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
-            )
+                lambda: LocalStream(on_stderr, self._running), *words,
+                stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True,
+            )  # fmt: skip
         except OSError as exc:
             hint = f"make {words[0]} available on this machine"
             raise TargetError("no_shell", f"{self.id}: cannot start {words[0]}: {exc.strerror}", hint) from exc
+        self._streams.append(stream)
         return stream
 
     async def close(self) -> None:
-        """Streams end by themselves."""
+        """End what runs; streams that were let go among them."""
+        streams, self._streams = self._streams, []
+        await asyncio.gather(*(stream.end() for stream in streams))
 
 
-class LocalStream(asyncio.SubprocessProtocol):
+class LocalStream(Program):
     """A child process and its pipes."""
 
-    def __init__(self, on_stderr: Callable[[bytes], None] | None) -> None:
+    def __init__(self, on_stderr: Callable[[bytes], None] | None, running: set[Program]) -> None:
+        super().__init__(running)
         self.stderr = bytearray()
         self.exit_status: int | None = None
         self._on_stderr = on_stderr
         self._gate = Gate()
-        self._gone = asyncio.Event()
-        self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.SubprocessTransport, transport)
-        out = cast(asyncio.ReadTransport, self._transport.get_pipe_transport(1))
+        super().connection_made(transport)
+        assert self.process is not None
+        out = cast(asyncio.ReadTransport, self.process.get_pipe_transport(1))
         self._inbox = Inbox(out.pause_reading, out.resume_reading)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -79,9 +91,9 @@ class LocalStream(asyncio.SubprocessProtocol):
             self._gate.open()
 
     def process_exited(self) -> None:
-        assert self._transport is not None
-        self.exit_status = self._transport.get_returncode()
-        self._gone.set()
+        assert self.process is not None
+        self.exit_status = self.process.get_returncode()
+        super().process_exited()
 
     def pause_writing(self) -> None:
         self._gate.close()
@@ -101,9 +113,8 @@ class LocalStream(asyncio.SubprocessProtocol):
         await self._gate.wait()
 
     async def wait_closed(self) -> None:
-        await self._gone.wait()
-        if self._transport is not None:
-            self._transport.close()
+        await self.gone.wait()
+        self.forget()
 
     def close(self) -> None:
         # The supervisor sees its stdin end and stops its worker with grace, also where sudo keeps us from signals.
@@ -112,12 +123,7 @@ class LocalStream(asyncio.SubprocessProtocol):
         if stdin is not None:
             stdin.close()
 
-    def abort(self) -> None:
-        if self._transport is not None:
-            with contextlib.suppress(PermissionError):
-                self._transport.close()
-
     def _stdin(self) -> asyncio.WriteTransport | None:
-        if self._transport is None:
+        if self.process is None:
             return None
-        return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        return cast("asyncio.WriteTransport | None", self.process.get_pipe_transport(0))

@@ -21,12 +21,14 @@ from typing import Any
 
 import asyncssh
 
+from pushsalt import regular
 from pushsalt.bundle.shim import shell_line
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
 from pushsalt.model import Target
 from pushsalt.transport import ConnectOptions
 from pushsalt.transport.hostkeys import Known, KnownHosts, fingerprint
+from pushsalt.transport.program import Program, ProxyCommand, end_all
 from pushsalt.transport.sshconfig import default_files, hops, resolve
 from pushsalt.transport.sshkeys import DEFAULT_KEYS, Keys, KeyUnusableError, for_keys, public_half
 from pushsalt.transport.sshtrouble import BUSY, Trouble, printable, said
@@ -62,6 +64,8 @@ class _Shared:
     keys: Keys = field(default_factory=Keys)
     known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
     jumps: dict[tuple[str, ...], _Jump] = field(default_factory=dict)
+    #: ProxyCommands
+    running: set[Program] = field(default_factory=set)
 
 
 async def connect(target: Target, options: ConnectOptions) -> SshConnection:
@@ -83,17 +87,21 @@ async def close(options: ConnectOptions) -> None:
     """Let go of what the connections of one command had in common."""
     shared: _Shared | None = options.shared.get("ssh")
     if shared is not None:
+        await end_all(shared.running)
         await shared.keys.close()
 
 
 class SshConnection:
     """A login."""
 
-    def __init__(self, id: str, connection: asyncssh.SSHClientConnection, user: str, jump: _Jump | None) -> None:
+    def __init__(
+        self, id: str, connection: asyncssh.SSHClientConnection, user: str, jump: _Jump | None,
+        proxy: ProxyCommand | None,
+    ) -> None:  # fmt: skip
         self.id = id
         self.user: str | None = user
         self.connection = connection
-        self._jump = jump
+        self._jump, self._proxy = jump, proxy
 
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
@@ -120,8 +128,7 @@ class SshConnection:
         except (asyncio.TimeoutError, OSError, asyncssh.Error):
             self.connection.abort()
         finally:
-            if self._jump is not None:
-                await self._jump.release()
+            await _let_go(self._jump, self._proxy)
 
 
 class SshStream(asyncssh.SSHClientSession[bytes]):
@@ -245,6 +252,7 @@ class _Login:
         )
         self.connection: asyncssh.SSHClientConnection | None = None
         self.jump: _Jump | None = None
+        self.proxy: ProxyCommand | None = None
         self.refusal: TargetError | None = None
 
     # --- the way there
@@ -262,20 +270,25 @@ class _Login:
                 raise TargetError("jump_failed", f"{self.target.id}: {message}", exc.hint) from exc
 
     async def give_up(self) -> None:
-        """Let go of the jump host unless a connection now holds it."""
-        if self.jump is not None:
-            await self.jump.release()
+        """Let go of the jump host and the ProxyCommand unless a connection now holds them."""
+        await _let_go(self.jump, self.proxy)
 
     async def run(self) -> SshConnection:
         arguments = await self._arguments()
         pause = 0.1
         while True:
             self.connection = None
+            if self.jump is None and self.settings.proxy:
+                await _let_go(None, self.proxy)
+                self.proxy = arguments["tunnel"] = ProxyCommand(self.settings.proxy, self.shared.running)
             try:
                 connection = await asyncssh.connect(self.settings.host, self.settings.port, **arguments)
             except asyncio.CancelledError:
                 raise
             except Exception as exc:
+                if self.proxy is not None and self.proxy.stderr:
+                    words = printable(self.proxy.stderr[-300:].decode("utf-8", "replace"))
+                    log.info("%s: the ProxyCommand says: %s", self.target.id, words)
                 if self._without_certificate(exc, arguments):
                     continue
                 if not self._dropped(exc):
@@ -288,7 +301,8 @@ class _Login:
                 pause = min(2 * pause, 2.0)
                 continue
             jump, self.jump = self.jump, None
-            return SshConnection(self.target.id, connection, self.settings.user, jump)
+            proxy, self.proxy = self.proxy, None
+            return SshConnection(self.target.id, connection, self.settings.user, jump, proxy)
 
     def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
         """Whether to ask for the bare host key: it is known by itself, and only its certificate does not count."""
@@ -326,8 +340,6 @@ class _Login:
         }  # fmt: skip
         if self.jump is not None:
             arguments["tunnel"] = self.jump.connection
-        elif self.settings.proxy:
-            arguments["proxy_command"] = self.settings.proxy
         if get("BindAddress"):
             arguments["local_addr"] = (str(get("BindAddress")), 0)
         return arguments
@@ -474,7 +486,7 @@ def _path(name: str) -> Path:
 
 def _public(path: Path) -> bytes | None:
     try:
-        return asyncssh.read_public_key(f"{path}.pub").public_data
+        return asyncssh.import_public_key(regular.read_bytes(f"{path}.pub")).public_data
     except (OSError, asyncssh.KeyImportError):
         return None
 
@@ -508,6 +520,16 @@ class _Jump:
             if self._shared.jumps.get(self._chain) is self:
                 del self._shared.jumps[self._chain]
             await self.opening.result().close()
+
+
+async def _let_go(jump: _Jump | None, proxy: ProxyCommand | None) -> None:
+    """A connection needs its way no more, or there is none."""
+    try:
+        if proxy is not None:
+            await proxy.end()
+    finally:
+        if jump is not None:
+            await jump.release()
 
 
 async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: _Shared) -> _Jump:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 
 from asyncssh.config import ConfigParseError, SSHClientConfig
 
+from pushsalt import regular
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
 from pushsalt.model import Target
@@ -124,7 +125,7 @@ class _Config(SSHClientConfig):
             raise ConfigParseError(f"{path}: included too deep")
         self._depth += 1
         self._path, self._line_no, self._matching = path, 0, True
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        for number, line in enumerate(regular.read_text(path).splitlines(), 1):
             self._line_no = number
             if line.strip() and not line.lstrip().startswith("#"):
                 self._read(line)

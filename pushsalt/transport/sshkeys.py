@@ -19,6 +19,7 @@ from typing import Any
 import asyncssh
 from asyncssh.public_key import CERT_TYPE_USER, decode_ssh_certificate
 
+from pushsalt import regular
 from pushsalt.errors import TargetError
 
 log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Keys:
         if found is None or stamp != _stamp(path):
             stamp = _stamp(path)
             try:
-                found = asyncssh.read_certificate(path)
+                found = asyncssh.import_certificate(regular.read_bytes(path))
             except (OSError, asyncssh.KeyImportError) as exc:
                 found = KeyUnusableError(f"the certificate {path} cannot be used: {exc}", "renew or remove it")
             self._certificates[str(path)] = (stamp, found)
@@ -133,7 +134,7 @@ class Keys:
 def _load(path: Path, passphrase: str | None) -> Any:
     try:
         found = path.stat()
-        data = path.read_bytes()
+        data = regular.read_bytes(path)
     except OSError as exc:
         raise KeyUnusableError(
             f"the private key {path} cannot be read: {exc.strerror}", "correct `priv` (or IdentityFile in ssh_config)"

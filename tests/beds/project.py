@@ -39,11 +39,11 @@ class Done:
         assert isinstance(found, dict)
         return found
 
-    def error(self, id: str) -> dict[str, str]:
+    def error(self, id: str) -> dict[str, Any]:
         """The error object of a target; its three texts are never empty."""
         ret = self.data[id]
         assert isinstance(ret, dict) and set(ret) == {"error"}, ret
-        error: dict[str, str] = ret["error"]
+        error: dict[str, Any] = ret["error"]
         assert all(isinstance(error[key], str) and error[key].strip() for key in ("kind", "message", "hint")), error
         return error
 

@@ -63,18 +63,43 @@ def test_a_template_that_spins_or_swells_is_an_error_of_its_target_with_file_and
         assert isinstance(done.data[id], list) and isinstance(done.data[id][0], dict), done.data[id]
 
 
-@pytest.mark.parametrize("way", ["a regular expression", "the process dies"])
-def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(tmp_path: Path, way: str) -> None:
+REGEX = "{{ ('a' * 40 + 'b') | regex_match('(a|a)+$') }}\n"
+
+
+@pytest.mark.parametrize(
+    "way, place",
+    [
+        ("a regular expression", "salt/bad.sls:2"),
+        ("a regular expression of what is known later", "salt/bad.sls:3"),
+        ("a regular expression in a test", "salt/bad.sls:2"),
+        ("a regular expression in a macro", "salt/macro.j2:3"),
+        ("a regular expression behind a header", "salt/bad.sls:3"),
+        ("Python", "salt/bad.sls:4"),
+        ("the process dies", "salt/bad.sls:"),
+        ("the process crashes", "salt/bad.sls:4"),
+    ],
+)
+def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(
+    tmp_path: Path, way: str, place: str
+) -> None:
     bad = {
-        "a regular expression": "a: {{ ('a' * 40 + 'b') | regex_match('(a|a)+$') }}\n",
+        "a regular expression": f"\na: {REGEX}",
+        "a regular expression of what is known later":
+                "{% set x = opts.id[:0] %}\n\na: " + REGEX.replace("(", "(x + ", 1),
+        "a regular expression in a test": f"\n{{% if {REGEX[2:-3]} is none %}}a{{% endif %}}\n",
+        "a regular expression in a macro": "{% from 'macro.j2' import m %}\n\na: {{ m() }}\n",
+        "a regular expression behind a header": f'#jinja2: {{"trim_blocks": true}}\n{{% set a = 1 %}}\na: {REGEX}',
+        "Python": "#!py\nimport re\ndef run():\n    re.match('(a|a)+$', 'a' * 40 + 'b')\n",
         "the process dies": "#!py\nimport os, signal\ndef run():\n    os.kill(os.getpid(), signal.SIGKILL)\n",
+        "the process crashes": "#!py\nimport ctypes\ndef run():\n    ctypes.string_at(1)\n",
     }
     texts = {"salt/bad.sls": bad[way], "salt/good.sls": "fine:\n  test.nop: []\n"}
+    texts["salt/macro.j2"] = f"{{% macro m() -%}}\n  b\n  {REGEX}{{%- endmacro %}}\n"
     texts["salt/pick.sls"] = "include: [{{ 'bad' if opts.id == 'evil' else 'good' }}]\n"
     made = project(tmp_path, {"evil": OFFLINE, **FRIENDS}, texts)
     done = made.json("run", "--timeout", "6", "*", "state.show_low_sls", "pick", timeout=120)
-    ended = "its process was ended" if way == "a regular expression" else "the process that rendered it died"
-    assert ended in str(done.data["evil"]), done.data["evil"]
+    ended = "the process that rendered it died" if "the process" in way else "its process was ended"
+    assert ended in str(done.data["evil"]) and place in str(done.data["evil"]), done.data["evil"]
     assert done.code in (2, 3)
     for id in FRIENDS:
         assert isinstance(done.data[id], list) and isinstance(done.data[id][0], dict), done.data[id]
@@ -83,7 +108,7 @@ def test_what_cannot_be_interrupted_ends_with_its_process_and_the_others_go_on(t
 def test_one_that_is_stuck_without_a_deadline_keeps_no_other_waiting(tmp_path: Path) -> None:
     """No ``--timeout``: the command waits for that one until it is stopped, and all others have their results."""
     texts = {"salt/good.sls": "fine:\n  test.nop: []\n"}
-    texts["salt/bad.sls"] = "a: {{ ('a' * 40 + 'b') | regex_match('(a|a)+$') }}\n"
+    texts["salt/bad.sls"] = f"a: {REGEX}"
     texts["salt/pick.sls"] = "include: [{{ 'bad' if opts.id == 'evil' else 'good' }}]\n"
     hosts = {"evil": OFFLINE, **{f"ok{at}": OFFLINE for at in range(9)}}
     made = project(tmp_path, hosts, texts)

@@ -146,6 +146,7 @@ def test_where_options_end(words, want):
         (["apply"], "TARGET is missing", "usage: pushsalt apply"),
         (["run", "*"], "MODULE.FUNCTION is missing", "usage: pushsalt run"),
         (["run", "*", "ping"], "'ping' is no function", "test.ping"),
+        (["run", "web1", "df", "/srv"], "'df' is no function", "pushsalt run web1 cmd.run 'df /srv'"),
         (["apply", "*", "--out"], "option --out: requires an argument", "--help"),
         (["apply", "*", "--out", "jsno"], "--out: there is no outputter 'jsno'", "json"),
         (["apply", "*", "-l", "wrning"], "there is no log level 'wrning'", "warning"),

@@ -17,9 +17,9 @@ def pushsalt(tmp_path):
     env |= {"PYTHONPATH": ROOT, "HOME": str(tmp_path / "home"), "PUSHSALT_CACHE": str(tmp_path / "cache")}
     (tmp_path / "home").mkdir(mode=0o700)
 
-    def run(*words):
+    def run(*words, cwd=tmp_path, **more):
         command = [sys.executable, "-m", "pushsalt", *words]
-        return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, env=env | more, cwd=cwd, capture_output=True, text=True, timeout=60)
 
     return run
 
@@ -40,6 +40,84 @@ def test_a_pattern_that_matches_nothing(pushsalt):
     done = pushsalt("apply", "localhorst", "x")
     assert (done.returncode, done.stdout) == (1, "")
     assert "localhost" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "*", "x"),
+        ("apply", "local*", "x"),
+        ("run", "*", "test.ping"),
+        ("run", "-E", "localhost", "test.ping"),
+        ("run", "-C", "L@localhost", "test.ping"),
+        ("run", "-L", "localhost,web1", "test.ping"),
+        ("run", "*", "test.ping", "--refresh"),
+        ("target", "*"),
+        ("target", "*", "--explain", "localhost"),
+        ("grains", "*"),
+        ("clean", "*"),
+        ("inventory", "list"),
+        ("inventory", "graph"),
+        ("inventory", "check"),
+        ("cache", "prune"),
+    ],
+    ids=" ".join,
+)
+def test_without_an_inventory_nothing_but_its_id_means_this_machine(pushsalt, tmp_path, words):
+    done = pushsalt(*words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: no inventory here or above; use -i\nhint: " in done.stderr
+    assert not list(tmp_path.glob("cache/grains/*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("run", "localhost"), ("run", "-L", "localhost"), ("run", "--refresh", "localhost"), ("run", "-L", " localhost")],
+    ids=" ".join,
+)
+def test_its_id_means_this_machine(pushsalt, words):
+    done = pushsalt(*words, "test.ping")
+    assert (done.returncode, done.stdout) == (0, "localhost: True\n")
+
+
+@pytest.mark.parametrize("untrusted", [".", "pushsalt.yaml"])
+def test_a_project_that_is_not_trusted_is_no_reason_to_take_this_machine_or_another_inventory(
+    pushsalt, tmp_path, untrusted
+):
+    folder = tmp_path / "work"
+    own = tmp_path / "home/.config/pushsalt"
+    for place in (folder, own):
+        place.mkdir(parents=True, mode=0o755)
+        (place / "pushsalt.yaml").write_text("renderer: jinja|yaml\n")
+        (place / "inventory.yaml").write_text(f"hosts: {{of-{place.name}: {{transport: offline}}}}\n")
+    assert pushsalt("target", "*", cwd=folder).stdout == "of-work\n"
+    (folder / untrusted).chmod(0o777)
+    done = pushsalt("target", "*", cwd=folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    way = f"if you trust it: -c {folder}, or PUSHSALT_TRUST={folder}\n"
+    assert f"hint: {way}" in done.stderr
+    assert f"{folder}/pushsalt.yaml is not used: others can write to" in done.stderr
+    done = pushsalt("run", "localhost", "test.ping", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "localhost: True\n")
+    assert way in done.stderr
+    for done in (
+        pushsalt("-c", str(folder), "target", "*", cwd=folder),
+        pushsalt("target", "*", cwd=folder, PUSHSALT_TRUST=str(folder)),
+        pushsalt("target", "*", cwd=folder, PUSHSALT_TRUST=f"/nowhere:{tmp_path}"),
+    ):
+        assert (done.returncode, done.stdout, done.stderr) == (0, "of-work\n", "")
+    assert pushsalt("target", "*", cwd=folder, PUSHSALT_TRUST=str(own)).returncode == 1
+
+
+def test_a_project_for_salt_ssh_needs_nothing_more(pushsalt, tmp_path):
+    """The layout of salt-ssh's own documentation: a Saltfile, a master configuration and a roster."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "Saltfile").write_text("salt-ssh: {config_dir: conf, ssh_user: ops, ssh_wipe: true}\n")
+    (tmp_path / "conf/master").write_text("file_roots: {base: [/states]}\nssh_user: other\n")
+    (tmp_path / "conf/roster").write_text("web1: 192.0.2.1\ndb1: {host: 192.0.2.2, user: root}\n")
+    done = pushsalt("inventory", "list", "--out", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {id: host["user"] for id, host in json.loads(done.stdout).items()} == {"web1": "ops", "db1": "root"}
 
 
 def test_an_inventory_that_is_refused_does_not_mean_this_machine(pushsalt, tmp_path):

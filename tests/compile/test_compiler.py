@@ -91,18 +91,23 @@ def test_highstate_takes_what_the_top_file_says(compiler):
     assert list(compiler(files).show_highstate().high) == ["a", "e"]
 
 
+NO_MATCHES = "No Top file or master_tops data matches found. Please see master log for details."
+
+
 @pytest.mark.parametrize(
-    "files, why",
+    "files, why, hint",
     [
-        ({"base": {}}, "No Top file or master_tops data matches found. Please see master log for details."),
-        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, "No Top file or master_tops data matches found."),
-        ({"base": {"top.sls": {"base": {"*": ["a"]}}, "a.sls": {}}}, "No states found for this minion"),
+        ({"base": {}}, NO_MATCHES, "write top.sls into a folder of file_roots, or name the SLS"),
+        ({"base": {"top.sls": {}}}, NO_MATCHES, "top.sls is empty"),
+        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, NO_MATCHES, "top.sls is for this target: add it there"),
+        ({"base": {"top.sls": {"base": {"*": ["a"]}}, "a.sls": {}}}, "No states found for this minion", "no states"),
     ],
 )
-def test_a_highstate_without_states_says_why(compiler, files, why):
+def test_a_highstate_without_states_says_why(compiler, files, why, hint):
     result = compiler(files).highstate()
     assert (result.errors, result.low) == ([], [])
-    assert result.nothing.startswith(why)
+    assert result.nothing == why and hint in result.nothing.explanation
+    assert ("write top.sls" in result.nothing.explanation) is (files == {"base": {}})
     [(tag, ret)] = no_states_return(result.nothing).items()
     assert tag == "no_|-states_|-states_|-None"
     assert (ret["result"], ret["comment"]) == (False, result.nothing)

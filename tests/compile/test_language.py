@@ -21,7 +21,7 @@ def test_case(case, memory_tree):
     tree = memory_tree(case["files"])
     result = StateCompiler(tree, {}, matcher=lambda *_: False).sls(case["sls"], exclude=case.get("exclude", ()))
     if "errors" in case:
-        assert result.errors == case["errors"]
+        assert [problem.text for problem in result.problems] == case["errors"]
         assert result.low == []
     else:
         assert result.errors == []

@@ -190,7 +190,7 @@ def test_kinds(done: Done, id: str) -> None:
     assert error["kind"] == kind, error
     assert error["message"].startswith(f"{id}: ") and re.search(message, error["message"]), error
     assert re.search(hint, error["hint"]), error
-    for text in error.values():
+    for text in (error["kind"], error["message"], error["hint"]):
         assert text.isprintable() and len(text) < 1500, text
 
 
@@ -212,9 +212,23 @@ def test_a_run_that_does_not_end_in_time(project: Project) -> None:
     done = project.json("apply", "-L", "sleeps,well-1", "--timeout", "6")
     error = done.error("sleeps")
     assert done.code == 3 and error["kind"] == "timeout"
-    assert "1 of 2 states had run" in error["message"] or "6 s" in error["message"]
+    assert "1 of 2 states had run" in error["message"]
+    assert list(error["returned"]) == ["test_|-hello_|-hello_|-succeed_with_changes"]
     assert values(done.data["well-1"])[0]["result"] is True
     assert not _alive("sleep 321")
+
+
+@pytest.mark.parametrize("id", ["cut", "dies"])
+def test_what_had_run_before_contact_was_lost_is_returned(done: Done, id: str) -> None:
+    error = done.error(id)
+    [(tag, ret)] = error["returned"].items()
+    assert tag == "test_|-hello_|-hello_|-succeed_with_changes" and ret["result"] is True and ret["changes"]
+    assert ret["__run_num__"] == 0 and "1 of 2 states had run" in error["message"]
+
+
+def test_what_had_run_in_time_is_returned_and_shown(project: Project) -> None:
+    done = project.run("apply", "sleeps", "--timeout", "6")
+    assert done.code == 3 and "until then: 1 changed" in done.out and "test.succeed_with_changes  hello" in done.out
 
 
 def test_a_function_that_does_not_end_in_time(project: Project) -> None:
@@ -241,7 +255,8 @@ def test_an_interrupted_apply_says_how_far_it_was(project: Project) -> None:
     _wait_for(lambda: _alive("sleep 321"))
     process.send_signal(signal.SIGTERM)
     done = project.finish(process, 30)
-    assert done.code == 143 and "1 of 2 states" in done.error("sleeps")["message"]
+    error = done.error("sleeps")
+    assert done.code == 143 and "1 of 2 states" in error["message"] and len(error["returned"]) == 1
     assert not _alive("sleep 321")
 
 

@@ -80,7 +80,8 @@ def test_what_it_returns_is_data(returned: Fleet, out: str) -> None:
 
 def test_one_that_does_not_end_is_let_go(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, {"stays": [*BEGIN, answer("'done'"), "STAY"]})
-    assert fleet.json("run", "*", "test.ping", timeout=40).data == {"well": True, "stays": "done"}
+    done = fleet.json("run", "*", "test.ping", timeout=40)
+    assert done.data == {"well": True, "stays": "done"} and not done.err
 
 
 #: id -> frames, kind

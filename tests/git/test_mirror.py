@@ -347,3 +347,15 @@ def test_copies_that_nobody_fetches_are_pruned(repo, serve, tmp_path):
     assert prune(cache, time.time() + 60) == 1
     assert [path.name for path in (cache / "git").iterdir()] == ["notes"]
     assert serve(one.url).read("a.sls") == b"x"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022])
+def test_a_copy_is_private_whatever_the_umask(repo, serve, tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        assert serve(repo({"a.sls": "one"})).read("a.sls") == b"one"
+    finally:
+        os.umask(before)
+    found = [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]
+    assert any(path.suffix == ".pack" for path in found)
+    assert [path for path in found if path.lstat().st_mode & 0o077] == []

@@ -103,6 +103,31 @@ b: {host: h, priv: keys/id, ssh_options: [StrictHostKeyChecking=no], minion_opts
     ]
 
 
+@pytest.mark.parametrize(
+    "host, answer",
+    [
+        ("{sudo: true, passwd: a}", "a"),
+        ("{sudo: true, passwd: a, sudo_password: b}", "b"),
+        ("{sudo: true, passwd: a, sudo_password: null}", None),
+        ("{passwd: a}", None),
+        ("{sudo: true}", "of all"),
+        ("{sudo: true, passwd: ''}", None),
+        ("{sudo: true, passwd: 'sdb://vault/x'}", "sdb://vault/x"),
+    ],
+)
+def test_the_password_of_a_roster_answers_sudo_too(load, host, answer, tmp_path):
+    defaults = {"passwd": "of all"} if answer == "of all" else None
+    found = load(f"web: {host}\n", defaults=defaults).targets["web"]
+    assert found.sudo_password == answer
+    assert answer is None or type(found.sudo_password) is type(found.passwd) or answer == "b"
+    (tmp_path / "roster.d").mkdir()
+    (tmp_path / "roster.d/web").write_text(host)
+    of_folder = load_inventory([tmp_path / "roster.d"], render=jinja_then_yaml, defaults=defaults).targets["web"]
+    assert of_folder.sudo_password == answer
+    if answer != "b":
+        assert load(f"hosts: {{web: {host}}}\n", defaults=defaults).targets["web"].sudo_password is None, "not native"
+
+
 def test_native_braces_are_values(load):
     assert load("hosts: {a: {pillar: {x: '{{ y }}'}}}").targets["a"].pillar == {"x": "{{ y }}"}
 

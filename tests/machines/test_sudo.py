@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import secrets
 import subprocess
 from collections.abc import Callable, Iterator
@@ -161,3 +162,15 @@ def test_each_user_has_a_private_directory_of_its_own(bed: Bed, done: Done) -> N
             assert folder.stat().st_uid == (machine.root / home).stat().st_uid
         # careful and nobody-special were never more than the way to somebody else
         assert not (machine.root / "home/careful/.cache").exists()
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_the_password_of_a_salt_ssh_roster_answers_sudo(bed: Bed, tty: bool) -> None:
+    for machine in bed.machines:
+        host = machine.host(user="careful", sudo=True, tty=tty, passwd=bed.words["RIGHT"])
+        roster = bed.project.write("roster", json.dumps({"own": host}))
+        assert bed.project.json("run", "-i", str(roster), "own", "cmd.run", "id -un").data == {"own": "root"}
+        own = bed.project.write("roster", json.dumps({"own": {**host, "sudo_password": None}}))
+        done = bed.project.json("run", "-i", str(own), "own", "cmd.run", "id -un")
+        assert done.error("own")["kind"] == "sudo_password_required"
+        roster.unlink()

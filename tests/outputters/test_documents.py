@@ -4,7 +4,7 @@ import json
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pushsalt.display.safe import UNSAFE, plain
@@ -119,6 +119,7 @@ def small_pieces(request, monkeypatch):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(texts, values, max_size=4), st.booleans())
+@example({"": "00000\U000e0000", "\U000e0001": "00000\\\\udb40\\udc00"}, False)
 def test_a_document_in_pieces_says_the_same(small_pieces, data, terminal):
     assert strict(load("json").output(data, terminal=terminal)) == plain(data)
     lines = load("ndjson").output(data).split("\n")[:-1]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pushsalt.display.safe import UNSAFE, escape
-from pushsalt.model import TargetReturn
+from pushsalt.model import Explained, TargetReturn
 from pushsalt.outputters import highstate, nested, rich
 from pushsalt.outputters.rich import seconds
 
@@ -59,11 +59,12 @@ def test_the_name_is_not_said_again(changes, shown):
 
 def test_a_highstate_without_states_says_what_to_do():
     key, said = "no_|-states_|-states_|-None", "No Top file or master_tops data matches found."
-    ret = {"result": False, "comment": f"{said} Please see master log for details.", "name": "No States", "changes": {}}
+    comment = Explained(f"{said} Please see master log for details.", "write top.sls")
+    ret = {"result": False, "comment": comment, "name": "No States", "changes": {}}
     assert show(web1={key: {**ret, "__run_num__": 0}}) == (
         "web1  1 failed\n"
         f"  failed  {said}\n"
-        "  hint: write top.sls into a folder of file_roots, or name the SLS: pushsalt apply TARGET SLS\n"
+        "  hint: write top.sls\n"
         "\n"
         "1 target: 0 succeeded, 1 failed\n"
     )

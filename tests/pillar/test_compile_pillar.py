@@ -118,9 +118,9 @@ def test_every_error_is_listed_and_the_rest_compiled(compiled):
     result = compiled(files)
     assert result.errors == [
         "Rendering SLS 'bad' failed, render error:\nbad.sls:3: boom",
-        "Specified SLS 'missing' in environment 'base' is not available on the salt master",
-        "SLS 'text' does not render to a dictionary",
-        "Include Declaration in SLS 'parent' is not formed as a list",
+        "Specified SLS 'missing' in environment 'base' is not available on the salt master\n  in /srv/top.sls",
+        "SLS 'text' does not render to a dictionary\n  in /srv/text.sls",
+        "Include Declaration in SLS 'parent' is not formed as a list\n  in /srv/parent.sls",
     ]
     assert result.pillar == {"k": 1, "p": 1}
     assert result.with_errors() == {"k": 1, "p": 1, "_errors": result.errors}
@@ -255,7 +255,8 @@ def test_a_target_expression_that_makes_no_sense_is_an_error(compiled):
         raise UsageError("no such match type", "try another")
 
     result = compiled({"top.sls": TOP, "a.sls": {"k": 1}}, matcher=matcher)
-    assert result.errors == ["A target in the pillar top file for environment 'base': no such match type"]
+    text = "A target in the pillar top file for environment 'base': no such match type"
+    assert result.errors == [f"{text}\n  in /srv/top.sls"]
 
 
 @pytest.mark.parametrize("safe, shown", [({}, "**********"), ({"pillar_safe_render_error": False}, "hunter2")])

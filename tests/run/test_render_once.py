@@ -131,6 +131,7 @@ class World:
     opts: dict[str, dict] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    arguments: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         config = self.folder / "pushsalt.yaml"
@@ -158,9 +159,10 @@ class World:
         """What a function gives, in a form that tells types and orders apart."""
         try:
             if function == "template":
-                chunk = {"state": "file", "fun": "managed", "name": "/x", "__id__": "x"}
+                chunk = {"state": "file", "fun": "managed", "name": "/x", "__id__": "x", **self.arguments}
                 context = {"list": [1]}
-                return repr(prerender(minion, "salt://template", "base", "jinja", context, None, chunk))
+                found = prerender(minion, "salt://template", "base", "jinja", context, None, chunk)
+                return repr(found and found[1])
             value = minion.call(function, [["a", "b"]] if function.endswith("sls") else [], {})
             if isinstance(value, Lowstate):
                 value = [value.chunks, value.test, value.disabled]
@@ -368,6 +370,14 @@ def test_file_templates_are_rendered_once(world: World) -> None:
     world.write("salt/template", "{{ salt['cmd.run']('one') }}")
     assert [world.outcome(world.minion(id), "template") for id in ("t1", "t2")] == ["None", "None"]
     assert world.count("file template") == 2 and not world.asked
+
+
+def test_the_arguments_of_its_state_count_for_a_file_template(world: World) -> None:
+    world.write("salt/template", "{{ extra }}{{ list }}")
+    for number, (extra, shown) in enumerate([("x", b"x[1]"), ("y", b"y[1]"), ("x", b"x[1]"), ([1, 2], b"[1, 2][1]")]):
+        world.arguments = {"extra": extra}
+        assert world.outcome(world.minion(f"t{number % 2 + 1}"), "template") == repr(shown)
+    assert world.count("file template") == 3
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,26 @@ def test_a_driver_that_is_down_is_an_error_of_the_targets_that_need_it(tmp_path)
     assert "inventory.yaml:1" in done.error("web1")["message"]
 
 
+def test_an_option_that_only_external_pillar_reads_is_asked_for_then(tmp_path):
+    made = project(tmp_path, {"web1": offline()}, **{"mine.word": "sdb://counted/word", "other.word": "sdb://dead/x"})
+    made.write("salt/a.sls", "it: test.nop\n")
+    done = made.json("run", "*", "state.show_low_sls", "a")
+    assert done.code == 0 and asked(tmp_path) == []
+    source = "def ext_pillar(id, pillar, on):\n    return {'given': __opts__['mine.word']}\n"
+    made.write("salt/_pillar/mine.py", source)
+    inside = tmp_path / "b"
+    inside.mkdir()
+    for words, given in ({"mine.word": "sdb://counted/word"}, "value-of-word"), ({"x.y": "sdb://dead/x"}, None):
+        made = project(inside, {"web1": offline()}, ext_pillar=[{"mine": [True]}], **{"mine.word": "plain"} | words)
+        made.write("salt/_pillar/mine.py", source)
+        made.write("salt/a.sls", "it: test.nop\n")
+        if given:
+            assert shown(made, "web1", "pillar.given") == given
+        else:
+            done = made.json("run", "*", "state.show_low_sls", "a")
+            assert done.code == 2 and "the option `x.y`: sdb://dead/x" in str(done.data["web1"])
+
+
 def test_a_missing_value_or_profile_is_no_password(tmp_path):
     hosts = {"web1": offline(passwd="sdb://counted/nothing"), "web2": offline(passwd="sdb://sites/x")}
     made = project(tmp_path, hosts)

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
-from pushsalt.targeting import Subject, matches, select, tgt_types
+from pushsalt.targeting import NamedGroups, Subject, matches, select, tgt_types
 from pushsalt.targeting.compound import parse, sources
+from thin.utils.compound import MEMBERS
 
 IDS = ("web1", "web2", "db1", "db2", "Mail", "web[1]")
 INVENTORY = Inventory({id: Target(id) for id in IDS})
@@ -24,7 +25,7 @@ INVENTORY = Inventory({id: Target(id) for id in IDS})
         ("pcre", "web", "web1 web2 web[1]"),
         ("pcre", "web[0-9]$", "web1 web2"),
         ("pcre", "b1", ""),
-        ("list", "db1,web1,nope", "web1 db1"),
+        ("list", "db1,web1", "web1 db1"),
         ("list", ["db1", "Mail"], "db1 Mail"),
         ("list", "web*", ""),
         ("compound", "web* and not web1", "web2 web[1]"),
@@ -86,9 +87,10 @@ def test_nothing_found_names_the_nearest():
         select("*", "glob", Inventory({}))
 
 
-def test_missing_list_members_are_said(caplog):
-    select("web1,nope", "list", INVENTORY)
-    assert caplog.messages == ["no such id in the inventory: nope"]
+def test_a_list_that_names_what_there_is_not_is_wrong():
+    with pytest.raises(NoTargetError, match=r"no such id in the inventory: dbb1, nope$") as caught:
+        select("web1,nope,dbb1", "list", INVENTORY)
+    assert "db1" in caught.value.hint
 
 
 def test_types():
@@ -216,6 +218,16 @@ def test_nodegroups_in_expressions():
         select("none", "nodegroup", INVENTORY, nodegroups=GROUPS)
     with pytest.raises(UsageError):
         select("broken", "nodegroup", INVENTORY, nodegroups=GROUPS)
+
+
+def test_groups_of_an_inventory_beside_nodegroups():
+    inventory = Inventory({"a": Target("a", groups=("one", "x")), "b": Target("b", groups=("x",)), "c": Target("c")})
+    named = NamedGroups({"one": "c", "more": "N@x and not a"}, lambda: inventory.groups)
+    assert dict(named) == {"one": "c", "more": "N@x and not a", "x": MEMBERS} and len(named) == 3
+    for expr, ids in {"x": "a b", "one": "c", "more": "b"}.items():
+        assert select(expr, "nodegroup", inventory, nodegroups=named) == ids.split()
+        subjects = [Subject(id, groups=target.groups) for id, target in inventory.targets.items()]
+        assert [each.id for each in subjects if matches(expr, "nodegroup", each, nodegroups=named)] == ids.split()
 
 
 @pytest.mark.parametrize("expr, words", [("N@gone", "'gone' does not exist"), ("(web1 or web2", "parentheses")])

@@ -76,7 +76,9 @@ class Sources:
                     entries.append([relpath, "f", digest, mode, os.path.getsize(path)])
         return entries
 
-    def template(self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None):
+    def template(
+        self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None, names=None
+    ):
         """Renders ``{{ name }}`` and ``{{ grains.name }}``, no more."""
         from thin import link
 
@@ -87,7 +89,7 @@ class Sources:
                 raise link.LinkError("no such template")
             with open(path) as handle:
                 text = handle.read()
-        values = dict(self.values, **dict(defaults or {}, **(context or {})))
+        values = {**self.values, **(names or {}), **(defaults or {}), **(context or {})}
 
         def value(match):
             if match.group(1) not in values:

@@ -95,3 +95,13 @@ def test_variables(value, options, changes, states, monkeypatch):
 def test_asked_for_variables(keys, want, states, monkeypatch):
     monkeypatch.setenv("PS_OLD", "old")
     assert states().modules["environ.item"](keys, default="-") == want
+
+
+def test_apt_is_told_nothing_of_needrestart(make_loaders):
+    """Which services are restarted is for the states to say, else for needrestart's own configuration."""
+    from thin.utils import aptrun
+
+    loaders = make_loaders()
+    told = aptrun.run(loaders.modules["cmd.run_all"], loaders.opts, ["env"])["stdout"]
+    assert "DEBIAN_FRONTEND=noninteractive" in told
+    assert "NEEDRESTART" not in told

@@ -32,7 +32,9 @@ def write(path, *args, **kwargs):
 
     path, lines = expand(path), lines_given(args, kwargs)
     new = not os.path.exists(path)
-    atomic.write(safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None)
+    atomic.write(
+        safepath.real(path), edit.add_lines(b"", lines), mode=_new_mode() if new else None, keep_inode=True
+    )
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -45,7 +47,7 @@ def append(path, *args, **kwargs):
     from thin.utils.files import edit
 
     path, lines = expand(path), lines_given(args, kwargs)
-    edit.commit(path, edit.add_lines(edit.read(path), lines), keep_inode=True)
+    edit.extend(path, edit.addition(path, lines))
     return 'Wrote %d lines to "%s"' % (len(lines), path)
 
 
@@ -467,7 +469,8 @@ def restore_backup(path, backup_id):
         try:
             if os.path.exists(path):
                 backup.keep(path, "minion", cachedir(__opts__))
-            atomic.write(path, atomic.pieces(location), mode=None if os.path.exists(path) else _new_mode())
+            mode = None if os.path.exists(path) else _new_mode()
+            atomic.write(path, atomic.pieces(location), mode=mode, keep_inode=True)
             ret = {"result": True, "comment": "Successfully restored %s to %s" % (location, path)}
         except OSError as exc:
             ret["comment"] = "Unable to restore %s to %s: %s" % (location, path, exc)

@@ -171,7 +171,7 @@ def ipcidr(tgt):
 
 def nodegroup(tgt, nodegroups=None, minion_id=None):
     """
-    Whether the target is in a nodegroup, of those given or of the controller's configuration
+    Whether the target is in a nodegroup, of those given or of the configuration, or in a group of the inventory
 
     CLI Example:
 

@@ -1,5 +1,7 @@
 """Jobs for later, by at(1). Salt: ``salt/states/at.py``."""
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 
 def __virtual__():
     return True if "at.at" in __salt__ else (False, "at module could not be loaded")

@@ -3,6 +3,8 @@
 from thin.exceptions import CommandExecutionError, SaltException
 from thin.utils import dockernets, dockerwords
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 
 def __virtual__():
     return True if "docker.version" in __salt__ else (False, "docker module could not be loaded")

@@ -1,5 +1,6 @@
 """Events that states send; the controller keeps them with the run. Salt: ``salt/states/event.py``."""
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
 __usual__ = True
 
 

@@ -115,15 +115,16 @@ def managed(
         ret.setdefault("warnings", []).append(
             "The 'file_mode' argument will be ignored.  Please use 'mode' instead to set file permissions."
         )
+    user = user_of(kwargs, user)
     try:
+        seen = _seen(template, name, None, user, group, mode, attrs, kwargs)
         data = None if not given else _given(
             contents, contents_pillar, contents_grains, contents_delimiter, allow_empty, template, context, defaults,
-            newline=contents_newline, encoding=encoding, errors=encoding_errors
+            seen, newline=contents_newline, encoding=encoding, errors=encoding_errors
         )
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
 
-    user = user_of(kwargs, user)
     if not create and not os.path.isfile(name):
         ret["comment"] = "File %s is not present and is not set for creation" % name
         return ret
@@ -163,7 +164,7 @@ def managed(
         if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:
             raise sources.NoContent("Source file cannot be the same as destination")
         if template:
-            found = _rendered(url, template, context, defaults, found)
+            found = _rendered(url, template, context, defaults, found, dict(seen, source=url))
         if keep_mode:
             wish.mode = owner.normalize_mode(sources.server_mode(url, __env__))
         return found
@@ -175,13 +176,13 @@ def managed(
             _forget(source)
 
 
-def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, **options):
+def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, seen, **options):
     """What the file shall hold by ``contents``, ``contents_pillar`` or ``contents_grains``."""
     from thin.utils.files import given, sources
 
     def render(text):
         sls = __low__.get("__sls__", "")
-        return sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), sls).data
+        return sources.text(text, __env__, template, context, defaults, chunk_tag(__low__), sls, seen).data
 
     value, label = given.looked_up(__salt__, contents, pillar_keys, grains_keys, delimiter)
     if not value and not allow_empty:
@@ -222,11 +223,28 @@ def _wish(user, group, mode, backup="", **options):
     )
 
 
-def _rendered(source, template, context, defaults, fetched=None):
+def _arguments():
+    """What file.managed knows, which it does not hand on to a template."""
+    from thin.utils import args
+
+    return args.spec(managed).args
+
+
+def _seen(template, *given):
+    """The names that a template sees. Raises CommandExecutionError."""
+    from thin.utils.files import names
+
+    try:
+        return names.template_names(*given) if template else {}
+    except ValueError as exc:
+        raise CommandExecutionError("Unable to manage file: %s" % exc)
+
+
+def _rendered(source, template, context, defaults, fetched, seen):
     from thin.utils.files import sources
 
     sls = __low__.get("__sls__", "")
-    return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), sls, fetched)
+    return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), sls, fetched, seen)
 
 
 def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
@@ -484,7 +502,7 @@ def recurse(
     win_perms=None, win_deny_perms=None, win_inheritance=True, merge=False, **kwargs
 ):
     """A directory of the file server below ``name``, each file as by file.managed. changes: {path: its changes}."""
-    from thin import link
+    from thin import link, wire
     from thin.utils.files import atomic, sources, trees, walk
 
     name = os.path.expanduser(name)
@@ -522,6 +540,11 @@ def recurse(
         whole.add(path, directory(path, user=user, group=group, recurse=[], dir_mode=dir_mode, makedirs=True))
     options = ("attrs", "follow_symlinks", "selinux", "show_changes", "new_file_diff")
     options = {key: kwargs[key] for key in options if key in kwargs}
+    extra = {key: kwargs[key] for key in kwargs if key != "makedirs" and key not in _arguments()}
+    try:
+        seen = _seen(template, name, None, user, group, file_mode, None, extra)
+    except CommandExecutionError as exc:
+        return failed(ret, str(exc))
     if replace and not template:
         link.foresee([(url, digest, size, path) for path, (url, digest, _, size) in plan.files.items()], __env__)
     for path, (url, digest, mode, _) in plan.files.items():
@@ -530,8 +553,11 @@ def recurse(
                 continue
         wish = _wish(user, group, "%04o" % mode if keep_mode else file_mode, backup, makedirs=True, **options)
 
-        def content(url=url, digest=digest):
-            return _rendered(url, template, context, defaults) if template else sources.served(url, digest, __env__)
+        def content(url=url, digest=digest, path=path):
+            if not template:
+                return sources.served(url, digest, __env__)
+            own = dict(seen, name=path, source=wire.file_key(url, __env__))
+            return _rendered(url, template, context, defaults, None, own)
 
         whole.add(path, _converge(path, state_return(path), content, wish, replace, True))
     for path in trees.in_link_order(plan.links):

@@ -1,5 +1,7 @@
 """Sets of addresses for firewalls, and their entries, with ipset. Salt: ``salt/states/ipset.py``."""
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 
 def __virtual__():
     return True if "ipset.version" in __salt__ else (False, "ipset module could not be loaded")

@@ -9,6 +9,8 @@ with arguments of its own.
 from thin.call_state import INTERNAL
 from thin.utils.state import gen_tag
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 _FAILED = "Failed to %s %s chain in %s table: %s for %s"
 
 

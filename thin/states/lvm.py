@@ -20,6 +20,8 @@ import os
 from thin import process
 from thin.exceptions import ArgumentValueError
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 _UNITS = {"s": 1.0 / 2048, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _NOBODYS = ("", "#orphans_lvm2")
 

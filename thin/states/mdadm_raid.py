@@ -10,6 +10,8 @@
 
 from thin import process
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 __virtualname__ = "raid"
 
 

@@ -11,6 +11,8 @@ from thin.log import getLogger
 from thin.utils import interfaces
 from thin.utils.unified import unified
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 log = getLogger(__name__)
 
 #: what the providers raise for wrong settings and failing commands

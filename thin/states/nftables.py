@@ -7,6 +7,8 @@ the rules of all families are written to ``/etc/nftables``.
 
 from thin.call_state import INTERNAL
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 
 def __virtual__():
     return "nftables" if "nftables.version" in __salt__ else (False, "nftables module could not be loaded")

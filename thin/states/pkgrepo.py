@@ -8,6 +8,7 @@ import os
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
 
+__any_arguments__ = True  # what stands in the file of a repository, too
 __usual__ = True
 
 #: what the state system says about a state, not about its repository

@@ -4,6 +4,8 @@ Nothing of pushsalt stays on a target, so that a job is a command: the ``cmd`` f
 services, rebooting. Any other function is a failure that says so.
 """
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 
 def present(name, **kwargs):
     """

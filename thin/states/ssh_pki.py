@@ -12,6 +12,8 @@ from thin.utils import safepath
 from thin.utils.pki import given, ssh, sshdraft
 from thin.utils.pki.managed import Found, Managed, split
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 _FOR_ENGINE = INTERNAL - {"check_cmd"}
 
 

@@ -1,5 +1,7 @@
 """States that do nothing and hold values for the renderer ``stateconf``. Salt: ``salt/states/stateconf.py``."""
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 __func_alias__ = {"set_": "set"}
 __usual__ = True
 

@@ -10,6 +10,8 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.pki import build, documents, given, keys, load, oids
 from thin.utils.pki.managed import Found, Managed, split
 
+__any_arguments__ = True  # data, or words of a program: no name is misspelt for sure
+
 _FOR_ENGINE = INTERNAL - {"check_cmd"}
 
 

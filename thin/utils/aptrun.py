@@ -7,7 +7,6 @@ ENVIRONMENT = {
     "DEBIAN_FRONTEND": "noninteractive",
     "APT_LISTBUGS_FRONTEND": "none",
     "APT_LISTCHANGES_FRONTEND": "none",
-    "NEEDRESTART_MODE": "a",
     "UCF_FORCE_CONFFOLD": "1",
 }
 

@@ -10,6 +10,8 @@ A tree is ``("word", text)``, ``("not", tree)``, ``("and", [tree, ...])``, ``("o
 
 MAX_DEPTH = 50
 OPERATORS = ("and", "or", "not", "(", ")")
+#: In place of the expression of a nodegroup: a group of the inventory, whose ``N@name`` is a word by itself.
+MEMBERS = object()
 _LETTERS = "GPIJLNSERTM"
 _DELIMITED = "GPIJ"
 
@@ -129,7 +131,8 @@ def expand(words, nodegroups, missing=None):
 
     A list of words without operators is a list of ids, or the alternatives of a regular expression if one looks like
     that. Words of a group that has no groups in it stay without parentheses, as in Salt. A group that does not exist,
-    or is a part of itself, is replaced by nothing; ``missing(name, reason)`` is told. Salt: nodegroup_comp.
+    or is a part of itself, is replaced by nothing; ``missing(name, reason)`` is told. One that is MEMBERS stays.
+    Salt: nodegroup_comp.
     """
     found = []
     for word in words:
@@ -149,6 +152,8 @@ def _group(name, nodegroups, above, missing):
         missing(name, "is a part of itself")
         return []
     given = nodegroups.get(name)
+    if given is MEMBERS:
+        return ["N@" + name]
     if not isinstance(given, (str, list, tuple)):
         missing(name, "does not exist" if name not in nodegroups else "is no expression")
         return []

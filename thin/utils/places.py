@@ -230,12 +230,19 @@ class Place(object):
         inner = name if self.fd is not None else os.path.join(os.path.dirname(self.name), name)
         return Lent(self.fd, inner, os.path.join(head, name))
 
-    def attribute(self, name):
-        """An extended attribute of what is here (of a link itself), None when there is none. Linux."""
+    def attributes(self):
+        """{name: value} of the extended attributes of what is here; empty where there are none. Linux."""
+        seen, found = self._seen(), {}
         try:
-            return os.getxattr(self._seen(), name, follow_symlinks=False)
+            names = os.listxattr(seen, follow_symlinks=False)
         except (AttributeError, OSError):
-            return None
+            return found
+        for name in names:
+            try:
+                found[name] = os.getxattr(seen, name, follow_symlinks=False)
+            except OSError:
+                continue  # not for us to read
+        return found
 
     def set_attribute(self, name, value):
         self._do(os.setxattr, self._seen(), name, value, follow_symlinks=False)

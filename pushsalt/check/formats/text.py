@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pushsalt import regular
 from pushsalt.check.formats import shown
 from pushsalt.check.rules import LEVELS, RULES
 from pushsalt.display.safe import one_line
@@ -50,7 +50,7 @@ def _of(found: Finding, texts: list[str], systems: int, color: bool) -> Iterator
 
 def _lines_of(path: str) -> list[str]:
     try:
-        return Path(path).read_text("utf-8", "replace").splitlines()
+        return regular.read_text(path, "replace").splitlines()
     except OSError:
         return []
 

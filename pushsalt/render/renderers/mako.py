@@ -21,6 +21,7 @@ from mako.lookup import TemplateCollection
 from mako.runtime import Context
 from mako.template import ModuleInfo, Template
 
+from pushsalt import regular
 from pushsalt.render.context import FileSource, RenderContext
 from pushsalt.render.problems import SourceError, raised_in_template, source_text
 from pushsalt.render.source import Origin, OutputMap, StageText, Written, as_text, line_within
@@ -46,7 +47,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
         return StageText(written.getvalue(), OutputMap(written.pieces, written.origin_at))
     except MakoException as exc:
         raise _mako_problem(exc, path, text, lookup) from None
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise raised_in_template(exc, _chain(exc, lookup)) from None
 
 
@@ -129,7 +130,7 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
             file = self._folder / uri.removeprefix("file://").lstrip("/" if self._files is None else "")
             if not file.is_file():
                 raise TopLevelLookupException(f"there is no file {file}")
-            return str(file), file.read_text("utf-8")
+            return str(file), regular.read_text(file)
         inside = posixpath.normpath(uri.removeprefix("salt://").lstrip("/"))
         found = None if inside.split("/", 1)[0] == ".." else self._files.find(inside, self._saltenv)
         if found is None:

@@ -36,7 +36,7 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         return module.run()
     except SyntaxError as exc:
         raise SourceError(f"Python: {exc.msg}", [Origin(path, exc.lineno or 1, text)]) from None
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         if isinstance(exc, AttributeError) and not hasattr(module, "run"):
             raise SourceError("a #!py file needs a function run()", [Origin(path, 1, text)]) from None
         raise raised_in_template(exc, python_chain(exc.__traceback__, path, text)) from None

@@ -87,10 +87,10 @@ class _Run:
             exec(code, names)  # noqa: S102 - running it is what this renderer is for
         except SyntaxError as exc:
             raise SourceError(f"Python: {exc.msg}", [Origin(path, exc.lineno or 1, text)]) from None
-        except Exception as exc:
+        except (Exception, SystemExit) as exc:
             raise raised_in_template(exc, self._chain(exc)) from None
 
-    def _chain(self, exc: Exception) -> list[Origin]:
+    def _chain(self, exc: BaseException) -> list[Origin]:
         """The places in these files that an exception came through, innermost first."""
         chain, trace = [], exc.__traceback__
         while trace is not None:

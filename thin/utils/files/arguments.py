@@ -26,5 +26,6 @@ def lines_given(args, kwargs):
 
 
 def cachedir(opts):
-    """Where backups and web sources are kept on the target."""
+    """Where backups, web sources and what else modules keep lie on the target: in our private folder there (see
+    thin.worker), unless ``cachedir`` is configured or there is no such folder."""
     return opts.get("cachedir") or "/var/cache/salt/minion"

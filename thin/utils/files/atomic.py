@@ -1,7 +1,11 @@
 """Whole writes: a file has its old content or its new one, never a part, whatever happens to disk, process or power.
 
 The new content goes to a file of an unguessable name beside the target, made by O_EXCL so that nothing planted there is
-followed. Owner, mode and SELinux context are set, the bytes are on disk, and only then is it renamed.
+followed. Owner, mode, ACL and extended attributes are set, the bytes are on disk, and only then is it renamed.
+
+Where the inode is to stay (``keep_inode``, ``append``: names and mounts of the file elsewhere go on seeing it, and the
+folder need not be ours to write to) the content is written into the file: after all of it is known, and room for it
+is had. Salt: append, prepend, replace, keyvalue.
 """
 
 import errno
@@ -12,15 +16,22 @@ from thin.utils import safepath
 from thin.utils.files import owner
 
 PIECE = 1 << 18
-SELINUX = "security.selinux"
+ACL = "system.posix_acl_access"
+#: What belongs to the old bytes, not to the file: a write into it drops or recomputes them, too.
+_OF_CONTENT = ("security.capability", "security.ima", "security.evm")
+
+
+class Torn(OSError):
+    """Writing into a file broke off. The text says where all of its new content is."""
 
 
 def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
     """Make ``pieces`` (bytes, or an iterable of bytes) the content of the regular file ``path``.
 
-    What is not given stays as the file at ``path`` has it; a new one gets our own owner and mode 0600. ``mode`` is
-    in bits. A link at ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old
-    file is untouched then and the temporary one is gone. Returns the stat result of what was written.
+    What is not given stays as the file at ``path`` has it, and so do ACL, SELinux context and extended attributes
+    (``mode`` limits an ACL, as chmod does); a new one gets our own owner and mode 0600. ``mode`` is in bits. A link at
+    ``path`` is replaced: ``safepath.real`` gives the path that one leads to. Raises OSError; the old file is untouched
+    then and the temporary one is gone, but for Torn. Returns the stat result of what was written.
     """
     with safepath.at(path) as place:
         return write_at(place, pieces, uid, gid, mode, keep_inode)
@@ -31,21 +42,23 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
     old = place.look()
     if old is not None and not stat.S_ISREG(old.st_mode):
         old = None
-    descriptor, temp = place.temporary()
+    into = keep_inode and old is not None
+    descriptor, temp = _spool(place) if into else place.temporary()
     try:
         try:
             _fill(descriptor, pieces)
-            _dress(descriptor, old, uid, gid, mode)
-            if old is not None:
-                _copy_context(place, descriptor)
-            os.fsync(descriptor)
-            if keep_inode and old is not None and old.st_nlink > 1:
-                written = _over(descriptor, place)
+            if into:
+                os.fsync(descriptor)
+                written = _over(descriptor, place, temp, uid, gid, mode)
                 place.discard(temp)
             else:
-                written = _take(place, temp, descriptor, old)
+                _dress(descriptor, old, uid, gid, mode, place)
+                os.fsync(descriptor)
+                written = _take(place, temp, descriptor, old, uid, gid, mode)
         finally:
             os.close(descriptor)
+    except Torn:
+        raise
     except BaseException:
         place.discard(temp)
         raise
@@ -54,7 +67,35 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
     return written
 
 
-def _take(place, temp, descriptor, old):
+def append(path, data):
+    """Add bytes at the end of a regular file, which keeps its inode. Raises OSError; the file is as it was then."""
+    with safepath.at(path) as place:
+        target = _regular(place, os.O_WRONLY | os.O_APPEND)
+        try:
+            size = os.fstat(target).st_size
+            try:
+                _fill(target, data)
+                os.fsync(target)
+            except BaseException:
+                os.ftruncate(target, size)
+                raise
+        finally:
+            os.close(target)
+
+
+def _spool(place):
+    """(descriptor, name) of a temporary file: beside the file, else wherever one can be had (then it is a path)."""
+    try:
+        return place.temporary()
+    except OSError as exc:
+        if exc.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+    from thin.utils import osutil
+
+    return osutil.mkstemp()
+
+
+def _take(place, temp, descriptor, old, uid, gid, mode):
     try:
         place.take(temp)
         return os.fstat(descriptor)
@@ -62,7 +103,7 @@ def _take(place, temp, descriptor, old):
         # a mount point, as container engines make of /etc/hosts, cannot be renamed over
         if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
             raise
-        written = _over(descriptor, place)
+        written = _over(descriptor, place, temp, uid, gid, mode)
         place.discard(temp)
         return written
 
@@ -74,8 +115,8 @@ def _fill(descriptor, pieces):
             view = view[os.write(descriptor, view):]
 
 
-def _dress(descriptor, old, uid, gid, mode):
-    """Owner before mode: a change of owner clears setuid and setgid."""
+def _dress(descriptor, old, uid, gid, mode, place=None):
+    """Owner before mode: a change of owner clears setuid and setgid. ``place`` has what else the old file had."""
     now = os.fstat(descriptor)
     uid = (old.st_uid if old else now.st_uid) if uid is None else uid
     gid = (old.st_gid if old else now.st_gid) if gid is None else gid
@@ -84,30 +125,77 @@ def _dress(descriptor, old, uid, gid, mode):
             os.fchown(descriptor, uid, gid)
         except PermissionError:
             pass  # not root: the caller looks again and says what could not be set
+    if place is not None and old is not None:
+        _copy_attributes(place, descriptor)
     if mode is None:
         mode = stat.S_IMODE(old.st_mode) if old else 0o600
-    os.fchmod(descriptor, mode)
+    if place is not None or stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
+        os.fchmod(descriptor, mode)
 
 
-def _over(descriptor, place):
-    """Put the finished content into the file that is there."""
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    target = place.open(os.O_RDWR | os.O_TRUNC)
+def _regular(place, flags):
+    descriptor = place.open(flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "Not a regular file", place.path)
+    return descriptor
+
+
+def _over(descriptor, place, temp, uid, gid, mode):
+    """Put the finished content, which the file ``temp`` has, into the file that is there. Raises Torn."""
+    target = _regular(place, os.O_WRONLY)
     try:
-        _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
-        os.fsync(target)
+        old, size = os.fstat(target), os.fstat(descriptor).st_size
+        _make_room(target, old.st_size, size)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
+            os.ftruncate(target, size)
+            os.fsync(target)
+        except OSError as exc:
+            words = "%s: it is written in part; the whole of it is in %s"
+            whole = os.path.join(os.path.dirname(place.path), temp)
+            raise Torn(exc.errno, words % (exc.strerror, whole), place.path)
+        if (uid, gid, mode) != (None, None, None) or os.fstat(target).st_mode != old.st_mode:
+            _dress(target, old, uid, gid, mode)
         return os.fstat(target)
     finally:
         os.close(target)
 
 
-def _copy_context(place, descriptor):
-    context = place.attribute(SELINUX)
-    if context is not None:
+def _make_room(target, size, wanted):
+    """Have the disk keep room for a file that grows: it is full now, or not at all."""
+    if wanted <= size or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(target, size, wanted - size)
+    except OSError as exc:
+        os.ftruncate(target, size)
+        if exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+
+
+def _copy_attributes(place, descriptor):
+    """Give the new file the extended attributes of the old one, its ACL among them, and no others."""
+    old, new = place.attributes(), _attributes_of(descriptor)
+    for name in new:
+        if name == ACL and name not in old:  # from the folder's default ACL
+            os.removexattr(descriptor, name)
+    for name, value in old.items():
+        if name in _OF_CONTENT or new.get(name) == value:
+            continue
         try:
-            os.setxattr(descriptor, SELINUX, context)
+            os.setxattr(descriptor, name, value)
         except OSError:
-            pass  # the file system keeps no contexts
+            if name == ACL:
+                raise  # without it the mode means more than it did
+
+
+def _attributes_of(descriptor):
+    try:
+        return {name: os.getxattr(descriptor, name) for name in os.listxattr(descriptor)}
+    except (AttributeError, OSError):
+        return {}
 
 
 def _default_context(path):

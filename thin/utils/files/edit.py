@@ -132,6 +132,13 @@ def add_lines(data, lines):
     return data + b"".join(_encoded(line) + b"\n" for line in lines)
 
 
+def addition(path, lines):
+    """The bytes that ``add_lines`` puts behind those of a file. Raises OSError."""
+    with open(path, "rb", opener=safepath.opener) as source:
+        source.seek(max(0, source.seek(0, os.SEEK_END) - 1))
+        return (b"\n" if source.read(1) not in (b"", b"\n") else b"") + add_lines(b"", lines)
+
+
 def preface(data, lines):
     """``data`` with lines before its first one."""
     return b"".join(_encoded(line) + b"\n" for line in lines) + data
@@ -180,6 +187,14 @@ def commit(path, data, backup=None, keep_inode=False):
         if backup:
             save(path, backup)
         atomic.write(real, data, keep_inode=keep_inode)
+    except OSError as exc:
+        raise CommandExecutionError("Unable to write file '%s'. Exception: %s" % (path, exc))
+
+
+def extend(path, data):
+    """Add bytes at the end of the file, through links; it keeps its inode. Raises CommandExecutionError."""
+    try:
+        atomic.append(safepath.real(path), data)
     except OSError as exc:
         raise CommandExecutionError("Unable to write file '%s'. Exception: %s" % (path, exc))
 

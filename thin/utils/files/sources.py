@@ -215,23 +215,27 @@ def _wanted_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl
         raise NoContent("Unable to manage file: %s" % exc)
 
 
-def rendered(source, saltenv, engine, context, defaults, tag, sls, fetched=None):
-    """The content that a template makes, rendered on the controller. Raises NoContent with the render error."""
+def rendered(source, saltenv, engine, context, defaults, tag, sls, fetched=None, names=None):
+    """The content that a template makes, rendered on the controller. Raises NoContent with the render error.
+
+    ``names`` as in thin.link.template.
+    """
     try:
         if scheme(source) == "salt":
-            return content.Data(_bytes(link.template(source, saltenv, engine, context, defaults, tag, sls)))
-        return text(content.read_file(fetched.fetched()), saltenv, engine, context, defaults, tag, sls)
+            made = link.template(source, saltenv, engine, context, defaults, tag, sls, names=names)
+            return content.Data(_bytes(made))
+        return text(content.read_file(fetched.fetched()), saltenv, engine, context, defaults, tag, sls, names)
     except link.LinkError as exc:
         if scheme(source) == "salt" and link.connected() and link.file_digest(source, saltenv) is None:
             raise NoContent("Source file %s not found in saltenv '%s'" % (source, saltenv))
         raise NoContent(str(exc))
 
 
-def text(template, saltenv, engine, context, defaults, tag="", sls=""):
+def text(template, saltenv, engine, context, defaults, tag="", sls="", names=None):
     """The content that a template given as text makes. Raises LinkError."""
     if isinstance(template, bytes):
         template = template.decode("utf-8")
-    return content.Data(_bytes(link.template(None, saltenv, engine, context, defaults, tag, sls, template)))
+    return content.Data(_bytes(link.template(None, saltenv, engine, context, defaults, tag, sls, template, names)))
 
 
 def _bytes(data):

@@ -1,0 +1,118 @@
+"""Arguments that a state function takes without knowing them (``**kwargs``): misspelt ones, and ones that do nothing.
+
+What a function declares, or may read by another name, is known (``Keywords``). What neither that nor the state system
+knows is misspelt where it is near to something known: an unguarded command runs because of ``unles``. A function that
+takes any data, and the template of a file, which sees all arguments, may mean any name: there only what is near to a
+guard or a requisite counts, and looks like one. Of a function that is not ours nothing is known, and nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pushsalt.compile.source import ArgSpec, StateFunctions
+from pushsalt.compile.words import REQUISITE_LISTS, RUNTIME_KEYWORDS
+from pushsalt.model import Chunk
+from pushsalt.nearest import misspelt, squeezed
+
+#: How strict a check is: ``near`` refuses what is near to something known, ``error`` also what is not.
+STRICT: Final = ("error", "near", "warn", "off")
+#: Arguments of every state: what a person may have meant.
+GLOBAL: Final = frozenset(
+    {
+        *(word for word in RUNTIME_KEYWORDS if not word.startswith("__") and word not in ("state", "fun")),
+        *("name", "names", "provider"),
+    }
+)
+#: Besides them, what is no argument of a function and yet means something.
+_UNSAID: Final = frozenset({"name_order", "env", "force_reload_modules"})
+_REQUISITES: Final = frozenset(
+    {*REQUISITE_LISTS, *(word for word in GLOBAL if word.endswith("_in"))} - {"prerequired", "onfail_stop"}
+)
+_GUARDS: Final = frozenset({"unless", "onlyif", "creates", "check_cmd"})
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """An argument that nobody knows. ``near``: what may have been meant, else empty; ``level``: error or warning."""
+
+    name: str
+    near: str
+    level: str
+
+    @property
+    def rule(self) -> str:
+        if not self.near:
+            return "unused-argument"
+        return "misspelt-requisite" if self.near in _REQUISITES else "misspelt-argument"
+
+
+class ArgumentCheck:
+    """Of all chunks of a run, which may refer to each other."""
+
+    def __init__(self, chunks: Sequence[Chunk], functions: StateFunctions, strict: str = "near") -> None:
+        self._functions = functions
+        self._strict = strict if strict in STRICT else "near"
+        self._chunks = chunks
+        self._there: tuple[set[str], set[str]] | None = None
+
+    def unknown(self, chunk: Chunk, full: str, spec: ArgSpec) -> Iterator[Unknown]:
+        """What nobody knows of a chunk, whose function takes anything."""
+        if self._strict == "off" or not spec.kwargs or not spec.ours:
+            return
+        names = [
+            key for key in chunk
+            if not (key in spec.args or key in GLOBAL or key in RUNTIME_KEYWORDS or key in _UNSAID)
+            and isinstance(key, str) and not key.startswith("__")
+        ]  # fmt: skip
+        for name in names:
+            found = self._judged(chunk, name, full, spec)
+            if found:
+                near, level = found
+                yield Unknown(name, near, {"error": "error", "warn": "warning"}.get(self._strict, level))
+
+    def _judged(self, chunk: Chunk, name: str, full: str, spec: ArgSpec) -> tuple[str, str] | None:
+        known = self._functions.keywords(full)
+        if known is None or name not in known.called:
+            near = misspelt(name, _GUARDS | _REQUISITES)
+            if near and near[0] == name[0] and self._looks_like(near, name, chunk[name]):
+                return near, "error"
+        if known is None or is_context(chunk):
+            return None
+        if known.has(name):
+            near = misspelt(name, spec.args) if name in known.siblings else ""
+            return (near, "warning") if near else None
+        near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL})
+        if not near:
+            return "", "warning"
+        # `make_dirs`, `runAs`: formulas have such, which work though they mean nothing
+        return near, "warning" if squeezed(name) == squeezed(near) else "error"
+
+    def _looks_like(self, near: str, name: str, value: Any) -> bool:
+        """Whether a value can be one of the guard or requisite that its name is near to."""
+        if near in _REQUISITES:
+            return isinstance(value, list) and bool(value) and all(self._is_reference(item) for item in value)
+        texts = value if isinstance(value, list) else [value]
+        if near == "creates":
+            return name not in ("create", "created") and all(isinstance(text, str) and "/" in text for text in texts)
+        return bool(texts) and all(
+            isinstance(text, str) or (isinstance(text, Mapping) and "fun" in text) for text in texts
+        )
+
+    def _is_reference(self, item: Any) -> bool:
+        """Whether an item of a list names a state: ``pkg: nginx``, or an ID that is there."""
+        if self._there is None:
+            ids = {str(chunk.get(key)) for chunk in self._chunks for key in ("__id__", "name")}
+            self._there = ids, {"id", "sls", *(str(chunk["state"]) for chunk in self._chunks)}
+        ids, modules = self._there
+        if isinstance(item, Mapping):
+            return len(item) == 1 and str(next(iter(item))).partition(".")[0] in modules
+        return isinstance(item, str) and item in ids
+
+
+def is_context(chunk: Chunk) -> bool:
+    """Whether arguments of a chunk are names for its template. Salt: file.get_managed."""
+    return chunk["state"] == "file" and chunk["fun"] in ("managed", "recurse") and bool(chunk.get("template"))
+

@@ -1,0 +1,205 @@
+"""Where the configuration and the inventory of a command are, and which of what is found may be used.
+
+What the command line or the environment names is used as it is. What is found counts only when nobody but the user (or
+root) can write to it, or when PUSHSALT_TRUST names a folder that it is in.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt.errors import ConfigError
+
+NAME: Final = "pushsalt.yaml"
+SALT_MASTER: Final = "master"
+SALTFILE: Final = "Saltfile"
+#: The inventories beside a pushsalt.yaml, the first that is there; and the one beside a Salt master configuration.
+INVENTORIES: Final = ("inventory.yaml",)
+ROSTER: Final = "roster"
+_SALT_FOLDER: Final = Path("/etc/salt")
+
+#: path of a Saltfile -> its options of salt-ssh; None for one that has none. Raises ConfigError.
+SaltfileOptions = Callable[[Path], Mapping[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the configuration is: ``file`` is a pushsalt.yaml or a Salt master configuration.
+
+    ``options`` are those of a ``saltfile``, and go over the file's. ``folder`` is where the default inventory lies.
+    """
+
+    file: Path | None = None
+    folder: Path | None = None
+    project: Path | None = None
+    #: whether the command line or the environment names it
+    named: bool = False
+    saltfile: Path | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: the file here or above that would be used if it were trusted
+    refused: Path | None = None
+
+
+def find(
+    path: Path | None, here: Path, env: Mapping[str, str], warnings: list[str], saltfile_options: SaltfileOptions
+) -> Place:
+    """The place of the configuration, in this order: ``path`` or PUSHSALT_CONFIG; SALT_SALTFILE; the nearest folder at
+    or above the working one that holds a ``pushsalt.yaml``; a ``Saltfile`` in the working folder; ``pushsalt/`` in the
+    user's configuration folder; ``~/.salt/Saltfile``; ``/etc/pushsalt``.
+
+    Raises ConfigError for what is named and is not there. What is not trusted is said in ``warnings``.
+    """
+    if path is None and env.get("PUSHSALT_CONFIG"):
+        path = Path(env["PUSHSALT_CONFIG"])
+    if path is not None:
+        file = _named(here / path.expanduser())
+        return Place(file, file.parent, file.parent if file.name == NAME else None, named=True)
+    trust = Trust(here, env, warnings)
+    if env.get("SALT_SALTFILE"):
+        return _of_saltfile(absolute(here, env["SALT_SALTFILE"]), saltfile_options, trust, named=True) or Place()
+    nearest = next((folder / NAME for folder in (here, *here.parents) if os.path.lexists(folder / NAME)), None)
+    refused = None
+    if nearest is not None:
+        if trust.allows(nearest):
+            return Place(nearest, nearest.parent, nearest.parent)
+        refused = nearest
+    elif (here / SALTFILE).is_file():
+        if trust.allows(here / SALTFILE):
+            found = _of_saltfile(here / SALTFILE, saltfile_options, trust)
+            if found is not None:
+                return found
+        else:
+            refused = here / SALTFILE
+    return _installed(env, trust, saltfile_options, refused)
+
+
+def _installed(env: Mapping[str, str], trust: Trust, saltfile_options: SaltfileOptions, refused: Path | None) -> Place:
+    """The user's own configuration, or the machine's."""
+    own = user_folder(env, "XDG_CONFIG_HOME", ".config") / "pushsalt" / NAME
+    saltfile = Path(env.get("HOME") or Path.home()) / ".salt" / SALTFILE
+    for file in (own, saltfile, Path("/etc/pushsalt") / NAME):
+        if not os.path.lexists(file) or not trust.allows(file):
+            continue
+        if file != saltfile:
+            return Place(file, file.parent, refused=refused)
+        found = _of_saltfile(file, saltfile_options, trust) if refused is None else None
+        if found is not None:
+            return found
+    return Place(refused=refused)
+
+
+def _named(path: Path) -> Path:
+    """The file behind a path that the command line names."""
+    if not path.is_dir():
+        return Path(os.path.normpath(path))
+    for name in (NAME, SALT_MASTER):
+        if (path / name).is_file():
+            return Path(os.path.normpath(path / name))
+    raise ConfigError(f"{path} has neither a {NAME} nor a {SALT_MASTER}", hint=f"name a folder that holds a {NAME}")
+
+
+def _of_saltfile(file: Path, saltfile_options: SaltfileOptions, trust: Trust, named: bool = False) -> Place | None:
+    """The place that a Saltfile means; None where it says nothing to salt-ssh. Its paths start at its folder.
+
+    Salt: ``SaltfileMixIn``, ``ConfigDirMixIn``.
+    """
+    options = saltfile_options(file)
+    if options is None:
+        return None
+    said = options.get("config_dir")
+    folder = absolute(file.parent, str(said)) if said else _SALT_FOLDER
+    if said and not folder.is_dir():
+        raise ConfigError(f"{file}: there is no folder {folder}", hint="correct `config_dir`")
+    master = folder / SALT_MASTER
+    if not os.access(master, os.R_OK) if not said else not os.path.lexists(master):
+        return Place(None, folder, named=named, saltfile=file, options=options)
+    if not named and not trust.allows(master):
+        return Place(refused=master)
+    return Place(master, folder, named=named, saltfile=file, options=options)
+
+
+def inventory_of(
+    place: Place, here: Path, env: Mapping[str, str], warnings: list[str]
+) -> tuple[list[Path], Path | None]:
+    """The inventory beside the configuration, and the one that would be used if it were trusted."""
+    if place.folder is None:
+        return [], None
+    names = INVENTORIES if place.file is not None and place.file.name == NAME else (ROSTER,)
+    found = next((place.folder / name for name in names if os.path.lexists(place.folder / name)), None)
+    if found is None:
+        return [], None
+    return ([found], None) if place.named or Trust(here, env, warnings).allows(found) else ([], found)
+
+
+class Trust:
+    """Which of the files that are found may be used; what may not is said in ``warnings``."""
+
+    def __init__(self, here: Path, env: Mapping[str, str], warnings: list[str]) -> None:
+        named = env.get("PUSHSALT_TRUST", "").split(os.pathsep)
+        self._folders = [absolute(here, folder).resolve() for folder in named if folder]
+        self._warnings = warnings
+
+    def allows(self, path: Path) -> bool:
+        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted."""
+        try:
+            # the folder as found, and whatever a link leads to
+            for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
+                problem = _problem(each)
+                if problem and not any(each.resolve().is_relative_to(folder) for folder in self._folders):
+                    self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way_to_trust(path)}")
+                    return False
+        except (OSError, RuntimeError) as exc:
+            self._warnings.append(f"{path} is not used: {getattr(exc, 'strerror', None) or exc}")
+            return False
+        return True
+
+
+def _problem(path: Path) -> str | None:
+    status = path.stat()
+    if status.st_uid not in (0, os.geteuid()):
+        return f"{path} belongs to another user (uid {status.st_uid})"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to {path} (chmod go-w it)"
+    return None
+
+
+def way_to_trust(path: Path) -> str:
+    """How to have a configuration or an inventory used that was found."""
+    if path.name in (NAME, SALT_MASTER):
+        option = f"-c {path.parent}"
+    else:
+        option = f"SALT_SALTFILE={path}" if path.name == SALTFILE else f"-i {path}"
+    return f"{option}, or PUSHSALT_TRUST={path.parent}"
+
+
+# --- paths -----------------------------------------------------------------------------------------------------------
+
+
+def absolute(base: Path, path: Path | str) -> Path:
+    """A path as one that starts at the root, ``~`` being the user's home."""
+    try:
+        return Path(os.path.normpath(base / Path(path).expanduser()))
+    except RuntimeError:  # ~someone who is not there
+        return Path(os.path.normpath(base / path))
+
+
+def user_folder(env: Mapping[str, str], variable: str, fallback: str) -> Path:
+    """The user's folder of that kind. A relative value of the variable does not count (XDG Base Directory)."""
+    value = env.get(variable, "")
+    if value.startswith("/"):
+        return Path(value)
+    home = env.get("HOME") or str(Path.home())
+    return Path(home) / fallback
+
+
+def working_folder() -> Path:
+    """Raises ConfigError where it was removed."""
+    try:
+        return Path.cwd()
+    except OSError as exc:
+        raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None

@@ -1,0 +1,53 @@
+"""Files as they are expected to be: a named pipe or a device in the place of one is an error at once, nothing waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}  # fmt: skip
+
+
+def descriptor_of(path: str | Path, flags: int = 0) -> int:
+    """A descriptor to read a regular file by; ``flags`` as ``O_NOFOLLOW``. Raises OSError, for what is none too."""
+    path = Path(path)
+    refuse(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())  # to open a device may do something already
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    try:
+        refuse(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def refuse(path: str | Path, status: os.stat_result) -> None:
+    """Raise OSError, with the kind as its reason, for what is no regular file (a link counts as what comes of it)."""
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+    if kind == "a folder":
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file", str(path))
+    if kind:
+        raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
+
+
+def opened(path: str | Path, flags: int = 0) -> BinaryIO:
+    """A regular file, open to be read. Raises OSError."""
+    return os.fdopen(descriptor_of(path, flags), "rb")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a regular file. Raises OSError."""
+    with opened(path) as stream:
+        return stream.read()
+
+
+def read_text(path: str | Path, errors: str = "strict") -> str:
+    """The UTF-8 text of a regular file, its line ends as ``\\n``. Raises OSError, UnicodeDecodeError."""
+    text = read_bytes(path).decode("utf-8", errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -1,0 +1,12 @@
+"""The ids in a group of the inventory. In an expression that is ``N@name``, where no nodegroup has the name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LETTER = "N"
+SOURCE = "subject"
+
+
+def match(expr: Any, value: Any) -> bool:
+    return str(expr) in value.groups

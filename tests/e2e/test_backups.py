@@ -1,0 +1,92 @@
+"""Copies of files as they were, and of web sources: in the private folder of who executes, until `clean`."""
+
+import http.server
+import os
+import pwd
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.beds.project import Project, values
+
+STATES = """
+conf:
+  file.managed:
+    - name: {path}
+    - source: {url}
+    - skip_verify: true
+    - backup: minion
+"""
+
+
+@pytest.fixture
+def server(tmp_path):
+    folder = tmp_path / "web"
+    folder.mkdir()
+    (folder / "conf").write_text("new\n")
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
+        threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_address[1]}/conf"
+        serving.shutdown()
+
+
+def test_a_backup_stays_until_it_is_cleaned_away(tmp_path, server):
+    conf = tmp_path / "conf"
+    conf.write_text("old\n")
+    site = Project(tmp_path, {"here": {"transport": "local"}})
+    site.files({"salt/site.sls": STATES.format(path=conf, url=server)})
+    done = site.json("apply", "here", "site")
+    assert (done.code, conf.read_text()) == (0, "new\n"), done.out
+    kept = site.home / ".cache/pushsalt/minion"
+    assert sorted(path.name for path in kept.iterdir()) == ["extrn_files", "file_backup"]
+    listed = site.json("run", "here", "file.list_backups", str(conf)).data["here"]
+    assert listed["0"]["Location"].startswith(f"{kept}/file_backup/")
+    assert site.json("run", "here", "config.get", "cachedir").data["here"] == str(kept)
+    assert site.json("run", "here", "file.restore_backup", str(conf), "0").data["here"]["result"] is True
+    assert conf.read_text() == "old\n"
+    assert f"{kept}" in str(site.json("clean", "here").data["here"])
+    assert not kept.exists()
+
+
+def test_a_configured_folder_is_nobodys_to_clean(tmp_path):
+    conf = tmp_path / "conf"
+    conf.write_text("old\n")
+    site = Project(tmp_path, {"here": {"transport": "local", "minion_opts": {"cachedir": str(tmp_path / "own")}}})
+    state = f"conf:\n  file.managed: [name: {conf}, contents: new, backup: minion]\n"
+    site.files({"salt/site.sls": state})
+    assert site.json("apply", "here", "site").code == 0
+    site.json("clean", "here")
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["file_backup"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="needs root and sudo to be somebody else")
+def test_a_login_without_root_has_backups_and_web_sources(tmp_path, server):
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        nobody = pwd.getpwnam("nobody")
+        os.chmod(folder, 0o711)
+        home = Path(folder, "home")
+        home.mkdir()
+        (home / "conf").write_text("old\n")
+        for path in (home, home / "conf"):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        host = {
+            "transport": "local", "sudo": True, "sudo_user": "nobody", "python": "/usr/bin/python3",
+            "thin_dir": str(home / "ours"),
+        }  # fmt: skip
+        site = Project(tmp_path, {"nobody": host})
+        site.files({"salt/site.sls": STATES.format(path=home / "conf", url=server)})
+        done = site.json("apply", "nobody", "site")
+        assert [ret["result"] for ret in values(done.data["nobody"])] == [True], done.out
+        assert (home / "conf").read_text() == "new\n"
+        assert (home / "ours/minion/file_backup").stat().st_uid == nobody.pw_uid

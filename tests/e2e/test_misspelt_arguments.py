@@ -1,0 +1,79 @@
+"""A misspelt argument keeps a target's states from running: nothing ran, and the word that was meant is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.beds.project import Project, values
+
+STATES = """
+first:
+  cmd.run:
+    - name: touch {0}/first
+guarded:
+  cmd.run:
+    - name: touch {0}/guarded
+    - {1}
+"""
+OWN = """
+def thing(name, **kwargs):
+    return {"name": name, "result": True, "changes": {}, "comment": ",".join(sorted(kwargs))}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path, {name: {"transport": "local", "thin_dir": str(tmp_path / name)} for name in ("a", "b")})
+
+
+@pytest.mark.parametrize("words", ["apply a it", "apply a it --test", "run a state.sls it"])
+def test_nothing_runs(project, tmp_path, words):
+    project.write("salt/it.sls", STATES.format(tmp_path, "unles: 'true'"))
+    done = project.run(*words.split())
+    assert done.code == 2
+    assert not (tmp_path / "first").exists()
+    for text in ("'unles' is an invalid keyword argument for 'cmd.run'", "Did you mean 'unless'?", "it.sls:8"):
+        assert text in done.out + done.err, (done.out, done.err)
+    assert project.json(*words.split()).data["a"] == [
+        "'unles' is an invalid keyword argument for 'cmd.run' (ID 'guarded' in SLS 'it')"
+    ]
+
+
+def test_one_state_too(project):
+    done = project.json("run", "a", "state.single", "pkg.installed", "nginx", "nmae=other")
+    assert done.data["a"] == ["'nmae' is an invalid keyword argument for 'pkg.installed'"]
+
+
+def test_a_warning_is_said_once_for_all(project, tmp_path):
+    project.write("salt/it.sls", STATES.format(tmp_path, "frobnicate: 1"))
+    done = project.json("apply", "*", "it")
+    assert [ret["result"] for ret in values(done.data["a"])] == [True, True]
+    (line,) = [line for line in done.err.splitlines() if "frobnicate" in line]
+    assert "it.sls:8: 'cmd.run' does not know 'frobnicate', which does nothing there" in line
+    assert "frobnicate" not in project.json("run", "a", "state.show_lowstate").err
+
+
+@pytest.mark.parametrize(
+    "strict, argument, code, warned",
+    [
+        ("error", "frobnicate: 1", 2, False), ("near", "frobnicate: 1", 0, True), ("warn", "unles: 'true'", 0, True),
+        ("off", "unles: 'true'", 0, False), (False, "unles: 'true'", 0, False), ("nonsense", "unles: 'true'", 2, False),
+    ],
+)  # fmt: skip
+def test_the_option(tmp_path, strict, argument, code, warned):
+    hosts = {"a": {"transport": "local", "thin_dir": str(tmp_path / "thin")}}
+    project = Project(tmp_path, hosts, strict_arguments=strict)
+    project.write("salt/it.sls", STATES.format(tmp_path, argument))
+    done = project.json("apply", "a", "it")
+    assert done.code == code, (done.out, done.err)
+    assert ("does not know" in done.err) is warned
+    assert ("is none of error, near, warn, off" in done.err) is (strict == "nonsense")
+
+
+def test_states_of_users_take_what_they_like(project):
+    project.write("salt/_states/own.py", OWN)
+    project.write("salt/it.sls", "x: {own.thing: [unles: 'true', nmae: y, requre: [test: x]]}")
+    (ret,) = values(project.json("apply", "a", "it").data["a"])
+    assert ret["comment"] == "nmae,requre,unles"

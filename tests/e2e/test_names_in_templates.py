@@ -1,0 +1,175 @@
+"""What a managed file's template sees of its state, on real targets: the names, and their values, are Salt's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pushsalt.plan import make_plan
+from pushsalt.run.filetemplates import names_of
+from tests.beds.project import Project, values
+
+SHOWN = (
+    "name", "source", "user", "group", "mode", "attrs", "extra", "hidden", "also", "owner", "aggregate", "unless",
+    "order", "names", "require", "makedirs", "template", "context", "file_mode", "dir_mode", "clean", "keep_source",
+)  # fmt: skip
+TEMPLATE = "{{ {" + ", ".join(f"'{name}': {name} | default('-')" for name in SHOWN) + "} | tojson }}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path, {name: {"transport": "local", "thin_dir": str(tmp_path / name)} for name in ("a", "b")})
+    project.files({"salt/t": TEMPLATE, "salt/tree/one": TEMPLATE, "salt/tree/sub/two": TEMPLATE})
+    return project
+
+
+def applied(project: Project, text: str, *words: str) -> list[dict[str, Any]]:
+    project.write("salt/it.sls", text)
+    return values(project.json("apply", "a", "it", *words).data["a"])
+
+
+def seen(path: Path) -> dict[str, Any]:
+    """What a template saw."""
+    return {name: value for name, value in json.loads(path.read_text()).items() if value != "-"}
+
+
+@pytest.mark.parametrize("sources", ["salt://t", "[salt://not-there, salt://t]", "[{salt://t: null}]"])
+def test_arguments_of_the_state(project, tmp_path, sources):
+    """Salt 3008.3 shows the same ones, of these states."""
+    rets = applied(project, f"""
+it:
+  file.managed:
+    - name: {tmp_path}/it
+    - source: {sources}
+    - template: jinja
+    - mode: 644
+    - owner: root
+    - extra: x
+    - order: 3
+    - makedirs: true
+    - require: []
+    - aggregate: true
+    - unless: 'false'
+    - context:
+      hidden: 1
+      also: [a, b]
+""")  # fmt: skip
+    assert [ret["result"] for ret in rets] == [True], rets
+    assert seen(tmp_path / "it") == {
+        "name": f"{tmp_path}/it", "source": "salt://t", "user": "root", "group": None, "mode": "0644", "attrs": None,
+        "owner": "root", "extra": "x", "aggregate": True, "hidden": 1, "also": ["a", "b"],
+    }  # fmt: skip
+
+
+def test_defaults_and_context_win(project, tmp_path):
+    applied(project, f"""
+{tmp_path}/it:
+  file.managed: [source: salt://t, template: jinja, extra: x, also: y, hidden: z, mode: keep,
+                 defaults: {{extra: default, also: default}}, context: {{also: context}}]
+""")  # fmt: skip
+    found = seen(tmp_path / "it")
+    assert (found["extra"], found["also"], found["hidden"], found["mode"]) == ("default", "context", "z", None)
+
+
+def test_each_name_has_its_own(project, tmp_path):
+    applied(project, f"""
+several:
+  file.managed:
+    - names:
+      - {tmp_path}/one: [extra: one]
+      - {tmp_path}/two
+    - source: salt://t
+    - template: jinja
+    - extra: both
+""")  # fmt: skip
+    assert [seen(tmp_path / name)["extra"] for name in ("one", "two")] == ["one", "both"]
+
+
+def test_a_tree_s_files_see_their_own_name_and_mode(project, tmp_path):
+    applied(project, f"""
+it:
+  file.recurse: [name: {tmp_path}/it, source: salt://tree, template: jinja, file_mode: 640, dir_mode: 755,
+                 clean: true, extra: x, context: {{also: c}}]
+kept:
+  file.recurse: [name: {tmp_path}/kept, source: salt://tree, template: jinja, file_mode: keep]
+""")  # fmt: skip
+    same = {"user": None, "group": None, "attrs": None}
+    for name in ("one", "sub/two"):
+        source = {"name": f"{tmp_path}/it/{name}", "source": f"salt://tree/{name}?saltenv=base"}
+        assert seen(tmp_path / "it" / name) == {**same, **source, "mode": "0640", "extra": "x", "also": "c"}
+        source["name"] = f"{tmp_path}/kept/{name}"
+        assert seen(tmp_path / "kept" / name) == {**same, **source, "mode": None}
+
+
+def test_contents_and_files_of_the_target_see_them_too(project, tmp_path):
+    (tmp_path / "local").write_text(TEMPLATE)
+    applied(project, f"""
+contents:
+  file.managed: [name: {tmp_path}/contents, contents_pillar: text, template: jinja, extra: x, mode: 600]
+local:
+  file.managed: [name: {tmp_path}/copy, source: {tmp_path}/local, template: jinja, extra: y]
+""", "--pillar", json.dumps({"text": TEMPLATE}))  # fmt: skip
+    found = seen(tmp_path / "contents")
+    assert (found["extra"], found["mode"], found["name"]) == ("x", "0600", f"{tmp_path}/contents")
+    found = seen(tmp_path / "copy")
+    assert (found["extra"], found["source"]) == ("y", f"{tmp_path}/local")
+
+
+def test_a_dry_run_foresees_the_same(project, tmp_path):
+    text = f"{tmp_path}/it: {{file.managed: [source: salt://t, template: jinja, extra: EXTRA]}}"
+    applied(project, text.replace("EXTRA", "1"))
+    assert applied(project, text.replace("EXTRA", "1"), "--test")[0]["result"] is True
+    (ret,) = applied(project, text.replace("EXTRA", "2"), "--test")
+    assert ret["result"] is None and '"extra": 2' in ret["changes"]["diff"]
+    (ret,) = applied(project, text.replace("EXTRA", "2"))
+    assert '"extra": 2' in ret["changes"]["diff"]
+
+
+def test_what_every_template_has_cannot_be_an_argument(project, tmp_path):
+    text = f"{tmp_path}/it: {{file.managed: [source: salt://t, template: jinja, pillar: {{a: 1}}]}}"
+    (ret,) = applied(project, text)
+    assert ret["result"] is False and "'pillar' cannot be an argument" in ret["comment"]
+
+
+def test_a_fleet_whose_arguments_differ(project, tmp_path):
+    project.write("salt/it.sls", f"{tmp_path}/to-{{{{ grains.id }}}}: {{file.managed: [source: salt://t, "
+                                 "template: jinja, extra: {{ grains.id }}]}")  # fmt: skip
+    project.json("apply", "*", "it")
+    assert [seen(tmp_path / f"to-{name}")["extra"] for name in ("a", "b")] == ["a", "b"]
+
+
+def test_what_is_rendered_beforehand_is_what_the_target_asks_for():
+    """Both sides compute one key: nothing is rendered, or sent, twice."""
+    from thin import wire
+    from thin.call_state import INTERNAL
+    from thin.states import file
+    from thin.utils import args
+    from thin.utils.files.names import template_names
+
+    chunk = {
+        "state": "file", "fun": "managed", "name": "/x", "__id__": "x", "__sls__": "s", "__env__": "base",
+        "source": "salt://t", "template": "jinja", "mode": 644, "owner": "root", "extra": {"b": [1], "a": None},
+        "order": 10000, "require": [], "umask": "022", "retry": {"attempts": 1}, "context": None,
+    }  # fmt: skip
+    plan, _ = make_plan([chunk], Files(), lambda url, *_: (names_of(chunk, url), b"text"), test=False)
+    _, kwargs = args.bind(file.managed, {**chunk, "__umask__": 18}, INTERNAL)
+    extra = {name: kwargs[name] for name in kwargs if name not in args.spec(file.managed).args}
+    names = template_names("/x", "salt://t", "root", None, "0644", None, extra)
+    assert set(names) == {"name", "source", "user", "group", "mode", "attrs", "owner", "extra"}
+    key = wire.template_key("salt://t", "base", "jinja", None, None, "file_|-x_|-/x_|-managed", names)
+    assert list(plan.templates) == [key]
+
+
+class Files:
+    """A file server with one file."""
+
+    path, size = "/t", 4
+
+    def find(self, path: str, saltenv: str) -> Files:
+        return self
+
+    def digest(self) -> str:
+        return "0" * 64

@@ -1,0 +1,169 @@
+"""After a rotation the former secret, which may still be valid, is shown no more than the new one."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.beds.project import Project, values
+
+OUTPUTS = ("json", "rich", "yaml", "ndjson", "nested", "highstate")
+SLS = """
+conf:
+  file.managed:
+    - name: {place}/conf
+    - contents: |
+        [db]
+        user = app
+        password = {{{{ pillar['db_password'] }}}}
+        url = https://x/?pw={{{{ pillar['db_password'] | urlencode }}}}
+        auth = {{{{ ('app:' ~ pillar['db_password']) | base64_encode }}}}
+        port = {{{{ pillar['port'] }}}}
+key:
+  file.managed:
+    - name: {place}/key
+    - contents_pillar: tls_private_key
+line:
+  file.keyvalue:
+    - name: {place}/env
+    - key: TOKEN
+    - value: {{{{ pillar['db_password'] }}}}
+    - append_if_not_found: true
+"""
+
+
+class Rotation(Project):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, {"here": {"transport": "local", "thin_dir": str(folder / "thin")}})
+        self.place = folder / "place"
+        self.place.mkdir()
+        (self.place / "env").write_text("A=1\n")
+        self.write("salt/it.sls", SLS.format(place=self.place))
+        self.write("pillar/top.sls", json.dumps({"base": {"*": ["secret"]}}))
+        self.words: list[str] = []
+        self.rotate()
+
+    def rotate(self) -> None:
+        """New secrets in place of the old ones."""
+        word = f"c4n/{secrets.token_hex(6)}+&"
+        lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(3)]
+        key = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----", ""])
+        self.words += [word, *lines]
+        pillar = {"db_password": word, "tls_private_key": key, "port": len(self.words)}
+        self.write("pillar/secret.sls", json.dumps(pillar))
+
+    def shown(self, text: str) -> list[str]:
+        """The secrets that stand in a text, in whatever form."""
+        joined = text.replace("\n", "").replace("\\n", "")
+        return [word for word in self.words if any(form in text or form in joined for form in forms(word))]
+
+
+def forms(word: str) -> set[str]:
+    data = word.encode()
+    inner = {base64.b64encode(b"\0" * shift + data)[4:-4].decode() for shift in range(3)}
+    return {word, quote(word), quote(word, safe=""), json.dumps(word)[1:-1], *inner}
+
+
+@pytest.fixture
+def rotation(tmp_path: Path) -> Rotation:
+    return Rotation(tmp_path)
+
+
+@pytest.mark.parametrize("out", OUTPUTS)
+def test_the_diff_of_a_rotation(rotation: Rotation, out: str) -> None:
+    assert all(state["result"] for state in values(rotation.json("apply", "here", "it").data["here"]))
+    rotation.rotate()
+    for more in (["--test"], ["--test"], []):  # by the first one the pillar that is kept is the new one
+        done = rotation.run("-l", "debug", "apply", "--out", out, "-vv", *more, "here", "it")
+        assert "user = app" in done.out and "port = 4" in done.out, done.out
+        assert not rotation.shown(done.out), done.out
+        assert not rotation.shown(done.err), done.err
+
+
+def test_without_what_was_kept(rotation: Rotation) -> None:
+    """Then the diff itself says which lines have the former one."""
+    rotation.json("apply", "here", "it")
+    for path in rotation.cache.glob("pillar*/*"):
+        path.unlink()
+    rotation.rotate()
+    done = rotation.run("apply", "--out", "json", "--test", "here", "it")
+    assert "port = 4" in done.out and not rotation.shown(done.out), done.out
+
+
+def test_what_a_command_prints_of_a_file(rotation: Rotation) -> None:
+    """No pillar is compiled for it: what was kept says what is secret, and what was."""
+    rotation.json("apply", "here", "it")
+    rotation.rotate()
+    rotation.run("run", "here", "pillar.items")
+    place = rotation.place
+    for words in ("cat {0}/conf {0}/key", "base64 {0}/key", "base64 -w0 {0}/conf", "cat {0}/env"):
+        command = words.format(place)
+        done = rotation.run("-l", "debug", "run", "--out", "json", "here", "cmd.run", command)
+        assert done.code == 0 and not rotation.shown(done.out + done.err), done.out
+
+
+@pytest.mark.parametrize("out", OUTPUTS[:4])
+def test_raw_pillar_hides_secrets_alone(rotation: Rotation, out: str) -> None:
+    done = rotation.run("run", "--out", out, "here", "pillar.raw")
+    assert "port" in done.out and "4" in done.out and not rotation.shown(done.out), done.out
+    assert done.err.count("unmask=True") == 1
+    clear = rotation.json("run", "here", "pillar.raw", "unmask=True")
+    assert clear.data["here"]["db_password"] == rotation.words[0] and not clear.err
+
+
+def test_what_is_masked_is_said_once(rotation: Rotation) -> None:
+    done = rotation.json("run", "here", "pillar.items")
+    assert done.data["here"]["port"] == "**********" and done.err.count("unmask=True") == 1
+    assert not rotation.json("run", "here", "pillar.ls").err
+    assert not rotation.json("run", "here", "pillar.items", "unmask=False").err
+
+
+def test_a_default_is_not_masked(rotation: Rotation) -> None:
+    def asked(*words: str) -> object:
+        return rotation.json("run", "here", *words).data["here"]
+
+    assert asked("pillar.get", "no:such", "plain") == "plain"
+    assert asked("pillar.get", "no:such", "default=plain") == "plain"
+    assert asked("pillar.get", "port", "default=plain") == "**********"
+    assert asked("pillar.item", "port", "none", "default=plain") == {"port": "**********", "none": "plain"}
+    rotation.write("pillar/secret.sls", json.dumps({"a": {"b": "value"}, "l": ["x"]}))
+    assert asked("pillar.get", "a", "default={c: mine}", "merge=True") == {"b": "**********", "c": "mine"}
+    assert asked("pillar.get", "l", "default=[y]", "merge=True") == ["y", "**********"]
+
+
+def test_errors_and_debug_logs(rotation: Rotation) -> None:
+    rotation.json("apply", "here", "it")
+    rotation.files({
+        "salt/_modules/tells.py": "def it():\n    raise ValueError(__pillar__['db_password'] + '!')\n"
+        "def log():\n    import logging\n    logging.error('it is %s', __pillar__['db_password'])\n    1/0\n",
+        "salt/broken.sls": "a:\n  b: {{ pillar['db_password'] }}: [\n",
+        "salt/raising.sls": "a: {{ salt['tells.it']() }}\n",
+        "salt/failing.sls": "a:\n  module.run:\n    - tells.it: []\n",
+    })  # fmt: skip
+    for words in (["run", "here", "tells.it"], ["run", "here", "tells.log"], ["apply", "here", "broken"],
+                  ["apply", "here", "raising"], ["apply", "here", "failing"]):  # fmt: skip
+        for out in OUTPUTS[:2]:
+            out, err = rotation.start("-l", "all", words[0], "--out", out, *words[1:]).communicate()
+            assert b"**********" in out + err and not rotation.shown((out + err).decode()), out + err
+
+
+def test_a_pillar_that_cannot_be_read_shows_nothing_of_it(rotation: Rotation) -> None:
+    word = rotation.words[0]
+    for text in ("db_password: {0}: [\n", "db_password: {{{{ '{0}' | nofilter }}}}\n", "db_password: '{0}\n"):
+        rotation.write("pillar/secret.sls", text.format(word))
+        done = rotation.run("-l", "all", "run", "--out", "json", "here", "pillar.items")
+        assert done.code and not rotation.shown(done.out + done.err), done.out + done.err
+
+
+def test_a_password_that_is_a_users_name(rotation: Rotation) -> None:
+    rotation.write("pillar/secret.sls", json.dumps({"users": [{"uid": 7, "password": "carolina"}]}))
+    rotation.write("salt/users/carolina.sls", "add carolina:\n  test.nop:\n    - name: carolina\n")
+    done = rotation.json("apply", "--test", "here", "users.carolina")
+    [(key, state)] = done.data["here"].items()
+    assert key == "test_|-add carolina_|-carolina_|-nop"
+    assert (state["__id__"], state["name"], state["__sls__"]) == ("add carolina", "carolina", "users.carolina")

@@ -1,0 +1,75 @@
+"""Python of a user that ends its program is an error where it stands, and never the end of the command."""
+
+import pytest
+
+from tests.beds.project import Project
+
+SLS = {
+    "py": ("#!py\nimport sys\ndef run():\n    sys.exit(0)\n", 4),
+    "body": ("#!py\nimport sys\nsys.exit()\n", 3),
+    "pyobjects": ("#!pyobjects\nimport sys\nsys.exit(3)\n", 3),
+    "mako": ("#!mako|yaml\n<% import sys; sys.exit(3) %>\n", 2),
+    "renderer": ("#!leaving\nx\n", 1),
+}
+ENDS = "import sys\ndef {}:\n    sys.exit(0)\n"
+FILES = {
+    "salt/_modules/own.py": ENDS.format("leave()"),
+    "salt/_states/own.py": ENDS.format("leave(name)"),
+    "salt/_renderers/leaving.py": ENDS.format("render(data, *args, **kwargs)"),
+    "salt/states.sls": "x:\n  own.leave: []\ny:\n  test.nop: []\n",
+    "salt/good.sls": "y:\n  test.nop: []\n",
+    "mods/pillar/leaving.py": ENDS.format("ext_pillar(minion_id, pillar, *args)"),
+    "mods/tops/leaving.py": ENDS.format("top(**kwargs)"),
+    "mods/outputters/leaving.py": ENDS.format("output(data, **kwargs)"),
+}
+
+
+@pytest.fixture
+def make(tmp_path):
+    def make(**config):
+        site = Project(tmp_path, {"here": {"transport": "local"}}, module_dirs=["mods"], **config)
+        site.files({**FILES, **{f"salt/{name}.sls": text for name, (text, _) in SLS.items()}})
+        return site
+
+    return make
+
+
+@pytest.mark.parametrize("name", list(SLS))
+def test_it_is_an_error_of_that_sls(make, name):
+    done = make().json("apply", "here", f"good,{name}")
+    assert done.code == 2
+    [text] = done.data["here"]
+    assert f"base:{name}" in text and f"{name}.sls:{SLS[name][1]}" in text and "sys.exit" in text
+
+
+def test_a_module_and_a_state(make):
+    site = make()
+    done = site.json("run", "here", "own.leave")
+    assert (done.code, done.data["here"]["error"]["exception"]) == (2, "SystemExit")
+    done = site.json("apply", "here", "states")
+    assert {ret["__id__"]: ret["result"] for ret in done.data["here"].values()} == {"x": False, "y": True}
+    assert done.code == 2
+
+
+def test_a_roster(make):
+    site = make()
+    site.write("roster", SLS["body"][0])
+    done = site.run("-i", "roster", "target", "*")
+    assert done.code == 1 and "roster:3" in done.err and "sys.exit" in done.err
+
+
+def test_a_pillar_an_external_one_and_tops(make):
+    site = make()
+    site.write("pillar/top.sls", SLS["body"][0])
+    assert "sys.exit" in str(site.json("run", "here", "pillar.items").data["here"]["_errors"])
+    (site.folder / "pillar/top.sls").unlink()
+    site = make(ext_pillar=[{"leaving": "x"}])
+    done = site.json("run", "here", "pillar.items")
+    assert done.code == 2 and "ext_pillar leaving" in str(done.data["here"]["_errors"])
+    done = make(master_tops={"leaving": "x"}).json("apply", "here")
+    assert done.code == 2 and "leaving" in str(done.data["here"])
+
+
+def test_an_outputter_costs_no_return(make):
+    done = make().run("run", "--out", "leaving", "here", "test.ping")
+    assert (done.code, done.data) == (0, {"here": True})
