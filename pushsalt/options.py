@@ -133,10 +133,10 @@ _BOTH: Final = _of(
         "test_template_functions",
         "text",
         "refuse",
-        "In a dry run, templates' calls of functions that change the system: refuse, warn or allow.",
+        "In a dry run, calls of functions that change the system or say nothing of it: refuse, warn or allow.",
     ),
-    ("test_template_allow", "list", [], "Globs of functions that templates may call in a dry run, whatever they do."),
-    ("test_template_refuse", "list", [], "Globs of functions that templates may not call in a dry run."),
+    ("test_template_allow", "list", [], "Globs of functions that may be called in a dry run, whatever they do."),
+    ("test_template_refuse", "list", [], "Globs of functions that may not be called in a dry run."),
     ("optimization_order", "list", [0, 1, 2], "Accepted; order of Python bytecode levels."),
     # plug-ins
     ("module_dirs", "paths", [], "Folders of plug-ins, each with _modules, _states ... or modules, states ..."),

@@ -37,7 +37,8 @@ DECLARING = (*LOADED, "resources")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
 #: What they say (see also pushsalt.run.effects); targets get empty lines in its place.
 _DECLARED = re.compile(
-    r"^__(?:usual|reads|reads_unless|changes|runs)__ = (?:True|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n", re.MULTILINE
+    r"^__(?:usual|controller|reads|reads_unless|changes|runs)__ = (?:True|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n",
+    re.MULTILINE,
 )
 _USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
 _BLOCK = 512

@@ -93,7 +93,7 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
 
 def test_what_is_for_the_controller_alone_stays_here():
     """Targets get empty lines in place of it: each function keeps its line, and nothing else is different."""
-    words = {"__usual__", "__reads__", "__reads_unless__", "__changes__", "__runs__"}
+    words = {"__usual__", "__controller__", "__reads__", "__reads_unless__", "__changes__", "__runs__"}
     first, travelling = pack.build()
     sent = {}
     for data in (first, zlib.decompress(travelling)):

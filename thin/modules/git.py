@@ -16,15 +16,20 @@ from thin.utils.commands import OpenFolder
 __func_alias__ = {"rm_": "rm"}
 __usual__ = True
 __reads__ = (
-    "is_worktree", "status", "version", "diff", "branch", "current_branch", "list_branches", "list_tags", "revision",
+    "is_worktree", "status", "version", "diff", "current_branch", "list_branches", "list_tags", "revision",
     "rev_parse", "describe", "merge_base", "ls_remote", "remote_refs", "remotes", "remote_get", "check_url",
     "config_get", "config_get_regexp",
 )
 __changes__ = (
-    "init", "clone", "submodule", "archive", "add", "rm", "commit", "checkout", "discard_local_changes", "reset",
-    "stash", "merge", "rebase", "symbolic_ref", "tag", "fetch", "pull", "push", "remote_set", "config_set",
+    "branch", "init", "clone", "submodule", "archive", "add", "rm", "commit", "checkout", "discard_local_changes",
+    "reset", "stash", "merge", "rebase", "symbolic_ref", "tag", "fetch", "pull", "push", "remote_set", "config_set",
     "config_unset",
 )
+
+#: ``git diff`` refreshes the index otherwise: a file of the repository, and who only looks changes none.
+_INDEX_AS_IT_IS = {
+    "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "diff.autoRefreshIndex", "GIT_CONFIG_VALUE_0": "false",
+}
 
 
 def __virtual__():
@@ -33,9 +38,12 @@ def __virtual__():
 
 def _git(
     words, cwd=None, user=None, ignore_retcode=False, output_encoding=None, identity=None, failhard=True,
-    redirect_stderr=False, saltenv="base", https_user=None, https_pass=None
+    redirect_stderr=False, saltenv="base", https_user=None, https_pass=None, settings=()
 ):
-    """cmd.run_all's return of git. Several identities are tried one after the other."""
+    """cmd.run_all's return of git. Several identities are tried one after the other.
+
+    ``settings``: environment variables.
+    """
     errors = []
     for key in identity if isinstance(identity, list) else [identity]:
         try:
@@ -44,7 +52,7 @@ def _git(
             ) as env:
                 with _Opened(_path(cwd, user) if cwd else None, user) as folder:
                     done = __salt__["cmd.run_all"](
-                        ["git"] + words, cwd=folder, runas=user, env=env, python_shell=False,
+                        ["git"] + words, cwd=folder, runas=user, env=dict(env, **dict(settings)), python_shell=False,
                         ignore_retcode=ignore_retcode, redirect_stderr=redirect_stderr, output_encoding=output_encoding,
                     )
         except CommandExecutionError as exc:
@@ -310,7 +318,7 @@ def diff(
         raise CommandExecutionError("The 'no_index' and 'cached' options cannot be used together")
     words = _words(git_opts, "diff", opts) + (["--cached"] if cached else []) + (["--no-index"] if no_index else [])
     words += [str(item) for item in (item1, item2) if item] + (["--"] + _several(paths) if paths else [])
-    how = {"failhard": not no_index, "redirect_stderr": no_index}
+    how = {"failhard": not no_index, "redirect_stderr": no_index, "settings": _INDEX_AS_IT_IS}
     return _git(words, cwd, user, no_index, output_encoding, **how)["stdout"]
 
 

@@ -44,7 +44,7 @@ def verify(text=None, user=None, filename=None, gnupghome=None, signature=None, 
     # In batch mode gpg ends at the first bad signature; all of them count here.
     argv += ["--no-batch"] if signers else []
     argv += ["--verify", "--"]
-    gpg = gnupg.Gpg(user, gnupghome, keyring)
+    gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
     if text:
         done = gpg.run(argv + ["-"], text.encode("utf-8"))
     else:
@@ -216,4 +216,4 @@ def get_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyring=Non
 
 
 def _keys(what, user, gnupghome, keyring):
-    return gnupg.Gpg(user, gnupghome, keyring).keys([what])
+    return gnupg.Gpg(user, gnupghome, keyring, reads=True).keys([what])

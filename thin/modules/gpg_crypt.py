@@ -35,7 +35,7 @@ def sign(
     """
     data = _data(text, filename)
     command = ["--clearsign"] + (["--default-key", str(keyid)] if keyid else [])
-    gpg = gnupg.Gpg(user, gnupghome, keyring)
+    gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
     done = gpg.run(command, data, passphrase=_passphrase(use_passphrase), status="2")
     if done.retcode:
         log.error("%s", gnupg.said(done))
@@ -73,7 +73,7 @@ def encrypt(
         command += ["--sign"] + (["--default-key", str(sign)] if sign is not True else [])
     command += ["--trust-model", "always"] if always_trust else []
     secret = _passphrase(use_passphrase) if sign else None
-    return _answer(gnupg.Gpg(user, gnupghome, keyring), command, data, secret, output, bare, "Encrypted")
+    return _answer(gnupg.Gpg(user, gnupghome, keyring, reads=True), command, data, secret, output, bare, "Encrypted")
 
 
 def decrypt(
@@ -90,7 +90,8 @@ def decrypt(
     """
     data, secret = _data(text, filename), _passphrase(use_passphrase)
     output = output if filename else None
-    return _answer(gnupg.Gpg(user, gnupghome, keyring), ["--decrypt"], data, secret, output, bare, "Decrypted")
+    gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
+    return _answer(gpg, ["--decrypt"], data, secret, output, bare, "Decrypted")
 
 
 # Inside

@@ -36,7 +36,7 @@ def get_secret_key(keyid=None, fingerprint=None, user=None, gnupghome=None, keyr
 
         pushsalt run '*' gpg.get_secret_key keyid=8C5A17D2B94E60F3
     """
-    keys = gnupg.Gpg(user, gnupghome, keyring).keys(["--list-secret-keys"])
+    keys = gnupg.Gpg(user, gnupghome, keyring, reads=True).keys(["--list-secret-keys"])
     return next((key for key in keys if _is(key, keyid, fingerprint)), False)
 
 
@@ -55,7 +55,8 @@ def read_key(path=None, text=None, fingerprint=None, keyid=None, user=None, gnup
     if path and text:
         raise SaltInvocationError("`path` and `text` are mutually exclusive.")
     data = text.encode("utf-8") if text else _read(path)
-    found = gnupg.Gpg(user, gnupghome).keys(["--import-options", "import-show", "--dry-run", "--import"], data)
+    gpg = gnupg.Gpg(user, gnupghome, reads=True)
+    found = gpg.keys(["--import-options", "import-show", "--dry-run", "--import"], data)
     return [key for key in found if not (fingerprint or keyid) or _is(key, keyid, fingerprint)]
 
 
@@ -169,7 +170,8 @@ def export_key(
             raise SaltInvocationError("gpg_passphrase not available in pillar.")
     names = keyids.split(",") if isinstance(keyids, str) else [str(one) for one in keyids or ()]
     command = ["--armor", "--export-secret-keys" if secret else "--export", "--"]
-    done = gnupg.Gpg(user, gnupghome, keyring).run(command + names, passphrase=passphrase, status="2")
+    gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
+    done = gpg.run(command + names, passphrase=passphrase, status="2")
     exported = gnupg.text(done.stdout)
     if not exported:
         return False if bare else {"res": False}
@@ -241,7 +243,7 @@ def search_keys(text, keyserver=None, user=None, gnupghome=None):
     """
     command = ["--with-colons", "--keyserver", keyserver or KEY_SERVER, "--search-keys", "--", text]
     found = []
-    for line in gnupg.text(gnupg.Gpg(user, gnupghome).run(command).stdout).split("\n"):
+    for line in gnupg.text(gnupg.Gpg(user, gnupghome, reads=True).run(command).stdout).split("\n"):
         fields = line.split(":")
         if fields[0] == "pub" and len(fields) > 5:
             # pub:id:algorithm:length:created:expires:flags

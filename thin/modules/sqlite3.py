@@ -1,5 +1,7 @@
 """Files of SQLite, by Python's own library. Salt: modules/sqlite3.py"""
 
+import os
+
 try:
     import sqlite3
 except ImportError:  # a minimal Python
@@ -24,6 +26,13 @@ def _rows(db, sql):
         return connection.execute(sql).fetchall()
     finally:
         connection.close()
+
+
+def _listed(db, kind):
+    """Names in a database. One that is not there has none, and is not made."""
+    if db is not None and not os.path.exists(db):
+        return []
+    return _rows(db, "SELECT name FROM sqlite_master WHERE type='%s' ORDER BY name;" % kind)
 
 
 def version():
@@ -96,7 +105,7 @@ def tables(db=None):
 
         pushsalt run '*' sqlite3.tables /srv/app.db
     """
-    return _rows(db, "SELECT name FROM sqlite_master WHERE type='table' ORDER BY name;")
+    return _listed(db, "table")
 
 
 def indices(db=None):
@@ -109,7 +118,7 @@ def indices(db=None):
 
         pushsalt run '*' sqlite3.indices /srv/app.db
     """
-    return _rows(db, "SELECT name FROM sqlite_master WHERE type='index' ORDER BY name;")
+    return _listed(db, "index")
 
 
 def indexes(db=None):

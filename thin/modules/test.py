@@ -11,11 +11,13 @@ __func_alias__ = {"true_": "true", "false_": "false", "try_": "try"}
 __usual__ = True
 __reads__ = (
     "ping", "echo", "sleep", "rand_sleep", "version", "versions_information", "versions_report", "versions",
-    "conf_test", "get_opts", "opts_pkg", "cross_test", "attr_call", "kwarg", "arg", "arg_type", "arg_repr", "arg_clean",
+    "conf_test", "get_opts", "opts_pkg", "attr_call", "kwarg", "arg", "arg_type", "arg_repr", "arg_clean",
     "fib", "collatz", "outputter", "retcode", "provider", "providers", "rand_str", "random_hash", "exception",
-    "raise_exception", "stack", "try", "assertion", "true", "false", "deprecation_warning", "tty", "module_report",
+    "raise_exception", "stack", "assertion", "true", "false", "deprecation_warning", "tty", "module_report",
     "not_loaded",
 )
+#: They call what they are told.
+__changes__ = ("cross_test", "try")
 
 
 def ping():

@@ -10,7 +10,7 @@ import re
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
 
-ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 SSH = (
     "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o PasswordAuthentication=no "
     "-o KbdInteractiveAuthentication=no -o IdentitiesOnly=yes -i "

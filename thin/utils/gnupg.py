@@ -4,20 +4,23 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils import osutil, safepath
 
 TRUST = {"e": "Expired", "q": "Unknown", "n": "Not Trusted", "f": "Fully Trusted", "m": "Marginally Trusted",
          "u": "Ultimately Trusted", "r": "Revoked", "d": "Disabled", "-": "Unknown"}
+#: A home has keys where one of these is.
+_KEYRINGS = ("pubring.kbx", "pubring.gpg", "secring.gpg", "public-keys.d")
 
 
 class Gpg(object):
     """gpg of a user, with a home and a keyring.
 
-    ``user`` is who runs it (salt: root, with Salt's own home); without one, the user of this process. Raises
+    ``user`` is who runs it (salt: root, with Salt's own home); without one, the user of this process. ``reads``: no key
+    comes or goes, so that a home without keys is left as it is, where gpg would fill it with empty files. Raises
     SaltInvocationError for what cannot be: a user who is not there, several keyrings.
     """
 
-    def __init__(self, user=None, gnupghome=None, keyring=None):
+    def __init__(self, user=None, gnupghome=None, keyring=None, reads=False):
         if keyring and not isinstance(keyring, str):
             raise SaltInvocationError("Please pass keyring as a string. Multiple keyrings are not allowed")
         self.identity = None
@@ -30,7 +33,9 @@ class Gpg(object):
                 raise SaltInvocationError("User %s does not exist" % user)
             gnupghome = gnupghome or os.path.join(os.path.expanduser("~" + user), ".gnupg")
         self._options = ["--status-fd", "1", "--no-tty", "--batch"]
-        if gnupghome:
+        home = gnupghome or os.environ.get("GNUPGHOME") or os.path.expanduser("~/.gnupg")
+        self._apart = reads and not any(os.path.exists(os.path.join(home, name)) for name in _KEYRINGS)
+        if gnupghome and not self._apart:
             self._options += ["--homedir", gnupghome]
             self._make(gnupghome)
         if keyring:
@@ -46,11 +51,19 @@ class Gpg(object):
         if passphrase is not None:
             options += ["--pinentry-mode", "loopback", "--passphrase-fd", "0"]
             data = passphrase.encode("utf-8") + b"\n" + data
-        env = dict(os.environ, LC_ALL="C")
+        env, empty = dict(os.environ, LC_ALL="C"), None
         try:
+            if self._apart:
+                empty = osutil.mkdtemp()
+                options += ["--homedir", empty]
+                if self.identity is not None:
+                    safepath.chown(empty, self.identity.uid, self.identity.gid)
             return process.run(["gpg"] + options + argv, env=env, stdin=data, identity=self.identity)
         except OSError as exc:
             raise CommandExecutionError("gpg cannot be run: %s" % exc.strerror)
+        finally:
+            if empty is not None:
+                osutil.rmtree(empty, ignore_errors=True)
 
     def keys(self, argv, stdin=None):
         """The keys that a command lists, as Salt shows them."""
