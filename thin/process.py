@@ -18,6 +18,8 @@ from thin import beside
 #: Bytes that a program may write to a stream: who reads its output has all of it, or an error.
 #: What of that is too much for people is cut where it is returned to them (thin.cut).
 OUTPUT_LIMIT = 128 * 1024 * 1024
+#: Seconds after which the program itself is looked at while its output does not end.
+LOOK = 0.1
 
 
 class Result(object):
@@ -202,7 +204,10 @@ def _check(fault, pid, argv, feed):
 
 
 def _collect(result, feed, out, err, stdin, deadline):
-    """Feed stdin (and close it), read both streams until they end; then wait for the program."""
+    """Feed stdin (and close it), read both streams until they end, and wait for the program.
+
+    What it left running in the background may have the streams open for ever: they count as ended with the program.
+    """
     streams = {out: [0, []]}
     if err is not None:
         streams[err] = [0, []]
@@ -212,18 +217,24 @@ def _collect(result, feed, out, err, stdin, deadline):
     if feed is not None:
         os.set_blocking(feed, False)
         poll.register(feed, select.POLLOUT | select.POLLERR)
-    sent = 0
+    sent, ended, look = 0, None, time.monotonic() + LOOK
     while left:
         rest = None if deadline is None else deadline - time.monotonic()
-        if rest is not None and rest <= 0:
+        if ended is None and rest is not None and rest <= 0:
             _close(*[feed] if feed is not None else ())
             return _give_up(result, streams, out, err)
+        if ended is None and time.monotonic() >= look:
+            pid, status = os.waitpid(result.pid, os.WNOHANG)
+            ended, look = status if pid else None, time.monotonic() + LOOK
         others = beside.descriptors()
         for number in others:
             poll.register(number, select.POLLIN)
-        ready = poll.poll(None if rest is None else rest * 1000 + 1)
+        wait = 0 if ended is not None else LOOK if rest is None else min(max(rest, 0) + 0.001, LOOK)
+        ready = poll.poll(wait * 1000)
         for number in others:
             poll.unregister(number)
+        if ended is not None and (time.monotonic() > look + 1 or not left.intersection(number for number, _ in ready)):
+            break  # what it said itself has been read; in a second at most, where others go on talking
         for number, _ in ready:
             if number in others:
                 beside.attend()
@@ -248,19 +259,22 @@ def _collect(result, feed, out, err, stdin, deadline):
                 streams[number][1].append(piece)
                 streams[number][0] += len(piece)
                 if streams[number][0] > OUTPUT_LIMIT:
-                    _give_up(result, streams, out, err)
+                    _close(*[feed] if feed is not None else ())
+                    if ended is None:
+                        _give_up(result, streams, out, err)
                     raise OSError(errno.EFBIG, "it writes more than %d MiB" % (OUTPUT_LIMIT // 1024 // 1024))
     _close(*[feed] if feed is not None else ())
     pause = 0.0005
-    while True:
-        pid, status = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
+    while ended is None:
+        pid, ended = os.waitpid(result.pid, 0 if deadline is None else os.WNOHANG)
         if pid:
             break
+        ended = None
         if time.monotonic() > deadline:
             return _give_up(result, streams, out, err)
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
-    result.retcode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    result.retcode = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
     _finish(result, streams, out, err)
 
 

@@ -20,6 +20,11 @@ MINIONS_CACHEDIR = "/var/cache/salt/minion"
 def main(sock, info):
     """Serve until the controller says bye or is gone. ``info["dir"]``: the private directory, or None."""
     os.umask(0o022)  # what states and the programs they start expect; our own files have their modes from the start
+    if sys.version_info < (3, 7):
+        from thin import utf8
+
+        if utf8.needed():
+            utf8.mend()
     if "SSH_CLIENT" in os.environ or "SSH2_CLIENT" in os.environ:
         # Started by sshd, the first bash takes itself for a login's and reads ~/.bashrc: no command of a state is that.
         os.environ["SHLVL"] = "1"

@@ -66,7 +66,7 @@ def test_a_key_from_the_file_server_is_private(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     (tmp_path / "served").write_text("KEY")
     with gitrun.Keys("salt://key", None, None, None, lambda url: str(tmp_path / "served")) as env:
-        path = Path(env["GIT_SSH_COMMAND"].split()[-1])
+        path = Path(Path(env["GIT_SSH"]).read_text().split()[-2])
         assert path.read_text() == "KEY"
         assert path.stat().st_mode & 0o777 == 0o600
     assert not path.exists()

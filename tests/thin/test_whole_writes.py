@@ -185,3 +185,30 @@ def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
     [spare] = set(os.listdir(bed.target)) - {"f"}
     assert bed.path(spare) in str(caught.value)
     assert bed.snapshot()[spare][3] == "new\n"
+
+
+def test_append_does_not_read_a_large_file_whole(bed, monkeypatch):
+    monkeypatch.setattr(edit, "WINDOW", 1 << 20)
+    lines = b"".join(b"line %d of many that are here\n" % number for number in range(200_000))
+    path = bed.file("log", lines + b"the last\n   words   of\nit all")
+    size = os.path.getsize(path)
+    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+    for text in ("line 0 of many that are here", "line 123456 of  many", "the last words\nof it\nall"):
+        ret = bed.state("append", name=path, text=text)
+        assert (ret["changes"] == {}) is (text != "line 123456 of  many"), (text, ret)
+    wanted = bed.state("append", test=True, name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (wanted["result"], os.path.getsize(path)) == (None, size + len("\nline 123456 of  many\n"))
+    done = bed.state("append", name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (done["comment"], done["changes"]["diff"]) == ("Appended 2 lines", wanted["changes"]["diff"])
+    with open(path, "rb") as stream:
+        data = stream.read()
+    assert data == lines + b"the last\n   words   of\nit all\nline 123456 of  many\nand\nmore\n"
+
+
+def test_windows_overlap_by_lines(bed, monkeypatch):
+    monkeypatch.setattr(edit, "WINDOW", 1 << 19)
+    monkeypatch.setattr(edit, "AGAIN", 4096)
+    lines = b"".join(b"%d\n" % number for number in range(400_000))
+    path = bed.file("numbers", lines)
+    texts = ["\n".join(str(number) for number in range(first, first + 50)) for first in range(0, 399_000, 5_000)]
+    assert edit.lacking(path, [*texts, "no such line"]) == ["no such line"]

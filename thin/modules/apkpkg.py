@@ -4,6 +4,8 @@ Nothing here ever asks, and apk waits for its lock itself, up to a limit. A pack
 with its version.
 """
 
+import re
+
 from thin.exceptions import CommandExecutionError
 from thin.utils import apkout, data, pkgholds, pkgrun, pkgspec
 
@@ -223,7 +225,7 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     if "/" in repository:
         words += ["--repository", repository]
     tag = "@" + repository if repository and "/" not in repository else ""
-    targets = list(params) if kind == "file" else [_word(pkg, number) + tag for pkg, number in params.items()]
+    targets = list(params) if kind == "file" else [_word(pkg, number, tag) for pkg, number in params.items()]
 
     def act():
         done = _run(["add"] + words + targets)
@@ -239,10 +241,13 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     return changes
 
 
-def _word(pkg, number):
-    """What apk calls a version of a package: ``=1.2-r0``, ``~1.2`` for ``1.2*``, ``>=1.2``."""
+def _word(pkg, number, tag=""):
+    """What apk calls a version of a package: ``=1.2-r0``, ``@edge=1.2-r0`` of tagged repositories, ``>=1.2``."""
+    if "@" in pkg:
+        pkg, _, tag = pkg.partition("@")
+        tag = "@" + tag
     if not number:
-        return pkg
+        return pkg + tag
     operator, number = pkgspec.split_condition(number)
     if "*" in number:
         offered = list_repo_pkgs(pkg).get(pkg, [])
@@ -253,7 +258,7 @@ def _word(pkg, number):
                 % (number, pkg, ", ".join(offered) or "none")
             )
         operator, number = "=", found
-    return "%s%s%s" % (pkg, operator.replace("==", "=") or "=", number)
+    return "%s%s%s%s" % (pkg, tag, operator.replace("==", "=") or "=", number)
 
 
 def upgrade(name=None, pkgs=None, refresh=True, **kwargs):
@@ -335,7 +340,8 @@ def list_holds(pattern=None, full=True, **kwargs):
 
         pushsalt run '*' pkg.list_holds full=False
     """
-    return [word if full else name for name, word in _world().items() if "=" in word and word[len(name)] == "="]
+    held = {name: word for name, word in _world().items() if re.match(r"[^=<>~]*=", word)}
+    return list(held.values() if full else held)
 
 
 def hold(name=None, pkgs=None, sources=None, **kwargs):
@@ -348,10 +354,13 @@ def hold(name=None, pkgs=None, sources=None, **kwargs):
 
         pushsalt run '*' pkg.hold nginx
     """
-    held, installed = list_holds(full=False), list_pkgs()
+    held, installed, world = list_holds(full=False), list_pkgs(), _world()
+
+    def tagged(target):
+        return re.match(r"[^=<>~]*", world.get(target, target)).group()
 
     def pin(target):
-        return target in installed and _run(["add", "%s=%s" % (target, installed[target])])["retcode"] == 0
+        return target in installed and _run(["add", tagged(target) + "=" + installed[target]])["retcode"] == 0
 
     return {
         target: pkgholds.hold(target, target in held, pin, __opts__["test"])

@@ -27,7 +27,7 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.log import getLogger, number
 from thin.utils import safepath
-from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments, argv_of, nobody, success, umask_of, word
+from thin.utils.commands import DEFAULT_SHELL, OpenFolder, arguments, argv_of, nobody, su, success, umask_of, word
 
 __virtualname__ = "cmd"
 
@@ -389,7 +389,7 @@ def _login(user, shell):
     if user not in _logins:
         mark = "pushsalt-" + os.urandom(16).hex()
         dump = "printf %%s %s; cat /proc/self/environ 2>/dev/null || env -0; printf %%s %s" % (mark, mark)
-        argv = ["su"] + (["-s", shell] if shell else []) + ["-", user, "-c", dump]
+        argv = su(__grains__.get("kernel"), user, shell, dump)
         parts = []
         if os.geteuid() == 0:
             try:

@@ -48,7 +48,10 @@ def script(source, args=None, cwd=None, stdin=None, runas=None, group=None, shel
         ret = __salt__["cmd.run_all"](**given)
     except (CommandExecutionError, SaltInvocationError) as exc:
         log.error("cmd.script: Unable to run script '%s': %s", source, exc)
-        ret = {}
+        why = "Unable to run script '%s': %s" % (source, exc)
+        if not content.startswith(b"#!"):
+            why += ". Its first line has to name its interpreter: #!/bin/sh"
+        ret = {"pid": 0, "retcode": 1, "stdout": "", "stderr": why}
     finally:
         if not bg:
             _remove(path)

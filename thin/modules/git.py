@@ -197,7 +197,7 @@ def is_worktree(cwd, user=None, password=None, output_encoding=None):
     """Whether a directory belongs to a linked work tree."""
     try:
         top = rev_parse(cwd, opts=["--show-toplevel"], user=user, ignore_retcode=True, output_encoding=output_encoding)
-        with open(os.path.join(top, ".git")) as stream:
+        with open(os.path.join(top, ".git"), encoding="utf-8", errors="surrogateescape") as stream:
             label, _, path = stream.readline(4096).partition(" ")
     except (CommandExecutionError, OSError, UnicodeError):
         return False

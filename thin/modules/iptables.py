@@ -101,7 +101,7 @@ def get_saved_rules(conf_file=None, family="ipv4"):
 
         pushsalt run '*' iptables.get_saved_rules /etc/iptables/rules.v4
     """
-    with open(conf_file or _conf(family)) as source:
+    with open(conf_file or _conf(family), encoding="utf-8", errors="surrogateescape") as source:
         return iptrules.parse(source.read())
 
 

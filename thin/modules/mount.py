@@ -177,7 +177,7 @@ def umount(name, device=None, user=None, util="mount", lazy=False):
     """
     if util != "mount":
         raise CommandExecutionError("mount.umount: the util %r is not supported" % util)
-    if name not in active():
+    if not {name, name.replace(" ", "\\040")} & set(active()):  # as the kernel writes it
         return "%s does not have anything mounted" % name
     return _done(["umount"] + (["-l"] if lazy else []) + [device or name], user)
 

@@ -89,7 +89,7 @@ def get_saved_rules(conf_file=None):
 
         pushsalt run '*' nftables.get_saved_rules
     """
-    with open(conf_file or _conf()) as source:
+    with open(conf_file or _conf(), encoding="utf-8", errors="surrogateescape") as source:
         return [line for line in source if line.strip() and not line.strip().startswith("#")]
 
 

@@ -402,7 +402,7 @@ def import_gpg_key(key, root=None):
     try:
         if "BEGIN PGP" in key:
             descriptor, path = osutil.mkstemp()
-            with os.fdopen(descriptor, "w") as stream:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
                 stream.write(key)
         done = _change(_rpm({"root": root}) + ["--import", path or key])
     finally:

@@ -402,7 +402,7 @@ def enable(name, start=False, **kwargs):
             return True
         held = not start and not os.path.exists(down)
         if held:  # runit must not start what it sees for the first time
-            open(down, "w", opener=safepath.opener).close()
+            open(down, "w", opener=safepath.opener, encoding="utf-8").close()
         try:
             safepath.symlink(path, _watched(name))
             seen = _patiently(lambda: _is_seen(name))
@@ -438,7 +438,7 @@ def disable(name, stop=False, **kwargs):
     if stop:
         _sv("stop", name)
     try:
-        open(os.path.join(_path(name), "down"), "a", opener=safepath.opener).close()
+        open(os.path.join(_path(name), "down"), "a", opener=safepath.opener, encoding="utf-8").close()
     except OSError as exc:
         return _complain(str(exc))
     return True

@@ -69,7 +69,7 @@ def rescan_all(host):
     if not os.path.isdir(folder):
         return "Host %s does not exist" % host
     try:
-        with open(os.path.join(folder, "scan"), "w", opener=safepath.opener) as target:
+        with open(os.path.join(folder, "scan"), "w", opener=safepath.opener, encoding="utf-8") as target:
             target.write("- - -\n")
     except OSError as exc:
         raise CommandExecutionError("%s/scan: %s" % (folder, exc.strerror))

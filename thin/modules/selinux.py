@@ -92,7 +92,7 @@ def setenforce(mode):
     folder = selinux_fs_path()
     if folder:
         try:
-            with open(os.path.join(folder, "enforce"), "w", opener=safepath.opener) as target:
+            with open(os.path.join(folder, "enforce"), "w", opener=safepath.opener, encoding="utf-8") as target:
                 target.write("1" if word == "enforcing" else "0")
         except OSError as exc:
             raise CommandExecutionError("Could not write SELinux enforce file: %s" % exc)

@@ -48,7 +48,7 @@ def write(key, value):
     if path is False:
         return False
     try:
-        with open(path, "w", opener=safepath.opener) as handle:
+        with open(path, "w", opener=safepath.opener, encoding="utf-8") as handle:
             handle.write("%s\n" % value)
         return True
     except (OSError, ValueError) as exc:
@@ -90,7 +90,7 @@ def read(key, root=""):
 
 def _value(path):
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as handle:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as handle:
             text = handle.read().strip()
     except (OSError, ValueError):
         return False

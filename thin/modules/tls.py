@@ -503,7 +503,7 @@ def _found(path, as_text, words):
         raise ValueError(words)
     if not as_text:
         return path
-    with open(path) as handle:
+    with open(path, encoding="utf-8", errors="surrogateescape") as handle:
         return handle.read()
 
 
@@ -567,7 +567,7 @@ def _line(certificate, status="V", revoked=""):
 
 def _note(ca_name, certificate):
     path = "%s/%s/index.txt" % (cert_base_path(), ca_name)
-    with open(path, "a", opener=safepath.opener) as handle:
+    with open(path, "a", opener=safepath.opener, encoding="utf-8") as handle:
         handle.write(_line(certificate))
 
 

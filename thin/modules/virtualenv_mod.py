@@ -172,7 +172,7 @@ def _install_pip(path, user, saltenv):
     script = __salt__["cp.cache_file"](GET_PIP, saltenv)
     if not script:
         raise CommandExecutionError("Failed to fetch %s" % GET_PIP)
-    with open(script) as stream:  # the user cannot read what is cached here
+    with open(script, encoding="utf-8", errors="surrogateescape") as stream:  # the user cannot read what is cached here
         code = stream.read()
     python = os.path.join(path, "bin", "python")
     return __salt__["cmd.run_all"](

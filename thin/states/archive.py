@@ -249,7 +249,7 @@ class _Job(object):
     def _recorded(self):
         """The SHA-256 that the archive had when it was last extracted with ``source_hash_update``, or None."""
         try:
-            with open(self._record_path()) as stream:
+            with open(self._record_path(), encoding="utf-8") as stream:
                 return stream.read().strip() or None
         except OSError:
             return None

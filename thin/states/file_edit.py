@@ -22,15 +22,40 @@ def append(
     from thin.utils.files import diff, edit
 
     ret, old, chunks = _opened_for_text(
-        "append", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
+        "append", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context,
+        diff.LIMIT
     )
     if old is None:
         return ret
     name = ret["name"]
+    if not isinstance(old, bytes):
+        return _appended_to_large(ret, name, edit.lacking(name, chunks, ignore_whitespace), show_changes)
     lines = [line for chunk in chunks if not edit.has(old, chunk, ignore_whitespace) for line in chunk.splitlines()]
     new = edit.add_lines(old, lines) if lines else old
     before, after = diff.text(old).splitlines(), diff.text(new).splitlines()
     return _edited_text(ret, name, old, new, before, after, "\n", show_changes, "Appended %d lines" % len(lines))
+
+
+def _appended_to_large(ret, name, chunks, show_changes):
+    """The return of append for a file that is not read whole."""
+    from thin.utils.files import diff, edit
+
+    lines = [line for chunk in chunks for line in chunk.splitlines()]
+    if not lines:
+        ret["comment"] = "File %s is in correct state" % name
+        return ret
+    size, data = os.path.getsize(name), edit.addition(name, lines)
+    if __opts__["test"]:
+        ret["result"] = None
+        ret["comment"] = "File %s is set to be updated" % name
+    else:
+        try:
+            edit.extend(name, data)
+        except CommandExecutionError as exc:
+            return failed(ret, str(exc))
+        ret["comment"] = "Appended %d lines" % len(lines)
+    ret["changes"]["diff"] = diff.TOO_LARGE % (size, size + len(data)) if show_changes else diff.HIDDEN
+    return ret
 
 
 def prepend(
@@ -55,8 +80,9 @@ def prepend(
 
 
 def _opened_for_text(what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults,
-                     context):
-    """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final."""
+                     context, limit=None):
+    """(return so far, bytes of the file, texts to put in); the bytes are None when the return is final, and the size
+    of a file that has more of them than ``limit``."""
     from thin.utils.files import edit
 
     ret = state_return(name)
@@ -82,7 +108,8 @@ def _opened_for_text(what, name, text, makedirs, source, source_hash, template, 
             return failed(ret, "No text found to %s. Nothing %sed" % (what, what)), None, None
         else:
             chunks = texts(text)
-        return ret, edit.read(name), chunks
+        size = os.path.getsize(name)
+        return ret, edit.read(name) if limit is None or size <= limit else size, chunks
     except (CommandExecutionError, OSError) as exc:
         return failed(ret, str(exc)), None, None
 

@@ -84,7 +84,7 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
 
     try:
         if kwargs.get("clean_file"):
-            with open(kwargs["file"], "w", opener=safepath.opener):
+            with open(kwargs["file"], "w", opener=safepath.opener, encoding="utf-8"):
                 pass
         if apt:
             __salt__["pkg.mod_repo"](repo, saltenv=__env__, aptkey=aptkey, **kwargs)

@@ -58,6 +58,16 @@ def split(text):
         raise SaltInvocationError("cannot split %r into words: %s" % (text, exc))
 
 
+def su(kernel, user, shell, command):
+    """The words that run a command, for a POSIX shell, as the user after logging in. Only Linux's su takes a shell:
+    elsewhere ``-s`` means something else, or nothing, and the user's own may be csh."""
+    if kernel == "Linux":
+        return ["su"] + (["-s", shell] if shell else []) + ["-", user, "-c", command]
+    from thin.utils import words
+
+    return ["su", "-", user, "-c", "/bin/sh -c " + words.quote(command)]
+
+
 def umask_of(umask):
     """The number that octal text means, None for None. Raises CommandExecutionError."""
     if umask is None:

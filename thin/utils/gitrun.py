@@ -11,10 +11,28 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
 
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-SSH = (
-    "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o PasswordAuthentication=no "
-    "-o KbdInteractiveAuthentication=no -o IdentitiesOnly=yes -i "
-)
+#: What git calls for ssh; %s: the key. It is a program because git before 2.3 knows GIT_SSH alone. OpenSSH before 7.6
+#: does not know `accept-new`: there a host that has a key already has to show that one, and another may bring one.
+SSH = """#!/bin/sh
+check=accept-new
+case $(ssh -V 2>&1) in
+OpenSSH_[1-6].* | OpenSSH_7.[0-5]*)
+    host= port= next=
+    for word do
+        if [ "$next" ]; then port=$word next=
+        elif [ "$word" = -p ]; then next=port
+        elif [ -z "$host" ]; then case $word in -*) ;; *) host=${word#*@} ;; esac
+        fi
+    done
+    [ -z "$port" ] || [ "$port" = 22 ] || host="[$host]:$port"
+    check=no
+    for file in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts; do
+        [ -z "$(ssh-keygen -F "$host" -f "$file" 2>/dev/null)" ] || check=yes
+    done ;;
+esac
+exec ssh -o BatchMode=yes -o StrictHostKeyChecking=$check -o PasswordAuthentication=no \\
+    -o ChallengeResponseAuthentication=no -o IdentitiesOnly=yes -i %s "$@"
+"""
 ASKPASS = b"""#!/bin/sh
 case "$1" in
 Username*) printf '%s\\n' "$PUSHSALT_GIT_USER" ;;
@@ -56,7 +74,8 @@ class Keys(object):
                 env["GIT_ASKPASS"] = self._file(ASKPASS, 0o700)
                 env["PUSHSALT_GIT_USER"], env["PUSHSALT_GIT_PASS"] = str(self.user), str(self.password or "")
             if self.identity:
-                env["GIT_SSH_COMMAND"] = SSH + _quoted(self._key())
+                script = self._file((SSH % _quoted(self._key())).encode("utf-8", "surrogateescape"), 0o700)
+                env.update(GIT_SSH=script, GIT_SSH_COMMAND=_quoted(script), GIT_SSH_VARIANT="ssh")
         except BaseException:
             self.__exit__()
             raise
@@ -81,13 +100,16 @@ class Keys(object):
         from thin.utils import osutil
         from thin.utils.files import owner
 
+        uid = owner.user_to_uid(self.owner) if self.owner else None
+        if uid == "":
+            raise CommandExecutionError("User '%s' does not exist" % self.owner)
         descriptor, path = osutil.mkstemp(programs=bool(mode & 0o100))
         self.temporary.append(path)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             os.fchmod(descriptor, mode)
-            if self.owner:
-                os.fchown(descriptor, owner.user_to_uid(self.owner), -1)
+            if uid is not None:
+                os.fchown(descriptor, uid, -1)
         return path
 
 

@@ -334,7 +334,7 @@ class Pinned(object):
 
 def _links_are_protected():
     try:
-        with open("/proc/sys/fs/protected_hardlinks") as source:
+        with open("/proc/sys/fs/protected_hardlinks", encoding="utf-8") as source:
             return source.read().strip() != "0"
     except OSError:
         return False

@@ -236,7 +236,7 @@ class Process(object):
         return found
 
     def _of_io_counters(self):
-        with open("/proc/%d/io" % self.pid) as handle:
+        with open("/proc/%d/io" % self.pid, encoding="utf-8") as handle:
             rows = dict(line.split(": ") for line in handle.read().splitlines())
         return [int(rows[name]) for name in ("syscr", "syscw", "read_bytes", "write_bytes", "rchar", "wchar")]
 

@@ -4,7 +4,7 @@
 def service(pid):
     """The unit's name without ``.service``, or "" for a process of none. Salt: utils/systemd.py pid_to_service"""
     try:
-        with open("/proc/%d/cgroup" % int(pid)) as stream:
+        with open("/proc/%d/cgroup" % int(pid), encoding="utf-8") as stream:
             lines = stream.read().splitlines()
     except (OSError, ValueError):
         return ""

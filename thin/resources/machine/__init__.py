@@ -225,7 +225,7 @@ def _nodename(found):
     """A machine is called like its name, until a system that is booted in it takes that of its own file."""
     own = outside.read(found["files"], "/etc/hostname").split() if found["files"] else []
     try:
-        with open("/proc/%s/comm" % found["leader"]) as stream:
+        with open("/proc/%s/comm" % found["leader"], encoding="utf-8") as stream:
             booted = stream.read().strip() in ("systemd", "init")
     except (OSError, KeyError):
         booted = True

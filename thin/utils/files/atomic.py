@@ -201,7 +201,7 @@ def _attributes_of(descriptor):
 def _default_context(path):
     """A file moved into place has the context of where it was made; restorecon gives it that of its name."""
     try:
-        with open("/sys/fs/selinux/enforce") as enforce:
+        with open("/sys/fs/selinux/enforce", encoding="utf-8") as enforce:
             if enforce.read().strip() != "1":
                 return
     except OSError:

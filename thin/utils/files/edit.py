@@ -173,6 +173,30 @@ def has(data, text, ignore_whitespace=True):
         return _encoded(text) in data
 
 
+#: Bytes of a large file that are looked at together, and of those before them that are looked at again.
+WINDOW, AGAIN = 8 * 1024 * 1024, 1024 * 1024
+
+
+def lacking(path, texts, ignore_whitespace=True):
+    """Those of the texts that the file does not have (see ``has``), read piece by piece. Raises OSError."""
+    found, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
+    for window in _windows(path, again):
+        found.update(at for at, text in enumerate(texts) if at not in found and has(window, text, ignore_whitespace))
+    return [text for at, text in enumerate(texts) if at not in found]
+
+
+def _windows(path, again):
+    """The lines of a file, many at once, each time with the last ones before them."""
+    held, fresh = b"", 0
+    for piece in atomic.pieces(path):
+        held, fresh = held + piece, fresh + len(piece)
+        end = held.rfind(b"\n") + 1
+        if fresh >= WINDOW and end:
+            yield held[:end]
+            held, fresh = held[held.find(b"\n", max(0, end - again - 1)) + 1:], 0
+    yield held
+
+
 def read(path):
     return safepath.read(path)
 

@@ -99,7 +99,7 @@ class Finder(object):
             from thin.utils import words as shell
 
             words = [word.replace("{}", path) for word in shell.split(self.command)]
-            with open(os.devnull) as nothing:
+            with open(os.devnull, encoding="utf-8") as nothing:
                 subprocess.call(words, stdin=nothing)
             yield path
         elif self.shown:

@@ -16,7 +16,7 @@ def run(*argv, **options):
     try:
         process = subprocess.Popen(
             argv, cwd=options.get("cwd"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            universal_newlines=True
+            encoding="utf-8", errors="surrogateescape"
         )
     except OSError as exc:
         return 127, str(exc)

@@ -21,7 +21,7 @@ class Plan(object):
 
     def __init__(self):
         self.files = {}
-        self.directories = []
+        self.directories = {}  # in this order; the values mean nothing
         self.links = {}
         self.keep = set()
         self._occupied = set()
@@ -43,8 +43,7 @@ class Plan(object):
         return path in self._occupied or path in self.files or path in self.links
 
     def add_directory(self, path):
-        if path not in self.directories:
-            self.directories.append(path)
+        self.directories[path] = None
         self._note(path)
 
     def _note(self, path):
@@ -124,13 +123,13 @@ def _one(made, name, source, saltenv, entries, fits, keep_symlinks, include_empt
 
 def _place_links(made, name, entries, links, fits):
     """Add the links of one source. Returns the destinations of those to a directory where a file is now."""
-    pointless = set()
+    pointless, with_files = set(), _folders_of([entry[0] for entry in entries if entry[1] != "d"] if links else ())
     for relpath in sorted(links):
         destination = os.path.join(name, relpath)
         if not fits(relpath) or made.occupied(destination):
             continue
         target = _target(destination, links[relpath])
-        has_files = any(entry[1] != "d" and entry[0].startswith(relpath + "/") for entry in entries)
+        has_files = relpath in with_files
         # another source that comes before may have made something else of what the link leads to
         if has_files and target in made.files:
             pointless.add(destination)
@@ -138,6 +137,17 @@ def _place_links(made, name, entries, links, fits):
             made.links[destination] = links[relpath]
             made.keep.add(destination)
     return pointless
+
+
+def _folders_of(paths):
+    """Every folder on the way to one of these relative paths."""
+    found = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
 
 
 def _drop_links_to_nothing(made, name, folders):
@@ -168,7 +178,8 @@ def in_link_order(links):
     while left:
         ready = [path for path, target in left.items() if _target(path, target) not in left] or list(left)
         done += ready
-        left = {path: target for path, target in left.items() if path not in ready}
+        for path in ready:
+            del left[path]
     return done
 
 

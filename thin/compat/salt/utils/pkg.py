@@ -22,7 +22,7 @@ def clear_rtag(opts):
 
 def write_rtag(opts):
     try:
-        with open(rtag(opts), "w", opener=safepath.opener):
+        with open(rtag(opts), "w", opener=safepath.opener, encoding="utf-8"):
             pass
     except OSError:
         pass

@@ -62,7 +62,7 @@ def is_aarch64():
 
 def _release():
     try:
-        with open("/etc/os-release") as handle:
+        with open("/etc/os-release", encoding="utf-8", errors="surrogateescape") as handle:
             pairs = (line.rstrip("\n").partition("=") for line in handle)
             return {key: value.strip("\"'") for key, _, value in pairs}
     except OSError:
@@ -87,7 +87,7 @@ def linux_distribution(full_distribution_name=True):
 def get_machine_identifier():
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         try:
-            with open(path) as handle:
+            with open(path, encoding="utf-8", errors="surrogateescape") as handle:
                 return {"machine_id": handle.read().strip()}
         except OSError:
             pass

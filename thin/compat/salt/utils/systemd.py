@@ -13,7 +13,7 @@ def booted(context=None):
 def version(context=None):
     """systemd's version as a number, or None."""
     try:
-        out = subprocess.check_output(["systemctl", "--version"], universal_newlines=True)
+        out = subprocess.check_output(["systemctl", "--version"], encoding="utf-8")
     except (OSError, subprocess.CalledProcessError):
         return None
     match = re.search(r"\b(\d+)\b", out.split("\n")[0])

@@ -1,0 +1,153 @@
+"""Programs of old systems and other ones: git 1.8, OpenSSH 7.4, apk, su without -s; commands that leave one behind."""
+
+import os
+import pwd
+import subprocess
+
+import pytest
+
+from thin import process
+from thin.exceptions import CommandExecutionError
+from thin.utils import commands, gitrun
+
+KEY = "-----KEY-----\n"
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Makes programs on PATH: ``programs(name="shell text")``."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def make(**texts):
+        for name, text in texts.items():
+            path = folder / name.replace("_", "-")
+            path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+            path.chmod(0o755)
+
+    return make
+
+
+@pytest.fixture
+def key(tmp_path):
+    path = tmp_path / "it's a key"
+    path.write_text(KEY, "utf-8")
+    return str(path)
+
+
+def asked_of_ssh(key, *words):
+    """The words that ssh is called with when git calls what it was told."""
+    with gitrun.Keys(key, None, None, None, None) as env:
+        by_shell = subprocess.run(
+            ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *words], capture_output=True, check=True)
+        got = subprocess.run([env["GIT_SSH"], *words], capture_output=True, check=True)
+        assert by_shell.stdout == got.stdout
+    assert not os.path.exists(env["GIT_SSH"])
+    return got.stdout.decode().split("\n")
+
+
+SAYS = 'case "$1" in -V) echo "OpenSSH_{}, OpenSSL" >&2 ;; *) printf "%s\\n" "$@" ;; esac'
+
+
+@pytest.mark.parametrize("version, known, check", [
+    ("9.2p1", False, "accept-new"), ("7.6p1", False, "accept-new"), ("10.0p2", False, "accept-new"),
+    ("7.4p1", False, "no"), ("7.4p1", True, "yes"), ("6.6.1p1", True, "yes"),
+])  # fmt: skip
+def test_a_key_for_git_by_every_ssh(programs, key, tmp_path, version, known, check):
+    programs(ssh=SAYS.format(version), ssh_keygen='grep -F "$2" "$4"')
+    (tmp_path / ".ssh").mkdir()
+    if known:
+        (tmp_path / ".ssh/known_hosts").write_text("[git.example.org]:2222 ssh-ed25519 AAAA\n", "utf-8")
+    words = ["-p", "2222", "git@git.example.org", "git-upload-pack 'a b'"]
+    asked = asked_of_ssh(key, *words)
+    assert f"StrictHostKeyChecking={check}" in asked
+    assert asked[asked.index("-i") + 1] == key
+    assert asked[-5:-1] == words
+
+
+def test_an_unknown_user_is_an_error(key):
+    with pytest.raises(CommandExecutionError, match="User 'nobody-of-that-name' does not exist"):
+        gitrun.Keys(key, "me", "secret", "nobody-of-that-name", None).__enter__()
+
+
+def test_apk_has_the_tag_before_the_version():
+    from thin.modules import apkpkg
+
+    assert apkpkg._word("nginx", "1.2-r0", "@edge") == "nginx@edge=1.2-r0"
+    assert apkpkg._word("nginx@edge", "1.2-r0") == "nginx@edge=1.2-r0"
+    assert apkpkg._word("nginx", "", "@edge") == "nginx@edge"
+    assert apkpkg._word("nginx", ">=1.2") == "nginx>=1.2"
+
+
+def test_apk_holds_what_has_a_tag(tmp_path, monkeypatch):
+    from thin.modules import apkpkg
+
+    world, asked = tmp_path / "world", []
+    world.write_text("curl nginx@edge=1.2-r0 vim@edge less=5-r0 bash>5\n", "utf-8")
+    monkeypatch.setattr(apkpkg, "WORLD", str(world))
+    monkeypatch.setattr(apkpkg, "__opts__", {"test": False}, raising=False)
+    monkeypatch.setattr(apkpkg, "list_pkgs", lambda: {"vim": "9-r1", "curl": "8-r0"})
+    monkeypatch.setattr(apkpkg, "_run", lambda words: asked.append(words) or {"retcode": 0})
+    assert apkpkg.list_holds() == ["nginx@edge=1.2-r0", "less=5-r0"]
+    assert apkpkg.list_holds(full=False) == ["nginx", "less"]
+    apkpkg.hold(pkgs=["vim", "curl"])
+    assert asked == [["add", "vim@edge=9-r1"], ["add", "curl=8-r0"]]
+
+
+def test_su_takes_a_shell_on_linux_alone():
+    assert commands.su("Linux", "app", "/bin/sh", "x y") == ["su", "-s", "/bin/sh", "-", "app", "-c", "x y"]
+    for kernel in ("FreeBSD", "Darwin"):
+        words = commands.su(kernel, "app", "/bin/sh", "echo 'x y'")
+        assert words[:4] == ["su", "-", "app", "-c"]
+        assert subprocess.check_output(["/bin/sh", "-c", words[4]]) == b"x y\n"  # as the user's shell would have it
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_the_environment_of_a_login_on_freebsd(make_loaders, programs):
+    programs(su='[ "$1" = - ] && [ "$3" = -c ] || exit 64; exec env -i LOGIN=yes /bin/sh -c "$4"')
+    loaders = make_loaders(grains={"os": "FreeBSD", "kernel": "FreeBSD"})
+    user = pwd.getpwuid(65534).pw_name
+    assert loaders.modules["cmd.run"]("echo $LOGIN", runas=user, python_shell=True, cwd="/") == "yes"
+
+
+def test_a_script_without_an_interpreter_says_why(make_loaders, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("echo hello\n", "utf-8")
+    done = make_loaders().modules["cmd.script"](str(script), args="x", cwd="/")
+    assert done["retcode"] == 1 and "#!/bin/sh" in done["stderr"], done
+    assert make_loaders().modules["cmd.script_retcode"](str(script), args="x", cwd="/", template=None) == 1
+
+
+def test_a_program_that_stays_does_not_hold_the_command():
+    done = process.run(["/bin/sh", "-c", "echo begun; echo trouble >&2; sleep 600 & echo $!"], timeout=60)
+    lines = done.stdout.decode().split()
+    os.kill(int(lines[1]), 9)
+    assert (done.retcode, lines[0], done.stderr, done.timed_out) == (0, "begun", b"trouble\n", False)
+
+
+def test_one_that_talks_on_does_not_either():
+    done = process.run(["/bin/sh", "-c", "(while :; do echo again; sleep 0.01; done) & echo $!; exit 3"], timeout=60)
+    pid = next(line for line in done.stdout.decode().split() if line.isdigit())
+    os.kill(int(pid), 9)
+    assert (done.retcode, done.timed_out) == (3, False)
+
+
+def test_all_output_is_there_however_late(tmp_path):
+    text = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done"
+    done = process.run(["/bin/sh", "-c", f"sleep 0.3; ({text}) | cat"], timeout=60)
+    assert len(done.stdout.splitlines()) == 20000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_a_mount_point_with_a_space_is_unmounted(make_loaders, tmp_path):
+    place = tmp_path / "a b"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", str(place)], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        ret = make_loaders().states["mount.unmounted"](name=str(place))
+    finally:
+        left = subprocess.run(["umount", str(place)], capture_output=True, check=False).returncode == 0
+    assert (ret["result"], ret["changes"], left) == (True, {"umount": True}, False), ret
