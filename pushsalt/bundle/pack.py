@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from pushsalt.bundle.shorten import shortened
 from thin import runtime
 
 #: The folder of the ``thin`` package that travels.
@@ -32,14 +33,7 @@ _EXTRA = ("COPYING",)
 APART = ("modules", "states", "utils", "resources")
 #: Kinds that the loader executes, and that may say which systems they are for.
 LOADED = ("modules", "states")
-#: Folders whose files say what is for the controller alone.
-DECLARING = (*LOADED, "resources")
 _IMPORT = re.compile(r"^ *from (thin[\w.]*) import +(\([^)]*\)|[^\n#]+)|^ *import (thin[\w.]+)", re.MULTILINE)
-#: What they say (see also pushsalt.run.effects); targets get empty lines in its place.
-_DECLARED = re.compile(
-    r"^__(?:usual|controller|reads|reads_unless|changes|runs)__ = (?:True|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n",
-    re.MULTILINE,
-)
 _USUAL = re.compile(r"^__usual__ = True$", re.MULTILINE)
 _BLOCK = 512
 
@@ -70,7 +64,10 @@ def build(root: Path = THIN) -> tuple[bytes, bytes]:
     """The bytes of both archives. Their SHA-256 are their names; the first one knows that of the other."""
     contents = {name: path.read_bytes() for name, path in members(root)}
     first = usual(contents)
-    contents = {name: _without_declarations(name, data) for name, data in contents.items()}
+    contents = {
+        name: shortened(name, data.decode()).encode() if name.endswith(".py") else data
+        for name, data in contents.items()
+    }
     more = archive((name, data) for name, data in contents.items() if name not in first)
     travelling = zlib.compress(more, 9)
     apart = sorted(_dotted(name) for name in contents if name.endswith(".py") and name not in first)
@@ -99,13 +96,6 @@ def usual(contents: Mapping[str, bytes]) -> set[str]:
             first |= found
             todo += found
     return first
-
-
-def _without_declarations(name: str, data: bytes) -> bytes:
-    """A file as targets get it. The lines keep their numbers, for tracebacks."""
-    if name.split("/")[1] not in DECLARING or b"\n__" not in data:
-        return data
-    return _DECLARED.sub(lambda found: "\n" * found.group().count("\n"), data.decode()).encode()
 
 
 def _imports(text: str) -> Iterator[str]:

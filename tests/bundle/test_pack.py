@@ -25,14 +25,14 @@ def test_equal_inputs_give_equal_bytes_whatever_their_times_and_modes(tmp_path):
 def test_any_tar_reads_it_and_it_holds_plain_files_only():
     with tarfile.open(fileobj=io.BytesIO(pack.build()[0])) as tar:
         found = tar.getmembers()
-        source = tar.extractfile("thin/wire.py").read()
+        terms = tar.extractfile("thin/vendor/msgpack/COPYING").read()
     assert all(member.isreg() and member.mode == 0o644 and not member.mtime for member in found)
     names = [member.name for member in found]
     assert names[0] == pack.FIRST
     assert {"thin/vendor/msgpack/COPYING", "thin/_index.py", "thin/__main__.py"} <= set(names)
     assert not {"thin/boot.py", "thin/cold.py"} & set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".md")]
-    assert source == (pack.THIN / "wire.py").read_bytes()
+    assert terms == (pack.THIN / "vendor/msgpack/COPYING").read_bytes()
 
 
 def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
@@ -93,7 +93,9 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
 
 def test_what_is_for_the_controller_alone_stays_here():
     """Targets get empty lines in place of it: each function keeps its line, and nothing else is different."""
-    words = {"__usual__", "__controller__", "__reads__", "__reads_unless__", "__changes__", "__runs__"}
+    words = {
+        "__usual__", "__controller__", "__reads__", "__reads_unless__", "__changes__", "__runs__", "__any_arguments__",
+    }  # fmt: skip
     first, travelling = pack.build()
     sent = {}
     for data in (first, zlib.decompress(travelling)):
@@ -107,14 +109,26 @@ def test_what_is_for_the_controller_alone_stays_here():
                 node for node in tree.body
                 if not isinstance(node, ast.Assign) or getattr(node.targets[0], "id", "") not in words
             ]  # fmt: skip
-            assert ast.dump(tree, include_attributes=True) == ast.dump(ast.parse(sent[name]), include_attributes=True)
+            assert _code(name, tree) == _code(name, ast.parse(sent[name])), name
             declaring += 1
         assert not any(f"\n{word} =".encode() in sent[name] for word in words), name
     assert declaring > 200
 
 
+def _code(name, tree):
+    """All of it, but for the docstrings that nobody can ask for on a target."""
+    public = name.split("/")[1] in ("modules", "states", "resources")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            shown = public and node in tree.body and not node.name.startswith("_")
+            if not shown and ast.get_docstring(node, clean=False) is not None:
+                node.body[0].value = ast.Constant(value="")
+                node.body[0] = ast.Expr(value=node.body[0].value, lineno=node.body[0].lineno)
+    return ast.dump(tree), [node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+
+
 def test_the_first_archive_stays_small():
-    """What every target is sent at first contact: more than this needs a reason. Now it is 440,000 bytes."""
+    """What every target is sent at first contact: more than this needs a reason. Now it is 450,000 bytes."""
     assert len(zlib.compress(pack.build()[0], 9)) < 500_000
 
 

@@ -1,0 +1,63 @@
+"""Source files as targets get them: without what only people and the controller read. All lines keep their numbers.
+
+That are what modules declare (see also pushsalt.run.effects), and docstrings but those that ``sys.doc`` shows: of
+modules and states, and of their public functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+#: Folders whose files say what is for the controller alone.
+DECLARING: Final = ("modules", "states", "resources")
+_DECLARED: Final = re.compile(
+    r"^__(?:usual|controller|reads|reads_unless|changes|runs|any_arguments)__ = "
+    r"(?:True(?: +#.*)?|\(.*\)|\{.*\}|[({]\n(?: .*\n)*[)}])\n",
+    re.MULTILINE,
+)
+_HEAD: Final = re.compile(r"( *)(?:def|class) (\w+)")
+_HEAD_END: Final = re.compile(r":\s*(?:#.*)?$")
+
+
+def shortened(name: str, text: str) -> str:
+    """The file of that name in the archive (``thin/modules/file.py``) as targets get it."""
+    declares = name.split("/")[1] in DECLARING
+    if declares and "\n__" in text:
+        text = _DECLARED.sub(lambda found: "\n" * found.group().count("\n"), text)
+    return "\n".join(_without_docs(text.split("\n"), declares))
+
+
+def _without_docs(lines: list[str], public_stay: bool) -> Iterator[str]:
+    """Each docstring becomes an empty one, since a body cannot be without any statement."""
+    at = 0
+    while at < len(lines):
+        head = _HEAD.match(lines[at])
+        if head is None:
+            yield lines[at]
+            at += 1
+            continue
+        while not _HEAD_END.search(lines[at]):
+            yield lines[at]
+            at += 1
+        yield lines[at]
+        at += 1
+        if public_stay and not head[1] and not head[2].startswith("_"):
+            continue
+        end = _end_of_doc(lines, at)
+        if end is not None:
+            yield lines[at][: len(lines[at]) - len(lines[at].lstrip())] + '""'
+            yield from [""] * (end - at)
+            at = end + 1
+
+
+def _end_of_doc(lines: list[str], at: int) -> int | None:
+    """The line in which the docstring that begins in this line ends; None where there is none."""
+    first = lines[at].strip() if at < len(lines) else ""
+    if not first.startswith('"""'):
+        return None
+    if '"""' in first[3:]:
+        return at if first.endswith('"""') else None
+    end = next(number for number in range(at + 1, len(lines)) if '"""' in lines[number])
+    return end if lines[end].endswith('"""') else None
