@@ -220,6 +220,10 @@ def test_states(project):
     assert rets["p zz"]["result"] is True and rets["p zz"]["changes"]["low"] == "p"
     marked = {name for name, ret in rets.items() if "__salt_python__" in ret}
     assert marked == {"a zz", "c zz", "p zz"} and rets["a zz"]["__salt_python__"] == "12.3"
+    refused = project.run("apply", "localhost", "it", "--test")
+    assert "zz.names does not say whether it changes the system, and this is a dry run" in refused.out
+    assert "`test_template_allow: ['zz.names']`" in refused.out and refused.code != 0
+    project.write("salt/it.sls", SLS.replace("{{ salt['zz.names'](1).names }} ", ""))
     said = project.run("apply", "localhost", "it", "--test").out
     assert "zz.present" in said and "by Salt 12.3's own module" in said and "would be" in said
 
