@@ -32,6 +32,8 @@ class CompileResult:
     ``disabled``    tag -> return, for what ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
+    ``unsaid``      problems that a target's return leaves out: Salt would come to them when it runs the states, and
+                    what it says of the same file now is all that it says; people read them behind the last problem
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
     """
@@ -41,6 +43,7 @@ class CompileResult:
     chunks: list[Chunk] = field(default_factory=list)
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    unsaid: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -53,7 +56,11 @@ class CompileResult:
     @property
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each has its explanation for people with it."""
-        return [problem.explained() for problem in self.problems]
+        texts = [problem.explained() for problem in self.problems]
+        if texts and self.unsaid:
+            more = [problem.explain() for problem in self.unsaid]
+            texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
+        return list(texts)
 
     @property
     def sls(self) -> list[str]:
@@ -224,7 +231,11 @@ class StateCompiler:
         low = self._lower(result, high, said)
         result.chunks = low
         if self._functions and self._check:
-            result.problems += check_chunks(low, self._functions, result.sources)
+            found = check_chunks(low, self._functions, result.sources)
+            broken = {place.path for problem in result.problems for place in problem.where}
+            for problem in found:
+                same = any(place.path in broken for place in problem.where)
+                (result.unsaid if same else result.problems).append(problem)
         if result.problems:
             result.low = []
         return result
