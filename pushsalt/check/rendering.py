@@ -111,7 +111,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.cautions):
+        for problem in (*result.problems, *result.unsaid, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(look_at(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -134,7 +134,7 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
     except StateError:
         return  # said for each SLS
     root = project.config.project or Path()
-    for problem in result.problems:
+    for problem in (*result.problems, *result.unsaid):
         yield from _plain(problem, str(root / "top.sls"))
     for saltenv, names in result.matches.items():
         for name in names:

@@ -33,6 +33,8 @@ class CompileResult:
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``cautions``    what is wrong and keeps nothing from running
+    ``unsaid``      problems that a target's return leaves out: Salt would come to them when it runs the states, and
+                    what it says of the same file now is all that it says; people read them behind the last problem
     ``nothing``     why a highstate has nothing to run, else empty
     ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any is there
     """
@@ -43,6 +45,7 @@ class CompileResult:
     matches: Matches = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     cautions: list[Problem] = field(default_factory=list)
+    unsaid: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
@@ -55,7 +58,11 @@ class CompileResult:
     @property
     def errors(self) -> list[str]:
         """The texts of all problems, in Salt's words; each has its explanation for people with it."""
-        return [problem.explained() for problem in self.problems]
+        texts = [problem.explained() for problem in self.problems]
+        if texts and self.unsaid:
+            more = [problem.explain() for problem in self.unsaid]
+            texts[-1] = Explained(texts[-1], "\n\n".join([texts[-1].explanation, *more]))
+        return list(texts)
 
     @property
     def sls(self) -> list[str]:
@@ -231,7 +238,11 @@ class StateCompiler:
         if self._functions and self._check:
             found = check_chunks(low, self._functions, result.sources, self._strict)
             result.cautions = [problem for problem in found if problem.level != "error"]
-            result.problems += [problem for problem in found if problem.level == "error"]
+            broken = {place.path for problem in result.problems for place in problem.where}
+            for problem in found:
+                if problem.level == "error":
+                    same = any(place.path in broken for place in problem.where)
+                    (result.unsaid if same else result.problems).append(problem)
         if result.problems:
             result.low = []
         return result

@@ -172,6 +172,8 @@ class Problem:
 
     def _names(self, place: Position) -> bool:
         """Whether the text says where that is: file and line, or the SLS in one of the ways in which Salt writes it."""
+        if self.text.startswith("No matching sls found for "):
+            return True
         sls = place.sls if isinstance(place, Place) and self.compiling else ""
         written = rf"""SLS'?:? ?['"\[]?(?:[^\s:'"]+:)?{re.escape(sls)}(?![\w.])"""
         return str(place) in self.text or bool(sls and re.search(written, self.text))
