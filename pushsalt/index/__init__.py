@@ -1,10 +1,32 @@
 """What is known of a fleet, on disk, for targeting: which resources there are, who manages them, and their grains.
 
 ``ResourceIndex`` and ``GrainIndex`` own a folder each. The layout of the bytes: ``format`` and docs/index-format.md.
+Each is imported when it is asked for: who looks up a resource needs nothing of what matches grains.
 """
 
-from pushsalt.errors import IndexCorrupt
-from pushsalt.index.grains import GrainIndex
-from pushsalt.index.resources import ResourceIndex
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pushsalt.errors import IndexCorrupt
+    from pushsalt.index.grains import GrainIndex
+    from pushsalt.index.resources import ResourceIndex
+
+_PLACES = {
+    "GrainIndex": "pushsalt.index.grains",
+    "IndexCorrupt": "pushsalt.errors",
+    "ResourceIndex": "pushsalt.index.resources",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    return found
+
 
 __all__ = ["GrainIndex", "IndexCorrupt", "ResourceIndex"]

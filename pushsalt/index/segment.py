@@ -2,13 +2,16 @@
 
 The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
 
-    header      "psresrc1", entries u64, size of the file u64, table of types, table of managers,
-                place and length of the postings u64 u64, CRC-32 of all that
+    header      "psresrc1" ("psresrc2" if there are some that are gone), entries u64, size of the file u64, table of
+                types, table of managers, place and length of the postings u64 u64, CRC-32 of all that
     by type     for each type its table of ids, each with the number of its manager
     types       the table of types, each with the table of its ids
     postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
     header      once more
+
+A resource that is gone, though an older segment may name it, has ff ff ff ff as the number of its manager. The ids of
+those are in the first posting; its manager is \\2, and in no table.
 
 A table is sorted names with rows of equal size, in blocks of 16, and is described by nine u64: place of the names,
 their length, place of the rows, place of the index, its length, how many names, CRC-32 of names, of rows and of index::
@@ -35,8 +38,13 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from pushsalt.index.format import Damage, decode, escape, split
+from pushsalt.index.layers import MISSING, Key, Missing
 
 MAGIC: Final = b"psresrc1"
+MAGIC_GONE: Final = b"psresrc2"
+#: number and name, as it stands there, of the manager of what is gone
+NOBODY: Final = 0xFFFFFFFF
+GONE: Final = "\2"
 BLOCK: Final = 16
 CHUNK: Final = 256
 TABLE: Final = struct.Struct("<9Q")
@@ -47,6 +55,9 @@ OWNER: Final = struct.Struct("<I")
 INDEX: Final = struct.Struct("<II")
 #: look-ups before a file is mapped
 _UNMAPPED: Final = 16
+
+#: of so many ids one: where more are asked for, the names of a table are read in one go
+_FEW: Final = 16
 
 Triple = tuple[str, str, str]
 
@@ -296,16 +307,17 @@ class Segment:
                 continue
             data = self._file.read(at, HEADER.size)
             magic, count, size, types, managers, postings, length, crc = HEADER.unpack(data)
-            if crc32(data[: -OWNER.size]) == crc and magic == MAGIC:
+            if crc32(data[: -OWNER.size]) == crc and magic in (MAGIC, MAGIC_GONE):
                 break
         else:
             raise Damage("both headers of the segment are damaged")
+        self.gone: bool = magic == MAGIC_GONE
         self.count: int = count
         self.size: int = size
         self.postings_place: int = postings
         self.postings_length: int = length
-        self.types = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
-        self.managers = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
+        self.type_table = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
+        self.manager_table = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
 
     @property
     def name(self) -> str:
@@ -316,60 +328,100 @@ class Segment:
         try:
             return self._tables[type]
         except KeyError:
-            row = self.types.find(type)
+            row = self.type_table.find(type)
             table = None if row is None else Table(self._file, Place(*TABLE.unpack(row)), OWNER.size)
             self._tables[type] = table
             return table
 
-    def get(self, type: str, id: str) -> str | None:
-        """The manager of a resource."""
+    def find(self, type: str, id: str) -> str | Missing | None:
+        """The manager of a resource; None when it is gone."""
         try:
             table = self._tables[type]
         except KeyError:
             table = self.table(type)
         row = table.find(id) if table is not None else None
         if row is None:
-            return None
+            return MISSING
         (number,) = OWNER.unpack(row)
         try:
             return self._names[number]
         except KeyError:
-            name = self._names[number] = self.managers.name(number)
+            if number == NOBODY and self.gone:
+                return None
+            name = self._names[number] = self.manager_table.name(number)
             return name
 
-    def by_type(self, type: str) -> list[str]:
-        table = self.table(type)
-        return [] if table is None else table.sorted()
+    def types(self) -> list[str]:
+        return self.type_table.sorted()
 
-    def owners(self, type: str) -> dict[str, str]:
-        """id -> manager of a type, out of the view by type alone and the table of managers."""
+    def managers(self) -> list[str]:
+        return self.manager_table.sorted()
+
+    def ids(self, type: str) -> tuple[list[str], set[str]]:
+        """The ids of a type, sorted, and those that are gone."""
         table = self.table(type)
         if table is None:
-            return {}
-        managers = self.managers.names()
-        try:
-            return dict(zip(table.names(), map(managers.__getitem__, table.owners()), strict=True))
-        except (IndexError, ValueError):
-            raise Damage("a table has too few rows, or a row leads nowhere") from None
+            return [], set()
+        owners = table.owners() if self.gone else ()
+        if NOBODY not in owners:
+            return table.sorted(), set()
+        names = table.names()
+        gone = {name for name, number in zip(names, owners) if number == NOBODY}  # noqa: B905  as long as names() says
+        return sorted(name for name in names if name not in gone), gone
 
-    def by_manager(self, manager: str) -> list[tuple[str, str]]:
+    def owners(self, type: str) -> dict[str, str | None]:
+        """id -> manager of a type, out of the view by type alone and the table of managers."""
+        table = self.table(type)
+        return {} if table is None else dict(self._owned(table, self.manager_table.names()))
+
+    def by_manager(self, manager: str) -> list[Key]:
         posting = self.posting(manager)
         if posting is None:
             return []
         _, _, runs = decode(posting).partition("\1")
         return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
 
+    def among(self, type: str, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that this segment has a word on."""
+        table = self.table(type)
+        if table is None:
+            return set()
+        if table.place.total <= _FEW * len(ids):
+            return set(table.names()).intersection(ids)
+        return {id for id in ids if table.find(id) is not None}
+
+    def entries(self) -> dict[Key, str | None]:
+        """All of it, from the view by type."""
+        return {(type, id): manager for type, id, manager in self.by_type_triples()}
+
+    def _owned(self, table: Table, managers: list[str]) -> Iterator[tuple[str, str | None]]:
+        """(id, manager) of a table of ids. Raises Damage, as all that iterates over it does."""
+        numbers = table.owners()
+        try:
+            if self.gone:
+                found: list[str | None] = [None if number == NOBODY else managers[number] for number in numbers]
+            else:
+                found = list(map(managers.__getitem__, numbers))
+            yield from zip(table.names(), found, strict=True)
+        except (IndexError, ValueError):
+            raise Damage("a table has too few rows, or a row leads nowhere") from None
+
     def posting(self, manager: str) -> bytes | None:
         """The posting's text as it stands in the file."""
-        row = self.managers.find(manager)
+        row = self.manager_table.find(manager)
         if row is None:
             return None
         place, length, _ = PLACE.unpack(row)
         return self._posting(self._file.read(place, length))
 
-    def ids(self, place: Place) -> Table:
+    def table_at(self, place: Place) -> Table:
         """A table of ids by its place."""
         return Table(self._file, place, OWNER.size)
+
+    def posting_length(self, place: int) -> int:
+        """With its head."""
+        length, _ = POSTING.unpack(self._file.read(place, POSTING.size))
+        return POSTING.size + int(length)
 
     def raw_posting(self, place: int, length: int) -> bytes:
         """A posting with its head."""
@@ -388,26 +440,28 @@ class Segment:
 
     # --- all of it -------------------------------------------------------------------------------------------------
 
-    def by_type_triples(self) -> Iterator[Triple]:
+    def by_type_triples(self) -> Iterator[tuple[str, str, str | None]]:
         """All entries, from the view by type alone and the table of managers."""
-        managers = self.managers.names()
-        for type in self.types.names():
+        managers = self.manager_table.names()
+        for type in self.type_table.names():
             table = self.table(type)
             assert table is not None
-            yield from zip(repeat(type), table.names(), map(managers.__getitem__, table.owners()))
+            for id, manager in self._owned(table, managers):
+                yield type, id, manager
 
-    def by_manager_triples(self) -> Iterator[Triple]:
+    def by_manager_triples(self) -> Iterator[tuple[str, str, str | None]]:
         """All entries, from the postings alone."""
         at, end = self.postings_place, self.postings_place + self.postings_length
         while at < end:
-            length, _ = POSTING.unpack(self._file.read(at, POSTING.size))
-            text = decode(self._posting(self._file.read(at, POSTING.size + length)))
-            manager, _, runs = text.partition("\1")
+            length = self.posting_length(at)
+            text = decode(self._posting(self._file.read(at, length)))
+            name, _, runs = text.partition("\1")
+            manager = None if name == GONE else split(name)[0]
             for type, id in _pairs(runs):
-                yield type, id, split(manager)[0]
-            at += POSTING.size + length
+                yield type, id, manager
+            at += length
 
-    def salvage(self) -> dict[tuple[str, str], str]:
+    def salvage(self) -> dict[Key, str | None]:
         """All entries out of one view or the other. Raises Damage, with both reasons, when neither has them."""
         reasons = []
         for view in (self.by_type_triples, self.by_manager_triples):
@@ -446,10 +500,10 @@ class Segment:
         if len(sums) > 1 or any(count != self.count for count, _ in sums):
             found.append("the views by type and by manager disagree")
         try:
-            self.managers.check()
-            self.types.check()
-            for row in TABLE.iter_unpack(self.types.rows()):
-                self.ids(Place(*row)).check()
+            self.manager_table.check()
+            self.type_table.check()
+            for row in TABLE.iter_unpack(self.type_table.rows()):
+                self.table_at(Place(*row)).check()
         except Damage as exc:
             found.append(str(exc))
         return list(dict.fromkeys(found))
