@@ -6,8 +6,7 @@ Each is imported when it is asked for: who looks up a resource needs nothing of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in typing, which costs more to import than all that is here
 if TYPE_CHECKING:
     from pushsalt.errors import IndexCorrupt
     from pushsalt.index.grains import GrainIndex
@@ -20,7 +19,7 @@ _PLACES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

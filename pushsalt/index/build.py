@@ -21,24 +21,18 @@ from zlib import crc32
 from pushsalt.index import files
 from pushsalt.index.format import Damage, decode, encode, escape
 from pushsalt.index.segment import (
-    BLOCK,
-    CHUNK,
     GONE,
     HEADER,
-    INDEX,
     MAGIC,
     MAGIC_GONE,
     NOBODY,
-    OWNER,
     PLACE,
     POSTING,
-    TABLE,
-    Place,
     Segment,
-    Table,
     pairs_text,
     posting_crc,
 )
+from pushsalt.index.table import BLOCK, CHUNK, INDEX, OWNER, TABLE, Place, Table
 
 #: (type, id) -> manager, or None for what was deleted
 Changes = Mapping[tuple[str, str], str | None]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -18,14 +17,14 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pushsalt.errors import IndexCorrupt
 from pushsalt.index import files, format, lock
 from pushsalt.index.files import FLAGS
 from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from pushsalt.errors import IndexCorrupt
 
 #: ``settled`` when the next read has to look closer
 UNSETTLED: Final = -1
@@ -465,10 +464,14 @@ class Journal:
 
     def note(self, text: str) -> None:
         if text not in self.notes:
+            import logging  # seldom needed, and it costs as much as opening ten indexes
+
             self.notes.append(text)
-            log.warning("index %s: %s", self.folder.name, text)
+            logging.getLogger(__name__).warning("index %s: %s", self.folder.name, text)
 
     def corrupt(self, text: str) -> IndexCorrupt:
+        from pushsalt.errors import IndexCorrupt  # which takes as long to import as all of this package
+
         hint = f"remove the folder {self.folder} or refresh the cache: it is filled anew from what the targets say"
         return IndexCorrupt(f"the index {self.folder} is damaged: {text}", hint=hint)
 

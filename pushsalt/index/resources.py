@@ -18,7 +18,6 @@ from functools import partial
 from itertools import groupby
 from typing import Final, TypeVar
 
-from pushsalt.errors import IndexCorrupt
 from pushsalt.index import build, layers
 from pushsalt.index.base import Index
 from pushsalt.index.claims import Claims
@@ -202,11 +201,7 @@ class ResourceIndex(Index):
         self._refresh()  # the log is there before the first segment, which without a log would be damage
         name = segment_name()
         build.merge(self.path / name, None, entries)
-        try:
-            self._flush(wait=True, above=(name, entries))
-        except (OSError, IndexCorrupt):
-            (self.path / name).unlink(missing_ok=True)
-            raise
+        self._flush(wait=True, above=(name, entries))
         self._settle()
 
     def delete(self, type: str, id: str) -> bool:
@@ -297,6 +292,7 @@ class ResourceIndex(Index):
                 name, batch = above
                 new.append(name)
                 translate = partial(_without, batch)
+                made.append(name)
                 if not (self.path / name).exists():  # somebody began anew meanwhile, and tidied up
                     build.merge(self.path / name, None, batch)
             self._replace(new, end, number, made, translate)
@@ -367,7 +363,7 @@ class ResourceIndex(Index):
         """Put a log of these segments in place, of which some were ``made`` for it, and go over to it."""
         try:
             self._journal.replace(segments, end, number, translate=translate, take=self._take)
-        except (OSError, IndexCorrupt):
+        except Exception:
             for name in made:
                 (self.path / name).unlink(missing_ok=True)
             raise

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pushsalt.index import ResourceIndex, build, compaction, resources, segment
+from pushsalt.index import ResourceIndex, build, compaction, resources, table
 
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
@@ -85,7 +85,7 @@ def test_any_writes_of_two(bounds, steps):
 @pytest.mark.parametrize("chunk", [2, 256])
 def test_many_of_one_type_across_blocks_and_merges(tmp_path, monkeypatch, chunk):
     """More than a block of names, changed in the middle, at both ends and across managers."""
-    monkeypatch.setattr(segment, "CHUNK", chunk)
+    monkeypatch.setattr(table, "CHUNK", chunk)
     monkeypatch.setattr(build, "CHUNK", chunk)
     model = {}
     with ResourceIndex(tmp_path / "index") as index:
