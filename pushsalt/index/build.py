@@ -261,6 +261,8 @@ class _Merge:
             for run in text.split("\1")[1:]:
                 type, *ids = run.split("\0")
                 runs[type] = ids
+        elif number not in self.removed:
+            return sorted(self.added[number].items())  # ids came in order
         for type, gone in self.removed.get(number, {}).items():
             runs[type] = [id for id in runs[type] if id not in gone]
         for type, new in self.added.get(number, {}).items():

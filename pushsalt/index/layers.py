@@ -61,34 +61,24 @@ class Layer(Protocol):
 
 
 class Recent:
-    """A layer in memory, made of ``entries``, to which ``add`` adds."""
+    """A layer in memory. There is little in it: what is asked for is picked out of all that is ``known``."""
 
-    def __init__(self, entries: dict[Key, str | None], name: str = "") -> None:
+    def __init__(self, known: dict[Key, str | None], name: str = "") -> None:
         self.name = name
-        self.known = entries
-        #: what of that is not in ``_types`` and ``_managed`` yet
-        self._ungrouped: list[Iterable[tuple[Key, str | None]]] = [entries.items()] if entries else []
-        self._types: dict[str, dict[str, str | None]] = {}
-        self._managed: dict[str, set[Key]] = {}
+        self.known = known
 
     @property
     def count(self) -> int:
         return len(self.known)
 
-    def add(self, items: Sequence[tuple[Key, str | None]]) -> None:
-        self.known.update(items)
-        self._ungrouped.append(items)
-
     def find(self, type: str, id: str) -> str | Missing | None:
         return self.known.get((type, id), MISSING)
 
     def types(self) -> Collection[str]:
-        self._group()
-        return self._types
+        return {type for type, _ in self.known}
 
     def managers(self) -> Collection[str]:
-        self._group()
-        return [manager for manager, keys in self._managed.items() if keys]
+        return {manager for manager in self.known.values() if manager is not None}
 
     def ids(self, type: str) -> tuple[list[str], set[str]]:
         owners = self.owners(type)
@@ -96,30 +86,16 @@ class Recent:
         return sorted(owners.keys() - gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:
-        self._group()
-        return self._types.get(type, {})
+        return {key[1]: manager for key, manager in self.known.items() if key[0] == type}
 
     def by_manager(self, manager: str) -> list[Key]:
-        self._group()
-        return list(self._managed.get(manager, ()))
+        return [key for key, of in self.known.items() if of == manager]
 
     def among(self, type: str, ids: Sequence[str]) -> set[str]:
-        return self.owners(type).keys() & ids
+        return {id for id in ids if (type, id) in self.known}
 
     def entries(self) -> dict[Key, str | None]:
         return self.known
-
-    def _group(self) -> None:
-        todo, self._ungrouped = self._ungrouped, []
-        for items in todo:
-            for key, manager in items:
-                of_type = self._types.setdefault(key[0], {})
-                before = of_type.get(key[1])
-                if before is not None:
-                    self._managed[before].discard(key)
-                of_type[key[1]] = manager
-                if manager is not None:
-                    self._managed.setdefault(manager, set()).add(key)
 
 
 # --- questions to layers, of which the oldest comes first -------------------------------------------------------------

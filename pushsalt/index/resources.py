@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import Final, TypeVar
 
 from pushsalt.index import build, layers
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 #: the log is written into a segment from so many bytes, writes or entries on: a process that opens the index reads them
 #: all, about 1 µs each
 LOG_BYTES: Final = 256 * 1024
-LOG_WRITES: Final = 1024
+LOG_WRITES: Final = 768
 LOG_ENTRIES: Final = 2048
 #: when it has so many times as much, writers wait for who is at it
 PATIENCE: Final = 2
@@ -44,6 +44,8 @@ BATCH: Final = 1024
 BATCH_BYTES: Final = 64 * 1024
 #: entries up to which a merge is so short that the writer does it at once
 AT_ONCE: Final = 32 * 1024
+#: entries of a small segment that stay in the memory of who wrote it: who puts looks up what was there before
+KNOWN_MOST: Final = 8192
 #: look-ups that are remembered, until the log becomes a segment
 SEEN_MOST: Final = 1 << 16
 
@@ -64,6 +66,8 @@ class ResourceIndex(Index):
         #: what is recent, the segments, the newest first, and what was found in them, for readers that take no lock:
         #: all change hands at once
         self._state: _State = (self._recent.known, (), {})
+        #: name of a segment of this process that is about to be named in the log -> what is in it, if that is little
+        self._written: dict[str, dict[Key, str | None]] = {}
         self._claims = Claims(self._journal.file("merge.lock"))
         #: segments that were replaced. Whoever lets go of a removed file last waits for the system to clear it away:
         #: not the readers, but who merges
@@ -161,7 +165,7 @@ class ResourceIndex(Index):
             if self.get(type, id) == manager:
                 return
             journal.append(payload)
-            self._recent.add([((type, id), manager)])
+            self._recent.known[type, id] = manager
         except BaseException:
             journal.forget()
             raise
@@ -188,7 +192,7 @@ class ResourceIndex(Index):
         try:
             self._refresh()
             journal.append(payload)
-            self._recent.add(items)
+            self._recent.known.update(items)
         except BaseException:
             journal.forget()
             raise
@@ -213,7 +217,7 @@ class ResourceIndex(Index):
             if self.get(type, id) is None:
                 return False
             journal.append(encode("D" + join((type, id))))
-            self._recent.add([((type, id), None)])
+            self._recent.known[type, id] = None
         except BaseException:
             journal.forget()
             raise
@@ -344,12 +348,15 @@ class ResourceIndex(Index):
 
     def _write(self, segments: Sequence[Layer], changes: dict[Key, str | None], *, lowest: bool) -> str:
         """A new segment of these and of what was written since; its name."""
-        base = segments[0] if segments and isinstance(segments[0], Segment) else None
+        base = segments[0] if segments and isinstance(segments[0], Segment) and segments[0].known is None else None
         entries: dict[Key, str | None] = {}
         for layer in segments[base is not None :]:
             entries.update(layer.entries())
+        entries.update(changes)
         name = segment_name()
-        build.merge(self.path / name, base, {**entries, **changes}, lowest=lowest)
+        build.merge(self.path / name, base, entries, lowest=lowest)
+        if base is None and len(entries) <= KNOWN_MOST:
+            self._written[name] = entries
         return name
 
     def _replace(
@@ -415,7 +422,9 @@ class ResourceIndex(Index):
     def _begin(self, segments: list[str]) -> None:
         """Start over from these segments."""
         known = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
-        self._below = [known.get(name) or Segment(self._journal.file(name)) for name in segments]
+        written = self._written
+        self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
+        written.clear()
         self._recent = Recent({})
 
     def _first(self, payloads: list[bytes]) -> None:
@@ -427,7 +436,7 @@ class ResourceIndex(Index):
         self._state = (recent.known, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
-        self._recent.add(_items(payloads))
+        self._recent.known.update(_items(payloads))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -457,23 +466,21 @@ class ResourceIndex(Index):
         self._use([], self._recent)
 
 
-def _items(payloads: Iterable[bytes]) -> list[tuple[Key, str | None]]:
+def _items(payloads: Iterable[bytes]) -> Iterator[tuple[Key, str | None]]:
     """What these writes say. Raises Damage."""
-    items: list[tuple[Key, str | None]] = []
     for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
         fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
         if kind == b"P" and len(fields) % 3 == 0:
-            items += zip(zip(fields[0::3], fields[1::3], strict=True), fields[2::3], strict=True)
+            yield from zip(zip(fields[0::3], fields[1::3], strict=True), fields[2::3], strict=True)
         elif kind == b"D" and len(fields) % 2 == 0:
-            items += zip(zip(fields[0::2], fields[1::2], strict=True), [None] * (len(fields) // 2), strict=True)
+            yield from zip(zip(fields[0::2], fields[1::2], strict=True), repeat(None))
         else:
             raise Damage("its log has a write of an unknown kind")
-    return items
 
 
 def _without(batch: Container[Key], payload: bytes) -> bytes:
     """What a write that came before a batch means above it."""
-    items = _items([payload])
+    items = list(_items([payload]))
     kept = [(*key, manager or "") for key, manager in items if key not in batch]
     if len(kept) == len(items):
         return payload

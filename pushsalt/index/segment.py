@@ -48,9 +48,11 @@ Triple = tuple[str, str, str]
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, known: dict[Key, str | None] | None = None) -> None:
+        """``known`` has all that is in it, where that is in memory as it was written a moment ago."""
         self._file = File(path)
         self._header()
+        self.known = known
         self._tables: dict[str, Table | None] = {}
         #: managers by number, those that were asked for
         self._names: dict[int, str] = {}
@@ -90,6 +92,8 @@ class Segment:
 
     def find(self, type: str, id: str) -> str | Missing | None:
         """The manager of a resource; None when it is gone."""
+        if self.known is not None:
+            return self.known.get((type, id), MISSING)
         try:
             table = self._tables[type]
         except KeyError:
@@ -147,6 +151,8 @@ class Segment:
 
     def entries(self) -> dict[Key, str | None]:
         """All of it, from the view by type."""
+        if self.known is not None:
+            return self.known
         return {(type, id): manager for type, id, manager in self.by_type_triples()}
 
     def _owned(self, table: Table, managers: list[str]) -> Iterator[tuple[str, str | None]]:
