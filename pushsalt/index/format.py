@@ -4,9 +4,10 @@ Files of an index folder::
 
     log            what the index is: which segments, and every write since; replaced only as a whole, by rename
     lock           flock of the writers; holds the number of the last write (``mark``)
-    compact.lock   flock of who rewrites segments
+    compact.lock   flock of who puts another log in place
+    merge.lock     flock of who merges segments of resources, and their names (``claims``)
     seg-*          immutable segments (``segment`` for resources, ``columns`` for grains)
-    *.new, seg-* that the log does not name: left over by a killed process, removed by the next rewrite
+    *.new, seg-* that the log does not name: left over by a killed process, removed by a later rewrite
     intent-*       not of the index but of the cache around it (``pushsalt.cache.intents``)
 
 Log::

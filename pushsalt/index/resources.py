@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
 from typing import Final, TypeVar
 
 from pushsalt.index import build, layers
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 #: all, about 1 µs each
 LOG_BYTES: Final = 256 * 1024
 LOG_WRITES: Final = 768
-LOG_ENTRIES: Final = 2048
+LOG_ENTRIES: Final = 1024
 #: when it has so many times as much, writers wait for who is at it
 PATIENCE: Final = 2
 #: entries, and bytes, of a batch that goes into the log; a larger one becomes a segment
@@ -436,7 +436,8 @@ class ResourceIndex(Index):
         self._state = (recent.known, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
-        self._recent.known.update(_items(payloads))
+        for items in _items(payloads):
+            self._recent.known.update(items)
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -466,21 +467,21 @@ class ResourceIndex(Index):
         self._use([], self._recent)
 
 
-def _items(payloads: Iterable[bytes]) -> Iterator[tuple[Key, str | None]]:
-    """What these writes say. Raises Damage."""
+def _items(payloads: Iterable[bytes]) -> Iterator[Iterable[tuple[Key, str | None]]]:
+    """What these writes say, some at a time. Raises Damage."""
     for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
         fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
         if kind == b"P" and len(fields) % 3 == 0:
-            yield from zip(zip(fields[0::3], fields[1::3], strict=True), fields[2::3], strict=True)
+            yield zip(zip(fields[0::3], fields[1::3], strict=True), fields[2::3], strict=True)
         elif kind == b"D" and len(fields) % 2 == 0:
-            yield from zip(zip(fields[0::2], fields[1::2], strict=True), repeat(None))
+            yield zip(zip(fields[0::2], fields[1::2], strict=True), repeat(None))
         else:
             raise Damage("its log has a write of an unknown kind")
 
 
 def _without(batch: Container[Key], payload: bytes) -> bytes:
     """What a write that came before a batch means above it."""
-    items = list(_items([payload]))
+    items = [*chain.from_iterable(_items([payload]))]
     kept = [(*key, manager or "") for key, manager in items if key not in batch]
     if len(kept) == len(items):
         return payload

@@ -147,6 +147,7 @@ class Segment:
             return set()
         if table.place.total <= _FEW * len(ids):
             return set(table.names()).intersection(ids)
+        self._file.look_ahead(len(ids))
         return {id for id in ids if table.find(id) is not None}
 
     def entries(self) -> dict[Key, str | None]:

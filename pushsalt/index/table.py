@@ -232,6 +232,10 @@ class File:
         self.map: mmap.mmap | None = None
         self._looks = 0
 
+    def look_ahead(self, looks: int) -> None:
+        """So many will come."""
+        self._looks += looks
+
     def mapped(self) -> mmap.mmap | None:
         """All of it in memory; None as long as there were few look-ups. Raises Damage."""
         self._looks += 1

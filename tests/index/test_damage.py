@@ -157,6 +157,7 @@ def test_a_segment_of_resources_that_is_cut_before_and_after_it_is_mapped(tmp_pa
     with ResourceIndex(tmp_path) as index:
         index.put_many([("a", f"id{n}", "m") for n in range(200)])
         index.compact()
+    with ResourceIndex(tmp_path) as index:  # who wrote it has it in memory
         assert {index.get("a", f"id{n}") for n in range(looks)} == {"m"}
         [segment] = tmp_path.glob("seg-*")
         os.truncate(segment, 100)

@@ -42,7 +42,7 @@ def test_killed_in_the_middle_of_a_rewrite(tmp_path):
     folder = tmp_path / "index"
     want = []
     with ResourceIndex(folder) as index:
-        for step, count in (("open", 6), ("os.rename", 2), ("os.remove", 3)):
+        for step, count in (("open", 16), ("os.rename", 3), ("os.remove", 4)):
             for left in range(count):
                 name = f"{step}-{left}"
                 index.put("ssh", name, "m")
