@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeVar
 
 Key = tuple[str, str]
@@ -61,24 +61,35 @@ class Layer(Protocol):
 
 
 class Recent:
-    """A layer in memory. There is little in it: what is asked for is picked out of all that is ``known``."""
+    """A layer in memory. There is little in it: what is asked for by manager is picked out of all that is ``known``."""
 
-    def __init__(self, known: dict[Key, str | None], name: str = "") -> None:
+    def __init__(self, known: Mapping[Key, str | None] | None = None, name: str = "") -> None:
         self.name = name
-        self.known = known
+        #: how many writes there were of all that is known
+        self.count = 0
+        #: type -> id -> manager. Pairs as keys would be so many objects for Python to look after, that its next round
+        #: costs as much as reading the log
+        self.known: dict[str, dict[str, str | None]] = {}
+        if known:
+            self.add((*key, manager) for key, manager in known.items())
 
-    @property
-    def count(self) -> int:
-        return len(self.known)
+    def add(self, items: Iterable[tuple[str, str, str | None]]) -> None:
+        known = self.known
+        for type, id, manager in items:
+            try:
+                known[type][id] = manager
+            except KeyError:
+                known[type] = {id: manager}
+            self.count += 1
 
     def find(self, type: str, id: str) -> str | Missing | None:
-        return self.known.get((type, id), MISSING)
+        return self.owners(type).get(id, MISSING)
 
     def types(self) -> Collection[str]:
-        return {type for type, _ in self.known}
+        return self.known
 
     def managers(self) -> Collection[str]:
-        return {manager for manager in self.known.values() if manager is not None}
+        return {manager for ids in self.known.values() for manager in ids.values() if manager is not None}
 
     def ids(self, type: str) -> tuple[list[str], set[str]]:
         owners = self.owners(type)
@@ -86,16 +97,16 @@ class Recent:
         return sorted(owners.keys() - gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:
-        return {key[1]: manager for key, manager in self.known.items() if key[0] == type}
+        return self.known.get(type, {})
 
     def by_manager(self, manager: str) -> list[Key]:
-        return [key for key, of in self.known.items() if of == manager]
+        return [(type, id) for type, ids in self.known.items() for id, of in ids.items() if of == manager]
 
     def among(self, type: str, ids: Sequence[str]) -> set[str]:
-        return {id for id in ids if (type, id) in self.known}
+        return self.owners(type).keys() & ids
 
     def entries(self) -> dict[Key, str | None]:
-        return self.known
+        return {(type, id): manager for type, ids in self.known.items() for id, manager in ids.items()}
 
 
 # --- questions to layers, of which the oldest comes first -------------------------------------------------------------

@@ -15,7 +15,7 @@ import contextlib
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, groupby, repeat
+from itertools import groupby, repeat
 from typing import Final, TypeVar
 
 from pushsalt.index import build, layers
@@ -27,7 +27,7 @@ from pushsalt.index.format import HINT, Damage, decode, encode, join, split
 from pushsalt.index.layers import Key, Layer, Recent
 from pushsalt.index.segment import Segment, Triple
 
-_State = tuple[dict[Key, str | None], tuple[Layer, ...], dict[Key, str | None]]
+_State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, str | None]]
 #: the name of a segment, and what is in it
 _Batch = tuple[str, dict[Key, str | None]]
 _T = TypeVar("_T")
@@ -62,7 +62,7 @@ class ResourceIndex(Index):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self._below: list[Layer] = []
-        self._recent = Recent({})
+        self._recent = Recent()
         #: what is recent, the segments, the newest first, and what was found in them, for readers that take no lock:
         #: all change hands at once
         self._state: _State = (self._recent.known, (), {})
@@ -87,9 +87,9 @@ class ResourceIndex(Index):
         if journal.fd < 0 or os.lseek(journal.fd, 0, os.SEEK_END) != journal.settled:
             self._refresh()
         recent, segments, seen = self._state
+        if type in recent and id in recent[type]:
+            return recent[type][id]
         key = (type, id)
-        if key in recent:
-            return recent[key]
         if key in seen:
             return seen[key]
         if not segments:
@@ -165,7 +165,7 @@ class ResourceIndex(Index):
             if self.get(type, id) == manager:
                 return
             journal.append(payload)
-            self._recent.known[type, id] = manager
+            self._recent.add([(type, id, manager)])
         except BaseException:
             journal.forget()
             raise
@@ -182,9 +182,8 @@ class ResourceIndex(Index):
         flat = [""] * (3 * len(entries))
         flat[0::3], flat[1::3], flat[2::3] = types, ids, managers
         payload = encode("P" + join(flat))
-        items = list(zip(zip(types, ids, strict=True), managers, strict=True))
-        if len(items) > BATCH or len(payload) > BATCH_BYTES:
-            self._put_above(dict(items))
+        if len(entries) > BATCH or len(payload) > BATCH_BYTES:
+            self._put_above(dict(zip(zip(types, ids, strict=True), managers, strict=True)))
             return
         journal = self._journal
         self._refresh()
@@ -192,7 +191,7 @@ class ResourceIndex(Index):
         try:
             self._refresh()
             journal.append(payload)
-            self._recent.known.update(items)
+            self._recent.add(zip(types, ids, managers, strict=True))
         except BaseException:
             journal.forget()
             raise
@@ -217,7 +216,7 @@ class ResourceIndex(Index):
             if self.get(type, id) is None:
                 return False
             journal.append(encode("D" + join((type, id))))
-            self._recent.known[type, id] = None
+            self._recent.add([(type, id, None)])
         except BaseException:
             journal.forget()
             raise
@@ -283,7 +282,7 @@ class ResourceIndex(Index):
                 return
             with journal.mutex:
                 self._refresh()
-                changes = dict(self._recent.known)
+                changes = self._recent.entries()
                 end, number = journal.end, journal.number
                 names, segments = list(journal.segments), list(self._below)
             if not changes and above is None:
@@ -425,7 +424,7 @@ class ResourceIndex(Index):
         written = self._written
         self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
         written.clear()
-        self._recent = Recent({})
+        self._recent = Recent()
 
     def _first(self, payloads: list[bytes]) -> None:
         self._take(payloads)
@@ -436,8 +435,7 @@ class ResourceIndex(Index):
         self._state = (recent.known, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
-        for items in _items(payloads):
-            self._recent.known.update(items)
+        self._recent.add(_items(payloads))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -463,26 +461,26 @@ class ResourceIndex(Index):
     def close(self) -> None:
         super().close()
         self._buried = []
-        self._recent = Recent({})
+        self._recent = Recent()
         self._use([], self._recent)
 
 
-def _items(payloads: Iterable[bytes]) -> Iterator[Iterable[tuple[Key, str | None]]]:
-    """What these writes say, some at a time. Raises Damage."""
+def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
+    """What these writes say. Raises Damage."""
     for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
         fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
         if kind == b"P" and len(fields) % 3 == 0:
-            yield zip(zip(fields[0::3], fields[1::3], strict=True), fields[2::3], strict=True)
+            yield from zip(fields[0::3], fields[1::3], fields[2::3], strict=True)
         elif kind == b"D" and len(fields) % 2 == 0:
-            yield zip(zip(fields[0::2], fields[1::2], strict=True), repeat(None))
+            yield from zip(fields[0::2], fields[1::2], repeat(None))
         else:
             raise Damage("its log has a write of an unknown kind")
 
 
 def _without(batch: Container[Key], payload: bytes) -> bytes:
     """What a write that came before a batch means above it."""
-    items = [*chain.from_iterable(_items([payload]))]
-    kept = [(*key, manager or "") for key, manager in items if key not in batch]
+    items = list(_items([payload]))
+    kept = [(type, id, manager or "") for type, id, manager in items if (type, id) not in batch]
     if len(kept) == len(items):
         return payload
     return encode("P" + join([text for triple in kept for text in triple])) if kept else HINT  # only a put has several
