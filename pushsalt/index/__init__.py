@@ -12,19 +12,18 @@ if TYPE_CHECKING:
     from pushsalt.index.grains import GrainIndex
     from pushsalt.index.resources import ResourceIndex
 
-_PLACES = {
-    "GrainIndex": "pushsalt.index.grains",
-    "IndexCorrupt": "pushsalt.errors",
-    "ResourceIndex": "pushsalt.index.resources",
-}
-
 
 def __getattr__(name: str) -> object:
-    if name not in _PLACES:
+    found: object
+    if name == "ResourceIndex":
+        from pushsalt.index.resources import ResourceIndex as found
+    elif name == "GrainIndex":
+        from pushsalt.index.grains import GrainIndex as found
+    elif name == "IndexCorrupt":
+        from pushsalt.errors import IndexCorrupt as found
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    found = globals()[name] = getattr(import_module(_PLACES[name]), name)
+    globals()[name] = found
     return found
 
 

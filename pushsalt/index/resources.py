@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 #: the log is written into a segment from so many bytes, writes or entries on: a process that opens the index reads them
 #: all, about 1 µs each
 LOG_BYTES: Final = 256 * 1024
-LOG_WRITES: Final = 768
+LOG_WRITES: Final = 1024
 LOG_ENTRIES: Final = 1024
 #: when it has so many times as much, writers wait for who is at it
 PATIENCE: Final = 2
