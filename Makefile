@@ -25,6 +25,7 @@ hostile:
 
 docs:
 	$${PYTHON:-python3} scripts/module_docs.py
+	$${PYTHON:-python3} scripts/words_docs.py
 
 salt:
 	sh scripts/salt-venv.sh

@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from pushsalt.api import Selection, Settings
-from pushsalt.cli.app import COMMANDS, end_options
+from pushsalt.cli.app import COMMANDS
 from pushsalt.cli.apply import sls_names
 from pushsalt.cli.options import MATCHERS
+from pushsalt.cli.wordorder import end_options
 
 
 def job(calls):
@@ -137,7 +138,8 @@ def test_where_options_end(words, want):
         (["aply"], "there is no command 'aply'", "apply"),
         (["apply", "*", "--tset"], "there is no option --tset of pushsalt apply", "--test"),
         (["--inventry", "x", "apply", "*"], "there is no option --inventry", "--inventory"),
-        (["--out", "json", "apply", "*"], "there is no option --out", "behind the command"),
+        (["--bacth", "3", "apply", "*"], "there is no option --bacth", "did you mean --batch?"),
+        (["--batch", "3", "inventory", "list"], "there is no option --batch of pushsalt inventory list", "--help"),
         (["apply", "*", ""], "an SLS name is empty", "highstate"),
         (["run", "*", "cmd.run", "reboot", "--test"], "--test: cmd.run runs what it is given", "states have a dry run"),
         (["run", "--test", "*", "user.delete", "x"], "--test: user.delete changes the system", "leave --test out"),
