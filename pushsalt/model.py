@@ -19,11 +19,32 @@ class Secret(str):
         return "'**********'"
 
 
-class SdbUri(Secret):
-    """An ``sdb://`` URI that the operator's own file has. It stands for a value, fetched when the target is used.
+class Deferred(Secret):
+    """Stands for a value that is fetched when the target is used. Only what the operator says becomes one.
 
     The same text from anywhere else is an ordinary text, which nobody resolves.
     """
+
+    __slots__ = ()
+
+
+class SdbUri(Deferred):
+    """An ``sdb://`` URI."""
+
+    __slots__ = ()
+
+
+class SecretCommand(Deferred):
+    """A command of the controller that prints the value, as ``shlex.join`` writes it; ``{id}`` in it is the target's.
+
+    No shell reads it.
+    """
+
+    __slots__ = ()
+
+
+class Asked(Deferred):
+    """What was asked for once, for all targets; the text says what: ``passwd`` or ``sudo_password``."""
 
     __slots__ = ()
 

@@ -126,6 +126,8 @@ LIMITS = _rows(
     Opt("concurrency", ("--concurrency",), "Connections at a time.", metavar="N"),
     Opt("timeout", ("--timeout",), "Stop the job on a target after so long.", metavar="SECONDS"),
     Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
+    Opt("ask_pass", ("-k", "--ask-pass"), "Ask once for the login's password, of hosts that have none.", "flag"),
+    Opt("ask_become_pass", ("-K", "--ask-become-pass"), "Ask once for the password to become root, likewise.", "flag"),
     Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
 )
 
@@ -177,12 +179,14 @@ class Given:
         return words
 
     def settings(self) -> Settings:
-        """What the global options and the environment say. Raises UsageError."""
+        """What the global options and the environment say, and a person who is asked. Raises UsageError."""
         from pushsalt.api import Settings
+        from pushsalt.cli.asking import ask_passwords
 
         inventories = self.inventory or _env_paths("PUSHSALT_INVENTORY")
         config = self.config or os.environ.get("PUSHSALT_CONFIG")
         cache = self.cache_dir or os.environ.get("PUSHSALT_CACHE")
+        passwd, sudo_password = ask_passwords(bool(self.ask_pass), bool(self.ask_become_pass))
         return Settings(
             inventories=[Path(path) for path in inventories],
             config=Path(config) if config else None,
@@ -190,6 +194,8 @@ class Given:
             pillar_roots=[Path(path) for path in self.pillar_root or ()],
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
+            passwd=passwd,
+            sudo_password=sudo_password,
         )
 
     def selection(self, target: str) -> Selection:

@@ -25,6 +25,9 @@ class Settings:
     cache_dir: Path | None = None
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: passwords for the login and for becoming another user, of hosts of which the inventory says none
+    passwd: str | None = field(default=None, repr=False)
+    sudo_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
