@@ -10,6 +10,9 @@ from typing import Any, BinaryIO, Literal
 Chunk = dict[str, Any]
 
 
+BecomeMethod = Literal["sudo", "su", "doas", "run0"]
+
+
 class Secret(str):
     """A text that must not be shown: its repr is masked, its value is used like any str."""
 
@@ -78,6 +81,8 @@ class Target:
     priv_passwd: Secret | None = None
     agent: bool = True
     sudo: bool = False
+    #: by what one becomes that user, where ``sudo`` says so; None: sudo
+    become: BecomeMethod | None = None
     sudo_user: str | None = None
     sudo_password: Secret | None = None
     tty: bool = False

@@ -12,18 +12,19 @@ import shlex
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.inventory import foreign, sshwords
 from pushsalt.inventory.sshwords import CONTROL
 from pushsalt.inventory.vault import Vault
-from pushsalt.model import Asked, SdbUri, Secret, SecretCommand
+from pushsalt.model import Asked, BecomeMethod, SdbUri, Secret, SecretCommand
 from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
 
 TRANSPORTS: Final = ("ssh", "local", "offline")
+BECOME: Final = get_args(BecomeMethod)
 
 #: the key that a line begins with
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
@@ -169,6 +170,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             near = nearest(str(key), FIELDS)
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
+    if raw.get("become") is not None and "sudo" not in settings:  # to say by what is to say that
+        settings["sudo"] = Setting(True, settings["become"].where)
     return Layer(words, settings)
 
 
@@ -368,6 +371,14 @@ def _transport(value: Any, _folder: Path) -> str:
     return str(value)
 
 
+def _become(value: Any, _folder: Path) -> str:
+    if isinstance(value, bool):
+        raise _Wrong(f"names the program, one of {', '.join(BECOME)}; whether to use it is said by `sudo`")
+    if value not in BECOME:
+        raise _Wrong(f"must be one of {', '.join(BECOME)}, not {str(value)[:80]!r}")
+    return str(value)
+
+
 def _several(one: _Parser) -> _Parser:
     def parse(value: Any, folder: Path) -> tuple[Any, ...]:
         items = value if isinstance(value, list) else [value]
@@ -415,6 +426,8 @@ FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "agent": ("agent", _bool),
     "identities_only": ("agent", _not(_bool)),
     "sudo": ("sudo", _bool),
+    "become": ("become", _become),
+    "become_method": ("become", _become),
     "sudo_user": ("sudo_user", _checked(sshwords.sudo_user_problem)),
     "sudo_password": ("sudo_password", _secret),
     "sudo_password_command": ("sudo_password", _command),
