@@ -29,14 +29,16 @@ class Method:
     """One program. ``refusals``: kind of error -> what it says then."""
 
     name: str
-    #: its words, up to the command: of the user, whether it may ask, and whether the command has a terminal
-    words: Callable[[str, bool, bool], list[str]]
+    #: its words, up to the command
+    words: Callable[[Become], list[str]]
     refusals: tuple[tuple[str, str], ...]
     #: where on the target is said who may, and who may without a password
     allow: str
     without: str
     #: whose password it asks for, for people
     whose: str = ""
+    #: it asks with the mark itself
+    asks_with_mark: bool = False
     #: it asks on a terminal only
     terminal: bool = False
     #: there is no way to tell it not to ask
@@ -49,7 +51,7 @@ METHODS: Final = {
     method.name: method
     for method in (
         Method(
-            "sudo", lambda user, asks, tty: [],
+            "sudo", lambda b: ["sudo", "-H", *(["-S", "-p", b.mark] if b.asks else ["-n"]), "-u", b.user, "--"],
             (
                 ("sudo_denied", r"is not in the sudoers file|is not allowed to (execute|run)|may not run sudo"
                  r"|not allowed to set|unknown user"),
@@ -57,10 +59,10 @@ METHODS: Final = {
                 ("sudo_password_required",
                  r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
             ),
-            "allow it in sudoers there", "allow NOPASSWD in sudoers there",
+            "allow it in sudoers there", "allow NOPASSWD in sudoers there", asks_with_mark=True,
         ),
         Method(
-            "su", lambda user, asks, tty: ["/bin/sh", "-c", _SU, "pushsalt", _RUN, user],
+            "su", lambda b: ["/bin/sh", "-c", _SU, "pushsalt", _RUN, b.user],
             (
                 ("sudo_denied", r"does not exist|[Uu]nknown (id|login|user)|[Pp]ermission denied|expired|not available"
                  r"|not in the correct group"),
@@ -69,7 +71,7 @@ METHODS: Final = {
             "see /etc/pam.d/su there", "log in as that user", "that user's own", always_asks=True,
         ),
         Method(
-            "doas", lambda user, asks, tty: ["doas", *([] if asks else ["-n"]), "-u", user, "--"],
+            "doas", lambda b: ["doas", *([] if b.asks else ["-n"]), "-u", b.user, "--"],
             (
                 ("sudo_denied", r"not permitted|not enabled|unknown user"),
                 ("sudo_password_wrong", r"(Authentication|Authorization) failed"),
@@ -78,9 +80,9 @@ METHODS: Final = {
             "allow it in doas.conf there", "allow nopass in doas.conf there", terminal=True,
         ),
         Method(
-            "run0", lambda user, asks, tty: [
-                "run0", *([] if asks else ["--no-ask-password"]), *(["--pipe"] if tty else []), "--background=",
-                f"--user={user}", "--",
+            "run0", lambda b: [
+                "run0", *([] if b.asks else ["--no-ask-password"]), *(["--pipe"] if b.tty else []), "--background=",
+                f"--user={b.user}", "--",
             ],
             (
                 ("sudo_denied", r"Failed to resolve user|[Uu]nknown user|No such process"),
@@ -99,7 +101,7 @@ METHODS: Final = {
 class Become:
     """Becoming ``user`` by a method. ``asks``: it may ask for a password; else it has to fail where it would.
 
-    ``mark`` is a random word: sudo asks with it, before the others it is printed.
+    ``mark`` is a random word: sudo asks with it, before the others it is printed. ``tty``: the command has a terminal.
     """
 
     method: Method
@@ -114,11 +116,8 @@ class Become:
         return self.asks or self.method.always_asks
 
     def command(self, words: Sequence[str]) -> list[str]:
-        if self.method.name == "sudo":
-            asking = ["-S", "-p", self.mark] if self.asks else ["-n"]
-            return ["sudo", "-H", *asking, "-u", self.user, "--", *words]
-        start = self.method.words(self.user, self.asks, self.tty)
-        return ["/bin/sh", "-c", _MARKED, "pushsalt", self.mark, *start, *words]
+        marked = [] if self.method.asks_with_mark else ["/bin/sh", "-c", _MARKED, "pushsalt", self.mark]
+        return [*marked, *self.method.words(self), *words]
 
 
 class Questions:
@@ -126,7 +125,7 @@ class Questions:
 
     def __init__(self, become: Become) -> None:
         self._mark = become.mark.encode()
-        self._is_question = become.method.name == "sudo"
+        self._is_question = become.method.asks_with_mark
         self._begun = False
         self._text = b""
 

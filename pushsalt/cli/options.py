@@ -126,15 +126,18 @@ LIMITS = _rows(
     Opt("concurrency", ("--concurrency",), "Connections at a time.", metavar="N"),
     Opt("timeout", ("--timeout",), "Stop the job on a target after so long.", metavar="SECONDS"),
     Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
+    Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
+)
+ASK = _rows(
+    LIMITS[0].panel,
     Opt("ask_pass", ("-k", "--ask-pass"), "Ask once for the login's password, of hosts that have none.", "flag"),
     Opt("ask_become_pass", ("-K", "--ask-become-pass"), "Ask once for the password to become root, likewise.", "flag"),
-    Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
 )
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: What commands that work on targets have in common.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS)
+JOB = (*DELIMITER, *OUTPUT, *LIMITS, *ASK)
 
 
 @dataclass
@@ -167,7 +170,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)

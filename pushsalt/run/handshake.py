@@ -83,6 +83,10 @@ class Opening:
         number = questions.choice(self._login)
         return b"" if number is None else number + b"\n"
 
+    def unmarked(self, said: str) -> str:
+        """What ``printable`` gave of the first stage, without what we have printed there ourselves."""
+        return said if self.become is None else re.sub(rf"{re.escape(self.become.mark)}( / )?", "", said)
+
     def seen(self, data: bytes) -> None:
         """Keep output for messages: its first 4 KiB and its last."""
         self.output += data
@@ -124,8 +128,7 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     if refusal is None and ending.exit_status == shim.NO_PYTHON:  # `podman exec` may lose what is said at the end
         refusal = shim.Refusal("no_python", "unknown", "none")
     said = printable(ending.stderr[-2000:] or ending.output[-2000:])
-    if opening.become is not None:
-        said = re.sub(rf"{re.escape(opening.become.mark)}( / )?", "", said)
+    said = opening.unmarked(said)
     said = re.sub(r"Traceback \(most recent call last\):.* / ", "", said)
     if refusal is not None:
         return _no_python(target, refusal)

@@ -186,7 +186,8 @@ class Line:
 
     def last_words(self) -> str:
         """What came of a first stage that does not begin, for messages."""
-        return handshake.printable(bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:]))
+        said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
+        return self.opening.unmarked(handshake.printable(said))
 
 
 def framed(message: Message) -> bytes:

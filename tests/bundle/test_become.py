@@ -1,7 +1,13 @@
 """What is taken for a question of su, doas and run0, and who is chosen of polkit's list."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 
+from pushsalt.bundle import shim
 from pushsalt.bundle.become import METHODS, Become, Questions
 from pushsalt.errors import TargetError
 from pushsalt.inventory.schema import BECOME
@@ -92,3 +98,30 @@ def test_here_is_no_terminal_to_ask_on(method):
 def test_one_does_not_become_who_one_is():
     one = Opening(Target("t", sudo=True, become="su"), "root")
     assert one.become is None and not one.waits and "su" not in one.command(1)
+
+
+#: Take their words as the real ones do, and run the command; su of Linux, and of BSD, where -c before the user is else.
+TOOLS = {
+    "sudo": 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"',
+    "doas": '[ "$1 $2 $3" = "-u other --" ] && shift 3 && exec "$@"',
+    "run0": '[ "$1 $2 $3 $4" = "--pipe --background= --user=other --" ] && shift 4 && exec "$@"',
+    "su": '[ "$1 $2 $3 $4 $6 $7" = "-l -s /bin/sh -c -- other" ] || exit 9\nc=$5; shift 7; exec sh -c "$c" "$@"',
+    "bsd-su": '[ "$1 $2 $3" = "-l other -c" ] || exit 9\nshift 2; exec sh "$@"',
+}
+HELLO = b'import os;os.write(1,b"hello "+n.encode())'
+
+
+@pytest.mark.parametrize("shell", [shell for shell in ("sh", "bash", "zsh", "fish", "tcsh") if shutil.which(shell)])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_command_survives_each_program_and_login_shell(tmp_path, tool, shell):
+    method = tool.removeprefix("bsd-")
+    for name, text in {method: TOOLS[tool], **({"uname": "echo FreeBSD"} if tool == "bsd-su" else {})}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    become = Become(METHODS[method], "other", asks=True, tty=True, mark=MARK.decode())
+    words = shim.command(Target("t", python=sys.executable), "0123456789abcdef", len(HELLO), become=become)
+    done = subprocess.run(
+        [shell, "-c", shim.shell_line(words)], input=HELLO, capture_output=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout.removeprefix(MARK + b"\n") == b"hello 0123456789abcdef", done.stderr
