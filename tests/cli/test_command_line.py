@@ -280,12 +280,12 @@ def test_a_defect_shows_no_traceback_but_in_the_debug_log(invoke, monkeypatch):
 def test_secrets_do_not_show_unless_asked_for(invoke, fleet, monkeypatch):
     monkeypatch.setenv("FAKE_SECRET", "canary-4711")
     monkeypatch.setenv("FAKE_WARNING", "saw canary-4711")
-    fleet({"a": [0, "value", {"canary-4711": "is canary-4711!"}, 0]})
+    fleet({"a": [0, "value", {"key": "is canary-4711!"}, 0]})
     for out in ("rich", "json", "yaml", "ndjson", "quiet"):
         result = invoke("run", "--out", out, "*", "pillar.get", "x")
         assert "canary" not in result.out + result.err, out
     result = invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=True")
-    assert json.loads(result.out) == {"a": {"canary-4711": "is canary-4711!"}}
+    assert json.loads(result.out) == {"a": {"key": "is canary-4711!"}}
     assert "canary" not in result.err
     assert "canary" not in invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=False").out
 
