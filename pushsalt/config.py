@@ -19,6 +19,7 @@ from typing import Any, Final
 from pushsalt import regular
 from pushsalt.discover import NAME, Place, absolute, find, inventory_of, user_folder, working_folder
 from pushsalt.errors import ConfigError, Position, in_words
+from pushsalt.inventory.schema import COMMANDS
 from pushsalt.inventory.sshwords import unchecked
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
@@ -84,7 +85,11 @@ class Config:
         options = {key: self.opts[name] for name, key in _TARGET_OPTIONS.items() if name in self.given}
         if self.opts["connect_timeout"] is not None:
             options.setdefault("timeout", self.opts["connect_timeout"])
-        return {key: value for key, value in {**options, **self.opts["roster_defaults"]}.items() if value != ""}
+        defaults = self.opts["roster_defaults"]
+        for key, name in COMMANDS.items():
+            if key in defaults:
+                options.pop(name, None)
+        return {key: value for key, value in {**options, **defaults}.items() if value != ""}
 
 
 def load_config(

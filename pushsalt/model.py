@@ -10,6 +10,9 @@ from typing import Any, BinaryIO, Literal
 Chunk = dict[str, Any]
 
 
+BecomeMethod = Literal["sudo", "su", "doas", "run0"]
+
+
 class Secret(str):
     """A text that must not be shown: its repr is masked, its value is used like any str."""
 
@@ -19,11 +22,32 @@ class Secret(str):
         return "'**********'"
 
 
-class SdbUri(Secret):
-    """An ``sdb://`` URI that the operator's own file has. It stands for a value, fetched when the target is used.
+class Deferred(Secret):
+    """Stands for a value that is fetched when the target is used. Only what the operator says becomes one.
 
     The same text from anywhere else is an ordinary text, which nobody resolves.
     """
+
+    __slots__ = ()
+
+
+class SdbUri(Deferred):
+    """An ``sdb://`` URI."""
+
+    __slots__ = ()
+
+
+class SecretCommand(Deferred):
+    """A command of the controller that prints the value, as ``shlex.join`` writes it; ``{id}`` in it is the target's.
+
+    No shell reads it.
+    """
+
+    __slots__ = ()
+
+
+class Asked(Deferred):
+    """What was asked for once, for all targets; the text says what: ``passwd`` or ``sudo_password``."""
 
     __slots__ = ()
 
@@ -57,6 +81,8 @@ class Target:
     priv_passwd: Secret | None = None
     agent: bool = True
     sudo: bool = False
+    #: by what one becomes that user, where ``sudo`` says so; None: sudo
+    become: BecomeMethod | None = None
     sudo_user: str | None = None
     sudo_password: Secret | None = None
     tty: bool = False

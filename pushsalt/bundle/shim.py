@@ -7,7 +7,7 @@ parameters, from stdin: so argv stays short and says nothing worth knowing, and 
 What may come back before the first frame of that program:
 
 - the nonce, ``G`` and four zero bytes, only when asked for: Python runs and reads stdin. Nothing was written there
-  until then, except a password to sudo's prompt;
+  until then, except a password to the prompt of sudo and the like (``bundle.become``);
 - a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pushsalt.bundle.become import Become
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 
@@ -67,15 +68,7 @@ _UNQUOTABLE = re.compile(r"['\\!\x00-\x1f\x7f]")
 _REPORT = re.compile(rb"pushsalt (\w{8}) (no_python|too_old) ([\w.-]+) ([\w. +-]{1,60})")
 
 
-@dataclass(frozen=True)
-class Sudo:
-    """How to become another user there. Without a ``prompt`` sudo must not ask (-n); else it asks with this text."""
-
-    user: str
-    prompt: str | None = None
-
-
-def command(target: Target, nonce: str, size: int, *, go: bool = False, sudo: Sudo | None = None) -> list[str]:
+def command(target: Target, nonce: str, size: int, *, go: bool = False, become: Become | None = None) -> list[str]:
     """The words of the command that starts the first stage.
 
     ``size`` is that of the program in bytes; ``go`` asks for the G frame. In a resource it runs behind the words that
@@ -85,10 +78,10 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, sudo: Su
     candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
     words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
     words = [*target.enter, *words]
-    if sudo is None:
+    if become is None:
         return words
-    asking = ["-n"] if sudo.prompt is None else ["-S", "-p", sudo.prompt]
-    return ["sudo", "-H", *asking, "-u", _plain(target, "sudo_user", sudo.user), "--", *words]
+    _plain(target, "sudo_user", become.user)
+    return become.command(words)
 
 
 def _plain(target: Target, setting: str, value: str) -> str:

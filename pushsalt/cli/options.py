@@ -153,11 +153,16 @@ LOGIN = _rows(
     Opt("ssh_sudo", ("--sudo",), "Become root by sudo.", "flag"),
 )
 _IDLE = (Opt("idle", words.IDLE_WORDS, "Words of others that need nothing done.", "flag", hidden=True),)
+ASK = _rows(
+    LIMITS[0].panel,
+    Opt("ask_pass", ("-k", "--ask-pass"), "Ask once for the login's password, of hosts that have none.", "flag"),
+    Opt("ask_become_pass", ("-K", "--ask-become-pass"), "Ask once for the password to become root, likewise.", "flag"),
+)
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: What commands that work on targets have in common.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *_IDLE)
+JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
 
 
 @dataclass
@@ -190,7 +195,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN, *ASK):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -202,12 +207,14 @@ class Given:
         return words
 
     def settings(self) -> Settings:
-        """What the global options and the environment say. Raises UsageError."""
+        """What the global options and the environment say, and a person who is asked. Raises UsageError."""
         from pushsalt.api import Settings
+        from pushsalt.cli.asking import ask_passwords
 
         inventories = self.inventory or _env_paths("PUSHSALT_INVENTORY")
         config = self.config or os.environ.get("PUSHSALT_CONFIG")
         cache = self.cache_dir or os.environ.get("PUSHSALT_CACHE")
+        passwd, sudo_password = ask_passwords(bool(self.ask_pass), bool(self.ask_become_pass))
         return Settings(
             inventories=[Path(path) for path in inventories],
             config=Path(config) if config else None,
@@ -216,6 +223,8 @@ class Given:
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
             options={opt.name: value for opt in LOGIN if (value := self.values.get(opt.name))},
+            passwd=passwd,
+            sudo_password=sudo_password,
         )
 
     def selection(self, target: str) -> Selection:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import TERMINAL, Command, complete_targets
-from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
+from pushsalt.cli.options import ASK, DELIMITER, GLOBAL, MATCHERS, OUTPUT, Given, Opt, takes
 from pushsalt.display.safe import one_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -51,7 +51,7 @@ def explain_alone(args: list[str], value_flags: set[str]) -> list[str]:
 
 
 @app.command(cls=TargetCommand, epilog=EXAMPLES)
-@takes(MATCHERS, DELIMITER, EXPLAIN, OUTPUT, GLOBAL)
+@takes(MATCHERS, DELIMITER, ASK, EXPLAIN, OUTPUT, GLOBAL)
 def target(
     expr: Annotated[str, typer.Argument(metavar="EXPR", help="The expression.", autocompletion=complete_targets)],
     given: Given,

@@ -40,7 +40,7 @@ _LOGIN = "there is no master to log in to: targets are logged in to by SSH, see 
 _ROSTER = "name the inventory, whatever its kind: -i FILE"
 _SSH_OPTIONS = "write `ssh_options: [...]` into the inventory, or into ~/.ssh/config"
 _KEEPALIVE = "leave it out: keepalives are always on"
-_NEVER_GIVEN = "write `passwd` into the inventory (sdb:// URIs are asked for); never into a command line"
+_NEVER_GIVEN = "never in a command line: -k asks once; `passwd`, `passwd_command` or `priv_passwd` in the inventory"
 _BACKGROUND = "nothing stays resident to keep a job: let the shell run it, pushsalt ... --out json > FILE &"
 _RETURN = "write --out json, and pass that on"
 _VAULT = "set ANSIBLE_VAULT_NEVER_GIVEN_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
@@ -90,16 +90,17 @@ ROWS: Final = tuple(Row(*row) for row in (
     (_SSH, "--priv", TAKEN, "--priv"),
     (_ANSIBLE, "--private-key --key-file", TAKEN, "--priv"),
     (_SSH, "--passwd --priv-passwd", ANSWERED, _NEVER_GIVEN),
-    (_SSH, "--askpass", ANSWERED, _NEVER_GIVEN),
-    (_ANSIBLE, "-k --ask-pass", ANSWERED, _NEVER_GIVEN),
-    (_ANSIBLE, "--connection-password-file --conn-pass-file", ANSWERED, _NEVER_GIVEN),
+    (_SSH, "--askpass", TAKEN, "--ask-pass"),
+    (_ANSIBLE, "-k --ask-pass", TAKEN, "--ask-pass"),
+    (_ANSIBLE, "--connection-password-file --conn-pass-file", ANSWERED, "`passwd_command: cat FILE` in the inventory"),
     (_SSH, "--sudo", TAKEN, "--sudo"),
     (_ANSIBLE, "--become", TAKEN, "--sudo"),
     (_ANSIBLE, "-b", OTHER, "is Salt's: so many targets at a time; to become root: --sudo"),
     (_ANSIBLE, "--become-user", ANSWERED, "write `sudo_user: NAME` into the inventory"),
-    (_ANSIBLE, "--become-method", ANSWERED, "sudo is what is used: --sudo, or `sudo: true` in the inventory"),
-    (_ANSIBLE, "-K --ask-become-pass --become-password-file --become-pass-file", ANSWERED,
-        "write `sudo_password` into the inventory (sdb:// URIs are asked for)"),
+    (_ANSIBLE, "--become-method", ANSWERED, "`become: sudo`, `su`, `doas` or `run0` in the inventory"),
+    (_ANSIBLE, "-K --ask-become-pass", TAKEN, "--ask-become-pass"),
+    (_ANSIBLE, "--become-password-file --become-pass-file", ANSWERED,
+        "`sudo_password_command: cat FILE` in the inventory"),
     (_SSH, "--ignore-host-keys --no-host-keys", ANSWERED,
         "host keys are always checked; --accept-new-host-keys takes new ones, once"),
     (_SSH, "--identities-only", ANSWERED, "write `ssh_identities_only: true` into pushsalt.yaml"),

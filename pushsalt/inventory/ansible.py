@@ -23,18 +23,20 @@ from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.ansiblevars import Beside, References, opened, refers
 from pushsalt.inventory.ansibleyaml import Vaulted, load
 from pushsalt.inventory.merge import Host
-from pushsalt.inventory.schema import FIELDS, Layer, Source, check_id, parse_layer
+from pushsalt.inventory.schema import BECOME, FIELDS, Layer, Source, check_id, parse_layer
 from pushsalt.inventory.sshwords import option as sshoption
 from pushsalt.inventory.sshwords import unchecked
 from pushsalt.yamlio import YamlError
 
+_METHOD: Final = "ansible_become_method"
 #: Ansible's variable -> our setting
 _SETTINGS: Final = {
     "ansible_host": "host", "ansible_ssh_host": "host", "ansible_port": "port", "ansible_ssh_port": "port",
     "ansible_user": "user", "ansible_ssh_user": "user", "ansible_password": "passwd", "ansible_ssh_pass": "passwd",
     "ansible_ssh_private_key_file": "priv", "ansible_private_key_file": "priv", "ansible_become": "sudo",
     "ansible_become_user": "sudo_user", "ansible_become_password": "sudo_password",
-    "ansible_become_pass": "sudo_password", "ansible_python_interpreter": "python",
+    "ansible_become_pass": "sudo_password", _METHOD: "become_method",
+    "ansible_python_interpreter": "python",
 }  # fmt: skip
 _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
 #: those of other variables
@@ -260,6 +262,9 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         layers = [layer(each, references) if each.refers else shared[name] for name, each in parts.items()]
         layers.append(layer(last, references if last.refers else None))
         hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
+    if _METHOD in left_out:
+        left_out.discard(_METHOD)
+        warnings.append(f"{source.path}: `{_METHOD}` is left out where it is none of {', '.join(BECOME)}")
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
@@ -354,7 +359,7 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
     pillar: dict[str, Any] = {}
     ssh_options: list[str] = []
     for name, value in variables.items():
-        if _is_ansibles(value):
+        if _is_ansibles(value) or (name == _METHOD and value not in BECOME):
             left_out.add(str(name))
         elif name in _SETTINGS:
             settings[_SETTINGS[name]] = value

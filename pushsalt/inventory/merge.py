@@ -53,7 +53,8 @@ def _merge(host: Host) -> Target:
             for key, place in setting.places.items():
                 origin[f"{name}.{key}"] = f"{place} ({layer.words})"
     says_nothing_of_sudo = not any("sudo_password" in layer.settings for layer in host.layers)
-    if host.passwd_for_sudo and says_nothing_of_sudo and values.get("sudo") and values.get("passwd"):
+    is_own = values.get("become") != "su"  # which asks for that of the other user
+    if host.passwd_for_sudo and says_nothing_of_sudo and is_own and values.get("sudo") and values.get("passwd"):
         values["sudo_password"] = values["passwd"]
         origin["sudo_password"] = f"{origin['passwd']}: `passwd`, as with salt-ssh"
     return Target(id=host.id, groups=host.groups, origin=origin, **values)

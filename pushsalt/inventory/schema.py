@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pushsalt.errors import InventoryError, Position, in_words
 from pushsalt.inventory import foreign, sshwords
 from pushsalt.inventory.sshwords import CONTROL
 from pushsalt.inventory.vault import Vault
-from pushsalt.model import SdbUri, Secret
+from pushsalt.model import Asked, BecomeMethod, SdbUri, Secret, SecretCommand
 from pushsalt.nearest import nearest
 
 KeyPath = tuple[Hashable, ...]
 
 TRANSPORTS: Final = ("ssh", "local", "offline")
+BECOME: Final = get_args(BecomeMethod)
 
 #: the key that a line begins with
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
@@ -136,12 +138,18 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
     settings: dict[str, Setting] = {}
     for key, value in raw.items():
         where = source.where((*key_path, key))
+        parsed: Any
         if key in FIELDS:
             name, parse = FIELDS[key]
             try:
-                value = marked(name, value) if source.own else value
-                if isinstance(value, SdbUri):
-                    parsed: Any = _uri(key, value)
+                if key in COMMANDS:
+                    _check_command(key, source, settings)
+                elif source.own:
+                    value = marked(name, value)
+                if isinstance(value, Asked):
+                    parsed = value
+                elif isinstance(value, SdbUri):
+                    parsed = _uri(key, value)
                 else:
                     parsed = None if value is None else parse(value, source.path.parent)
                 if source.foreign and parsed is not None:
@@ -162,6 +170,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             near = nearest(str(key), FIELDS)
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
+    if raw.get("become") is not None and "sudo" not in settings:  # to say by what is to say that
+        settings["sudo"] = Setting(True, settings["become"].where)
     return Layer(words, settings)
 
 
@@ -213,6 +223,46 @@ def checked_value(name: str, value: Any) -> Any:
         return FIELDS[name][1](value, Path())
     except _Wrong as exc:
         raise ValueError(str(exc)) from None
+
+
+# --- commands that print a secret ----------------------------------------------------------------------------------
+
+#: setting -> the one that it stands for: what its command prints
+COMMANDS: Final[Mapping[str, str]] = {
+    "passwd_command": "passwd", "priv_passwd_command": "priv_passwd", "sudo_password_command": "sudo_password",
+}  # fmt: skip
+
+
+def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:
+    """Raises _Wrong where a command may not stand."""
+    if not source.own:
+        raise _Wrong("names a program of this machine, which only a file of your own or the configuration can")
+    before = settings.get(COMMANDS[key])
+    if before is not None and before.value is not None:
+        raise _Wrong(f"stands beside `{COMMANDS[key]}`, and only one of them can hold")
+
+
+def _command(value: Any, folder: Path) -> SecretCommand:
+    """A line whose words are split as a shell would, or a list of words; a relative path starts at the folder."""
+    if isinstance(value, str):
+        try:
+            words = shlex.split(value)
+        except ValueError as exc:
+            raise _Wrong(f"cannot be split into words: {str(exc).lower()}") from None
+    elif isinstance(value, list) and all(isinstance(word, str | int) for word in value):
+        words = [str(word) for word in value]
+    else:
+        raise _Wrong(f"must be a command, or a list of its words, not {in_words(value)}")
+    if not words or not words[0]:
+        raise _Wrong("is empty")
+    if any(CONTROL.search(word) for word in words):
+        raise _Wrong("has a control character or a line break in it")
+    if "/" in words[0]:
+        try:
+            words[0] = str(folder.absolute() / Path(words[0]).expanduser())
+        except RuntimeError as exc:
+            raise _Wrong(f"cannot be resolved: {exc}") from None
+    return SecretCommand(shlex.join(words))
 
 
 # --- checks of one value -------------------------------------------------------------------------------------------
@@ -321,6 +371,14 @@ def _transport(value: Any, _folder: Path) -> str:
     return str(value)
 
 
+def _become(value: Any, _folder: Path) -> str:
+    if isinstance(value, bool):
+        raise _Wrong(f"names the program, one of {', '.join(BECOME)}; whether to use it is said by `sudo`")
+    if value not in BECOME:
+        raise _Wrong(f"must be one of {', '.join(BECOME)}, not {str(value)[:80]!r}")
+    return str(value)
+
+
 def _several(one: _Parser) -> _Parser:
     def parse(value: Any, folder: Path) -> tuple[Any, ...]:
         items = value if isinstance(value, list) else [value]
@@ -361,13 +419,18 @@ FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "port": ("port", _port),
     "user": ("user", _checked(sshwords.user_problem)),
     "passwd": ("passwd", _optional_secret),
+    "passwd_command": ("passwd", _command),
     "priv": ("priv", _key_files),
     "priv_passwd": ("priv_passwd", _optional_secret),
+    "priv_passwd_command": ("priv_passwd", _command),
     "agent": ("agent", _bool),
     "identities_only": ("agent", _not(_bool)),
     "sudo": ("sudo", _bool),
+    "become": ("become", _become),
+    "become_method": ("become", _become),
     "sudo_user": ("sudo_user", _checked(sshwords.sudo_user_problem)),
     "sudo_password": ("sudo_password", _secret),
+    "sudo_password_command": ("sudo_password", _command),
     "tty": ("tty", _bool),
     "timeout": ("timeout", _seconds),
     "jump": ("jump", _several(_word)),

@@ -1,4 +1,4 @@
-"""How a session begins: the command, sudo's password, and what it means when the runtime does not come up."""
+"""How a session begins: the command, a password for sudo and the like, and why a runtime does not come up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass, replace
 
 from pushsalt.bundle import shim
+from pushsalt.bundle.become import METHODS, Become, Questions
 from pushsalt.bundle.runtime import Runtime
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
@@ -30,15 +31,21 @@ class Opening:
         self.target = target
         self.nonce = random_word(16)
         self.user = target.sudo_user or "root" if target.sudo else login
-        self.password = target.sudo_password if target.sudo else None
-        self.sudo: shim.Sudo | None = None
+        self.become: Become | None = None
+        self.password: str | None = None
         if target.sudo and login != self.user:
-            prompt = f"pushsalt-{random_word(12)}:" if self.password else None
-            self.sudo = shim.Sudo(self.user or "root", prompt)
-        else:
-            self.password = None
+            method = METHODS[target.become or "sudo"]
+            self.password = target.sudo_password or None
+            asks = self.password is not None
+            tty = target.tty or (asks and method.terminal)
+            self.become = Become(method, self.user or "root", asks, tty, f"pushsalt-{random_word(12)}:")
+        #: whether the command gets a terminal
+        self.tty = target.tty or (self.become is not None and self.become.tty)
+        #: whether the first stage has to say that it reads, since somebody else may do so before it
+        self.waits = self.become is not None and self.become.is_heard
         self.prompts = 0
-        self._asked = b""
+        self._login = login or ""
+        self._questions: dict[str, Questions] = {}
         #: the first and last of what came before a frame, for messages
         self.output = bytearray()
 
@@ -50,20 +57,35 @@ class Opening:
         return shim.program(*runtime.programs, given)
 
     def command(self, size: int) -> list[str]:
-        return shim.command(self.target, self.nonce, size, go=self.password is not None, sudo=self.sudo)
+        """Raises TargetError."""
+        become, target = self.become, self.target
+        if become is not None and become.asks and become.method.terminal and target.transport == "local":
+            name = become.method.name
+            raise TargetError(
+                "sudo_password_required", f"{target.id}: {name} asks for a password on a terminal, and here is none",
+                f"{become.method.without}; or become another user by sudo or su",
+            )  # fmt: skip
+        return shim.command(target, self.nonce, size, go=self.waits, become=become)
 
-    def heard(self, data: bytes) -> int:
-        """Take what came on stderr or before a frame; how many more times sudo has asked for the password."""
-        if self.sudo is None or self.sudo.prompt is None:
-            return 0
-        prompt = self.sudo.prompt.encode()
-        self._asked += data
-        found = self._asked.count(prompt)
-        if found:
-            self._asked = self._asked[self._asked.rindex(prompt) + len(prompt) :]
-        self._asked = self._asked[-len(prompt) + 1 :]
-        self.prompts += found
-        return found
+    def heard(self, data: bytes, stream: str = "stderr") -> bytes:
+        """Take what came on stderr or before a frame; what to answer. Raises TargetError when there is no answer."""
+        if self.become is None or not self.become.is_heard:
+            return b""
+        questions = self._questions.setdefault(stream, Questions(self.become))
+        asked = questions.heard(data)
+        self.prompts += asked
+        if asked and self.password is None:
+            raise become_trouble(self, "sudo_password_required")
+        if asked and self.prompts > 1:
+            raise become_trouble(self, "sudo_password_wrong")
+        if asked:
+            return f"{self.password}\n".encode()
+        number = questions.choice(self._login)
+        return b"" if number is None else number + b"\n"
+
+    def unmarked(self, said: str) -> str:
+        """What ``printable`` gave of the first stage, without what we have printed there ourselves."""
+        return said if self.become is None else re.sub(rf"{re.escape(self.become.mark)}( / )?", "", said)
 
     def seen(self, data: bytes) -> None:
         """Keep output for messages: its first 4 KiB and its last."""
@@ -81,12 +103,6 @@ class Ending:
     exit_status: int | None
 
 
-_SUDO = (
-    ("sudo_denied", r"is not in the sudoers file|is not allowed to (execute|run)|may not run sudo|not allowed to set"),
-    ("sudo_denied", r"unknown user"),
-    ("sudo_password_wrong", r"incorrect password attempt|Sorry, try again"),
-    ("sudo_password_required", r"a password is required|terminal is required|no tty present|must have a tty|askpass"),
-)
 #: What shells, loaders and Python say when they may not have more files, memory or processes.
 _LIMIT = (
     r"Too many open files|object file: Error (24|12)|File size limit exceeded|File too large|MemoryError"
@@ -112,6 +128,7 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     if refusal is None and ending.exit_status == shim.NO_PYTHON:  # `podman exec` may lose what is said at the end
         refusal = shim.Refusal("no_python", "unknown", "none")
     said = printable(ending.stderr[-2000:] or ending.output[-2000:])
+    said = opening.unmarked(said)
     said = re.sub(r"Traceback \(most recent call last\):.* / ", "", said)
     if refusal is not None:
         return _no_python(target, refusal)
@@ -124,8 +141,8 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
         )
     if re.search(r"[Uu]nknown option:? -+I", said):
         return _too_old(target, target.python or "an old one")
-    if opening.sudo is not None:
-        trouble = _sudo(opening, said, ending.exit_status)
+    if opening.become is not None:
+        trouble = _not_become(opening, opening.become, said, ending.exit_status)
         if trouble is not None:
             return trouble
     if ending.exit_status in (126, 127) and "/bin/sh" in said:
@@ -144,28 +161,38 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     )  # fmt: skip
 
 
-def _sudo(opening: Opening, said: str, status: int | None) -> TargetError | None:
-    id, user = opening.target.id, opening.user
-    if status == 127 or re.search(r"sudo: (command )?not found|sudo: No such file", said):
-        return TargetError("bootstrap_failed", f"{id}: sudo is not installed", "install sudo there, or log in as root")
-    kind = next((kind for kind, pattern in _SUDO if re.search(pattern, said)), None)
+def _not_become(opening: Opening, become: Become, said: str, status: int | None) -> TargetError | None:
+    id, name = opening.target.id, become.method.name
+    if status == 127 or re.search(rf"\b{name}: (command )?not found|{name}: No such file", said):
+        message = f"{id}: {name} is not installed"
+        return TargetError("bootstrap_failed", message, f"install {name} there, or log in as {become.user}")
+    kind = next((kind for kind, pattern in become.method.refusals if re.search(pattern, said)), None)
+    if kind is None and status is not None and status == become.method.denied:
+        kind = "sudo_denied"
     if kind is None and status == 1:
         # Its words may be in any language; what it asked for, and that it gave up, is not.
         asked = "sudo_password_wrong" if opening.prompts else "sudo_denied"
         kind = asked if opening.password else "sudo_password_required"
     if kind is None:
         return None
-    return sudo_trouble(id, kind, user, said)
+    return become_trouble(opening, kind, said)
 
 
-def sudo_trouble(id: str, kind: str, user: str | None, said: str = "") -> TargetError:
+def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
     """One of the sudo kinds, in words."""
+    assert opening.become is not None
+    method, user = opening.become.method, opening.become.user
+    whose = f" ({method.whose})" if method.whose else ""
     message, hint = {
-        "sudo_denied": (f"sudo does not allow to become {user}", "allow it in sudoers there, or set another sudo_user"),
-        "sudo_password_wrong": ("sudo did not accept the password", "set the right sudo_password; it was tried once"),
-        "sudo_password_required": ("sudo wants a password", "set sudo_password, or allow NOPASSWD in sudoers there"),
-    }[kind]
-    return TargetError(kind, f"{id}: {message}" + (f" ({said})" if said else ""), hint)
+        "sudo_denied": (f"{method.name} does not allow to become {user}", f"{method.allow}, or set another sudo_user"),
+        "sudo_password_wrong": (
+            f"{method.name} did not accept the password", f"set the right sudo_password{whose}; it was tried once"
+        ),
+        "sudo_password_required": (
+            f"{method.name} wants a password", f"set sudo_password{whose} or give -K, or {method.without}"
+        ),
+    }[kind]  # fmt: skip
+    return TargetError(kind, f"{opening.target.id}: {message}" + (f" ({said})" if said else ""), hint)
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:

@@ -20,7 +20,7 @@ from pushsalt import __version__, regular
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import Inventory, folder_files, is_program
 from pushsalt.inventory.kinds import template
-from pushsalt.model import SdbUri, Secret, Target
+from pushsalt.model import Asked, Deferred, SdbUri, Secret, SecretCommand, Target
 from pushsalt.run import vaultpassword
 from thin import wire
 
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 #: Smaller inventories are read as they are.
 WORTH_IT: Final = 2000
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 #: As `inventory.load` has it.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
-#: Key of a row, no field of a target: where its sdb:// URIs stand.
-_URIS: Final = "sdb"
+#: Key of a row, no field of a target: where its values stand that are fetched later, and their kinds.
+_DEFERRED: Final = "deferred"
+_KINDS: Final[dict[str, type[Deferred]]] = {kind.__name__: kind for kind in (SdbUri, SecretCommand, Asked)}
 #: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
 _LEFT_OUT: Final = ("id", "origin")
 _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
@@ -43,7 +44,7 @@ _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields
 def digest_of(project: Project) -> bytes | None:
     """What an image of the project's inventory depends on; None when it is too small for one."""
     vaults = vaultpassword.identity(project.config.opts, os.environ)
-    seen = hashlib.sha256(repr((_FORMAT, __version__, project.config.target_defaults(), vaults)).encode())
+    seen = hashlib.sha256(repr((_FORMAT, __version__, project.target_defaults(), vaults)).encode())
     total = 0
     loops = False
     for path in project.config.inventories:
@@ -143,28 +144,28 @@ def _row(target: Target) -> dict[str, Any]:
         name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
         for name, value in row.items()
     }
-    uris = list(_uris(row, []))
-    return {**packed, _URIS: uris} if uris else packed
+    deferred = list(_deferred(row, []))
+    return {**packed, _DEFERRED: deferred} if deferred else packed
 
 
-def _uris(value: Any, way: list[Any]) -> Iterator[list[Any]]:
-    """The ways to the sdb:// URIs in a row that are more than texts."""
-    if isinstance(value, SdbUri):
-        yield way
+def _deferred(value: Any, way: list[Any]) -> Iterator[list[Any]]:
+    """Kinds of, and ways to, the texts in a row that are more than texts."""
+    if isinstance(value, Deferred):
+        yield [type(value).__name__, way]
     elif isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _uris(item, [*way, key])
+            yield from _deferred(item, [*way, key])
     elif isinstance(value, list):
         for at, item in enumerate(value):
-            yield from _uris(item, [*way, at])
+            yield from _deferred(item, [*way, at])
 
 
-def _mark(row: Any, ways: list[list[Any]]) -> None:
-    for way in ways:
+def _mark(row: Any, deferred: list[list[Any]]) -> None:
+    for kind, way in deferred:
         place = row
         for key in way[:-1]:
             place = place[key]
-        place[way[-1]] = SdbUri(place[way[-1]])
+        place[way[-1]] = _KINDS[kind](place[way[-1]])
 
 
 class _Targets(Mapping[str, Target]):
@@ -179,9 +180,9 @@ class _Targets(Mapping[str, Target]):
         target = self._made.get(id)
         if target is None:
             row = wire.unpack(self._rows[id])
-            ways = row.pop(_URIS, [])
+            deferred = row.pop(_DEFERRED, [])
             row.update({name: Secret(row[name]) for name in _SECRETS if row.get(name) is not None})
-            _mark(row, ways)
+            _mark(row, deferred)
             values: dict[str, Any] = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
             }

@@ -27,6 +27,9 @@ class Settings:
     locked: bool = False
     #: options of the configuration that go over its files
     options: dict[str, Any] = field(default_factory=dict)
+    #: passwords for the login and for becoming another user, of hosts of which the inventory says none
+    passwd: str | None = field(default=None, repr=False)
+    sudo_password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,11 @@ class Line:
         """Have the first stage started. Raises TargetError."""
         self._program = self.opening.program(self._runtime, dict(parameters))
         words = self.opening.command(len(self._program))
-        self.stream = await connection.open(words, pty=self._target.tty, on_stderr=self._heard)
+        self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
 
     async def greeted(self) -> bytes:
         """What has to be written before the first message, once that can be; somebody must ``receive`` meanwhile."""
-        if self.opening.password is not None:
+        if self.opening.waits:
             await self._go
         if self._runtime.met(self._target, self.opening.user) is None:
             self.write(self._program)
@@ -127,21 +127,21 @@ class Line:
                 future.set_exception(trouble)
                 future.exception()
 
-    def _heard(self, data: bytes) -> None:
-        """Bytes that are no frame: sudo may ask for its password among them."""
+    def _heard(self, data: bytes, stream: str = "stderr") -> None:
+        """Bytes that are no frame: sudo and the like may ask for a password among them."""
         try:
             self.intake.heard(len(data))
         except wire.Excess as exc:
             self._fail(excess(self._target.id, exc))
             self.stream.close()
             return
-        before = self.opening.prompts
-        if not self._go.done() and self.opening.heard(data) and self.opening.password is not None:
-            if before or self.opening.prompts > 1:
-                self._fail(handshake.sudo_trouble(self._target.id, "sudo_password_wrong", self.opening.user))
-                self.stream.close()
-            else:
-                self.write(self.opening.password.encode() + b"\n")
+        if self._go.done():
+            return
+        try:
+            self.write(self.opening.heard(data, stream))
+        except TargetError as exc:
+            self._fail(exc)
+            self.stream.close()
 
     # --- bytes
 
@@ -166,8 +166,8 @@ class Line:
         self.intake.received(len(data))
         if not self._hello.done():
             self.opening.seen(data)
-            if self._target.tty:
-                self._heard(data)
+            if self.opening.tty or self.opening.waits:
+                self._heard(data, "stdout")
         self._frames.feed(data)
         frames: Iterator[tuple[bytes, bytes]] = iter(self._frames)
         return frames
@@ -186,7 +186,8 @@ class Line:
 
     def last_words(self) -> str:
         """What came of a first stage that does not begin, for messages."""
-        return handshake.printable(bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:]))
+        said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
+        return self.opening.unmarked(handshake.printable(said))
 
 
 def framed(message: Message) -> bytes:

@@ -50,7 +50,7 @@ def list_inventory(path: Path) -> str:
             f" if you trust it: PUSHSALT_TRUST={path.parent}",
         )
     try:
-        done = _bounded([str(program), "--list"])
+        done = bounded([str(program), "--list"], MAX_BYTES, TIMEOUT)
     except (OSError, TimeoutError) as exc:
         reason = getattr(exc, "strerror", None) or str(exc)
         raise InventoryError(f"{path} cannot be run: {reason}", hint="run it yourself with --list") from None
@@ -63,8 +63,8 @@ def list_inventory(path: Path) -> str:
     return done.out.decode("utf-8", "replace")
 
 
-def _bounded(argv: list[str]) -> Completed:
-    """Run to the end, or until it has printed more than MAX_BYTES; of its stderr the end is kept.
+def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
+    """Run to the end, or until it has printed more than ``most`` bytes; of its stderr the end is kept.
 
     Raises OSError when it cannot be started, TimeoutError when it had to be killed.
     """
@@ -72,12 +72,12 @@ def _bounded(argv: list[str]) -> Completed:
     import subprocess
     import time
 
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + seconds
     env = {**os.environ, "LC_ALL": "C.UTF-8"}
     out, err = bytearray(), bytearray()
     with (
         subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
         ) as process,
         selectors.DefaultSelector() as waiting,
     ):
@@ -87,19 +87,19 @@ def _bounded(argv: list[str]) -> Completed:
             while waiting.get_map():
                 ready = waiting.select(max(0.0, end - time.monotonic()))
                 if not ready:
-                    raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds")
+                    raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds")
                 for key, _ in ready:
                     piece = os.read(key.fd, 65536)
                     if not piece:
                         waiting.unregister(key.fileobj)
                     key.data.extend(piece)
-                if len(out) > MAX_BYTES:
+                if len(out) > most:
                     break
                 del err[:-65536]
             else:
                 process.wait(max(0.1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds") from None
+            raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
         finally:
             process.kill()
-    return Completed(0 if len(out) > MAX_BYTES else process.returncode, bytes(out), bytes(err))
+    return Completed(0 if len(out) > most else process.returncode, bytes(out), bytes(err))

@@ -15,7 +15,8 @@ from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import THIS_MACHINE, Inventory
 from pushsalt.inventory.rendering import Rosters
-from pushsalt.model import SdbUri
+from pushsalt.inventory.schema import COMMANDS
+from pushsalt.model import Asked, Deferred, Secret
 from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
 from pushsalt.run.ground import Trees
@@ -49,9 +50,12 @@ class Project(Trees):
 
     is_command = True
 
-    def __init__(self, config: Config, reporter: Reporter) -> None:
+    def __init__(self, config: Config, reporter: Reporter, asked: Mapping[str, Secret] | None = None) -> None:
+        """``asked``: passwords (``passwd``, ``sudo_password``) of hosts of which no inventory says one."""
         super().__init__(config, Redactor(secret_keys=config.opts["secret_keys"]))
         self.reporter = reporter
+        self.asked = dict(asked or {})
+        self.redactor.add_secrets(*self.asked.values())
         self._listed: dict[Path, str] = {}
         #: the files of the inventory that are templates
         self.rosters = Rosters(config.opts)
@@ -74,7 +78,16 @@ class Project(Trees):
             locked=settings.locked,
             options=settings.options,
         )
-        return cls(load_config(settings.config, cli=overrides), reporter)
+        asked = {"passwd": settings.passwd, "sudo_password": settings.sudo_password}
+        given = {name: Secret(value) for name, value in asked.items() if value is not None}
+        return cls(load_config(settings.config, cli=overrides), reporter, given)
+
+    def target_defaults(self) -> dict[str, Any]:
+        """Settings below those of every inventory; what was asked for wins over the configuration."""
+        asked = {name: Asked(name) for name in self.asked}
+        instead = {key for key, name in COMMANDS.items() if name in asked}
+        settings = self.config.target_defaults()
+        return {key: value for key, value in settings.items() if key not in instead} | asked
 
     def _unknown_options(self) -> list[str]:
         if not self.config.unknown:
@@ -123,7 +136,7 @@ class Project(Trees):
         found = load_inventory(
             self.config.inventories,
             render=self.rosters.render,
-            defaults=self.config.target_defaults(),
+            defaults=self.target_defaults(),
             execute=self.listed,
             detailed=detailed,
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
@@ -153,9 +166,9 @@ class Project(Trees):
             self.reporter.warning(None, text)
 
     def hide(self, target: Target) -> None:
-        """The secrets of a target are hidden wherever text is shown; URIs are none yet."""
+        """The secrets of a target are hidden wherever text is shown; what is fetched later is none yet."""
         passwords = (target.passwd, target.priv_passwd, target.sudo_password)
-        self.redactor.add_secrets(*(each for each in passwords if not isinstance(each, SdbUri)))
+        self.redactor.add_secrets(*(each for each in passwords if not isinstance(each, Deferred)))
         self.redactor.add_pillar(target.pillar)
         self.redactor.add_pillar(target.minion_opts)
 

@@ -137,6 +137,7 @@ class Resources:
             enter=enter,
             user=through.user,
             sudo=through.sudo,
+            become=through.become,
             sudo_user=through.sudo_user,
             sudo_password=through.sudo_password,
             tty=through.tty,

@@ -1,9 +1,9 @@
-"""sdb:// URIs of one command's configuration and inventory: where they stand, and when they become values.
+"""sdb:// URIs, and other values to fetch, of one command's configuration and inventory: when they become values.
 
-Of the inventory (``model.SdbUri``), and options of the table: when the first target needs them, in a worker thread;
+Of the inventory (``model.Deferred``), and options of the table: when the first target needs them, in a worker thread;
 what cannot be had is an error of the targets that need it. Options that only users' own external pillar and master_tops
 read, keys of renderers: when one of these is used. Logins of git remotes: when these are opened, for all.
-``pushsalt.sdb`` asks the drivers.
+``pushsalt.sdb`` asks the drivers, ``run/secretcommands.py`` runs commands.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.config import is_profile
 from pushsalt.errors import ConfigError, TargetError
 from pushsalt.inventory.schema import URI_FIELDS, checked_value
-from pushsalt.model import SdbUri, Target
+from pushsalt.model import Asked, Deferred, SdbUri, SecretCommand, Target
 from pushsalt.options import OPTIONS
+from pushsalt.run.secretcommands import SecretCommands
 from pushsalt.sdb.uri import has, holds_uri, replaced
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Secrets:
         self._project = project
         self._lock = threading.Lock()
         self._filled: dict[str, tuple[Target, Target]] = {}
+        self._commands = SecretCommands()
         opts = project.config.opts
         given = [name for name in project.config.given if self._is_ours(name) and holds_uri(opts[name])]
         self._options = [name for name in given if name in OPTIONS]
@@ -119,6 +121,7 @@ class Secrets:
     def forget(self) -> None:
         """A new job begins."""
         self._filled.clear()
+        self._commands.forget()
         if "sdb" in self._project.__dict__:
             self._project.sdb.forget()
 
@@ -160,11 +163,15 @@ class Secrets:
         return made
 
     def _giving(self, target: Target, name: str) -> Callable[[str], Any]:
-        def give(uri: str) -> Any:
+        def give(deferred: str) -> Any:
+            if isinstance(deferred, Asked):
+                return self._project.asked[deferred]
             try:
-                return self._project.sdb.value(str(uri))
+                if isinstance(deferred, SecretCommand):
+                    return self._commands.value(deferred, target.id)
+                return self._project.sdb.value(str(deferred))
             except TargetError as exc:
-                text = f"{target.id}: `{name}`{_place(target, name)}: {exc.message}"
+                text = f"{_setting(target, name, deferred)}: {exc.message}"
                 raise TargetError(exc.kind, text, exc.hint) from None
 
         return give
@@ -206,23 +213,26 @@ class Secrets:
 
 
 def _is_marked(value: Any) -> bool:
-    return isinstance(value, SdbUri)
+    return isinstance(value, Deferred)
 
 
 def _has_marks(target: Target) -> bool:
     return any(has(getattr(target, name), _is_marked) for name in _MARKED)
 
 
-def _place(target: Target, name: str) -> str:
+def _setting(target: Target, name: str, deferred: Any) -> str:
+    """Whose setting that is, its name, and where it stands."""
+    key = f"{name}_command" if isinstance(deferred, SecretCommand) else name
     origin = target.origin.get(name)
-    return f" ({origin})" if origin else ""
+    return f"{target.id}: `{key}`" + (f" ({origin})" if origin else "")
 
 
-def _checked(target: Target, name: str, uri: Any, value: Any) -> Any:
+def _checked(target: Target, name: str, deferred: Any, value: Any) -> Any:
     if name not in URI_FIELDS:
         return value
     try:
         return checked_value(name, value)
     except ValueError as exc:
-        text = f"{target.id}: `{name}`{_place(target, name)}: what {uri} gives {exc}"
+        giver = str(deferred) if isinstance(deferred, SdbUri) else "it"
+        text = f"{_setting(target, name, deferred)}: what {giver} gives {exc}"
         raise TargetError("secret_unavailable", text, "correct the value where it lives") from None

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from pushsalt.bundle import pack, shim
+from pushsalt.bundle.become import METHODS, Become
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 
@@ -25,9 +26,10 @@ def command(target=None, **kwargs):
     return shim.command(target or Target("t", python=sys.executable), NONCE, len(HELLO), **kwargs)
 
 
-def test_no_word_of_ours_has_what_a_shell_could_change():
-    sudo = shim.Sudo("root", "prompt-1:")
-    for word in command(Target("t"), go=True, sudo=sudo):
+@pytest.mark.parametrize("method", METHODS)
+def test_no_word_of_ours_has_what_a_shell_could_change(method):
+    become = Become(METHODS[method], "root", asks=True, tty=True, mark="prompt-1:")
+    for word in command(Target("t"), go=True, become=become):
         assert not re.search(r"['\\!\n\t]", word), word
     # csh refuses words beyond a kilobyte or so in its old versions
     assert max(map(len, command(Target("t")))) < 1000
@@ -60,7 +62,8 @@ def test_words_are_quoted_or_refused():
 def test_inventory_values_that_could_be_more_than_a_word_are_refused(setting, value):
     target = Target("t", **{setting: value})
     with pytest.raises(TargetError) as caught:
-        shim.command(target, NONCE, 1, sudo=shim.Sudo(value) if setting == "sudo_user" else None)
+        become = Become(METHODS["sudo"], value) if setting == "sudo_user" else None
+        shim.command(target, NONCE, 1, become=become)
     assert setting in caught.value.message and caught.value.hint
 
 

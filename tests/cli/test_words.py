@@ -65,7 +65,9 @@ def test_no_word_is_two_things():
 
 
 @pytest.mark.parametrize("word, row", rows(TAKEN), ids=ids(rows(TAKEN)))
-def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, word, row):
+def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, monkeypatch, word, row):
+    monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # nobody is there to type
+
     def asked(*words):
         calls.clear()
         return without_times(invoke(*words)), list(calls)

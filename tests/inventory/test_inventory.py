@@ -288,3 +288,56 @@ def test_mine_functions_of_a_roster_are_minion_options(load):
     assert (roster.targets["a"].minion_opts, roster.warnings) == ({"mine_functions": {"test.echo": ["b"]}}, ())
     with pytest.raises(InventoryError, match="`mine_functions` of host a must be a mapping of functions, not text"):
         load("a: {host: h, mine_functions: test.ping}\n")
+
+
+# --- by what one becomes another user
+
+
+@pytest.mark.parametrize(
+    "defaults, host, want",
+    [
+        ("{}", "{}", (False, None)),
+        ("{}", "{become: doas}", (True, "doas")),
+        ("{}", "{become: su, sudo: false}", (False, "su")),
+        ("{become: doas}", "{}", (True, "doas")),
+        ("{become: doas}", "{sudo: true}", (True, "doas")),
+        ("{become: doas}", "{sudo: false}", (False, "doas")),
+        ("{become: doas}", "{become: run0}", (True, "run0")),
+        ("{become: doas}", "{become: null}", (True, None)),
+        ("{become_method: doas}", "{}", (False, "doas")),
+        ("{become_method: doas}", "{sudo: true}", (True, "doas")),
+    ],
+)
+def test_become_says_by_what_and_so_that(load, defaults, host, want):
+    target = load(f"defaults: {defaults}\nhosts:\n  a: {host}\n").targets["a"]
+    assert (target.sudo, target.become) == want
+
+
+@pytest.mark.parametrize(
+    "value, said",
+    [("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"), ("true", "names the program"), ("[su]", "must be")],
+)
+def test_become_of_no_known_program(load, value, said):
+    with pytest.raises(InventoryError, match=said) as caught:
+        load(f"hosts:\n  a: {{become: {value}}}\n")
+    assert caught.value.where.line == 2
+
+
+def test_ansibles_become_method(tmp_path):
+    path = tmp_path / "hosts.ini"
+    path.write_text(
+        "[all]\na ansible_become=true ansible_become_method=su\nb ansible_become_method=doas\n"
+        "c ansible_become=true ansible_become_method=enable\n"
+    )
+    found = load_inventory([path], render=load_yaml)
+    assert [(each.sudo, each.become) for each in found.targets.values()] == [
+        (True, "su"),
+        (False, "doas"),
+        (True, None),
+    ]
+    assert len(found.warnings) == 1 and "`ansible_become_method` is left out where it is none of" in found.warnings[0]
+
+
+def test_su_wants_another_password_than_the_login(load):
+    found = load("a: {host: 192.0.2.1, become: su, passwd: x}\nb: {host: 192.0.2.2, become: doas, passwd: x}\n")
+    assert [each.sudo_password for each in found.targets.values()] == [None, "x"]
