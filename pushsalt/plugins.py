@@ -13,6 +13,7 @@ Files are compiled from their source each time: nothing is read from, or written
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pkgutil
@@ -37,27 +38,32 @@ if TYPE_CHECKING:
 class Kind:
     """``package`` has our own plug-ins; ``salt`` is Salt's name for their folder.
 
-    ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from all saltenvs:
-    the configuration's, base, the others.
+    ``needs``: names that a plug-in has to have. ``mixed``: the package has other modules too; ours have the first of
+    these names. ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from
+    all saltenvs: the configuration's, base, the others.
     """
 
     package: str
     salt: str
+    needs: tuple[str, ...] = ()
+    mixed: bool = False
     installed_first: bool = False
     every_env: bool = False
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "renderers": Kind("pushsalt.render.renderers", "renderers", installed_first=True, every_env=True),
-    "matchers": Kind("pushsalt.targeting.matchers", "matchers"),
-    "outputters": Kind("pushsalt.outputters", "output"),
-    "transport": Kind("pushsalt.transport", "transport"),
-    "ext_pillar": Kind("pushsalt.ext_pillar", "pillar"),
-    "tops": Kind("pushsalt.tops", "tops"),
-    "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
+    "renderers": Kind(
+        "pushsalt.render.renderers", "renderers", ("render",), installed_first=True, every_env=True
+    ),
+    "matchers": Kind("pushsalt.targeting.matchers", "matchers", ("match", "SOURCE")),
+    "outputters": Kind("pushsalt.outputters", "output", ("output",)),
+    "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed=True),
+    "ext_pillar": Kind("pushsalt.ext_pillar", "pillar", ("ext_pillar",)),
+    "tops": Kind("pushsalt.tops", "tops", ("top",)),
+    "fileserver": Kind("pushsalt.fileserver.backends", "fileserver", ("backend",)),
     "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
     "sdb": Kind("pushsalt.sdb.drivers", "sdb"),
-    "sources": Kind("pushsalt.sources", "sources"),
+    "sources": Kind("pushsalt.sources", "sources", ("fetch",)),
     "functions": Kind("pushsalt.functions", "wrapper"),
 }
 
@@ -94,17 +100,45 @@ def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[st
             if (folder / f"{name}.py").is_file():
                 return _from_file(kind, folder / f"{name}.py", dunders)
         if KINDS[kind].installed_first and name in _entry_points(kind):
-            return _from_entry_point(kind, name)
+            return _from_entry_point(kind, name, dunders)
         if name in _own(kind):
             return importlib.import_module(f"{KINDS[kind].package}.{name}")
         if name in _entry_points(kind):
-            return _from_entry_point(kind, name)
+            return _from_entry_point(kind, name, dunders)
     there = names(kind, folders)
     near = nearest(name, there, n=3)
     raise ConfigError(
         f"there is no plug-in {name!r} of the kind {kind}",
         hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(there) or 'none'}",
     )
+
+
+def load_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) -> ModuleType:
+    """The plug-in in that file. Raises ConfigError when it cannot be loaded."""
+    return _from_file(kind, path, dunders)
+
+
+def own(kind: str) -> frozenset[str]:
+    """The names of ours."""
+    return _own(kind)
+
+
+def installed_file(kind: str, name: str) -> Path | None:
+    """The file of an entry point; its package is imported, it itself is not. None for what is no file of Python."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(_entry_points(kind)[name].module)
+    except (Exception, SystemExit):  # who loads it says so
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+
+
+def place_of(module: ModuleType, exc: BaseException) -> Position | None:
+    """Where in the file of a plug-in something went wrong; None where it was elsewhere."""
+    path = Path(module.__file__ or "")
+    line = _line_of(exc, path)
+    return None if line is None else Position(str(path), line)
 
 
 _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
@@ -137,13 +171,18 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
             said = said[0]
         if said is True or said == name:
             return module
-    return load(kind, name) if name in names(kind) else None
+    return load(kind, name, dunders=dunders) if name in names(kind) else None
 
 
 @cache
 def _own(kind: str) -> frozenset[str]:
     package = importlib.import_module(KINDS[kind].package)
-    return frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    found = frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    if not KINDS[kind].mixed:
+        return found
+    word = f"def {KINDS[kind].needs[0]}("
+    files = {name: Path(folder, f"{name}.py") for folder in package.__path__ for name in found}
+    return frozenset(name for name, path in files.items() if path.is_file() and word in path.read_text("utf-8"))
 
 
 @cache
@@ -176,18 +215,36 @@ def mentioned(*groups: str) -> bool:
     return False
 
 
-def _from_entry_point(kind: str, name: str) -> ModuleType:
+def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:
+    """The module of an entry point; with ``dunders`` its file is loaded anew, as one in a folder is."""
     point = _entry_points(kind)[name]
+    file = installed_file(kind, name) if dunders is not None else None
+    if file is not None:
+        return _from_file(kind, file, dunders)
     try:
         module = point.load()
     except (Exception, SystemExit) as exc:  # an installed plug-in's import may raise anything
+        file = installed_file(kind, name)
+        line = _line_of(exc, file) if file is not None else None
         raise ConfigError(
             f"the plug-in {name!r} ({point.value}) cannot be loaded: {type(exc).__name__}: {exc}",
             hint="reinstall or remove the distribution that brings it",
+            where=Position(str(file), line) if line is not None else None,
         ) from exc
     if not isinstance(module, ModuleType):
         raise ConfigError(f"the plug-in {name!r} ({point.value}) is no module", hint="its entry point must name one")
+    _check(kind, module)
     return module
+
+
+def _check(kind: str, module: ModuleType) -> None:
+    missing = [name for name in KINDS[kind].needs if not hasattr(module, name)]
+    if missing:
+        raise ConfigError(
+            f"the plug-in cannot be loaded: it has no `{missing[0]}`, which one of the kind {kind} needs",
+            hint="docs/extending.md says what each kind must have",
+            where=Position(str(module.__file__)),
+        )
 
 
 _files: dict[tuple[Path, int, int], ModuleType] = {}
@@ -202,7 +259,9 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
     from thin import compat
 
     compat.install()  # `salt.*`, unless there is a real one
-    module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
+    # the folder is a part of the name: two projects in one process may both have a plug-in of this name
+    folder = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
+    module = ModuleType(f"pushsalt_plugins.{kind}.{folder}.{path.stem}")
     module.__file__ = str(path)
     module.__dict__.update(dunders or {})
     try:
@@ -217,8 +276,9 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
         own = module.__dict__.get(dunder)
         both = dunder == "__opts__" and own is not value and isinstance(own, Mapping)
         module.__dict__[dunder] = {**own, **value} if both and own is not None else value
+    _check(kind, module)
     if dunders is None:
-        sys.modules.setdefault(module.__name__, module)  # what pickle and dataclasses look up
+        sys.modules[module.__name__] = module  # what pickle looks up
         _files[key] = module
     return module
 

@@ -32,7 +32,7 @@ from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates, TypeFunctions
 from pushsalt.run.trees import each_time
-from pushsalt.targeting import Subject, matches, tgt_types
+from pushsalt.targeting import MatcherFails, Subject, matches, tgt_types
 from pushsalt.trust import Foreign, Template, Trusted
 from thin import runtime
 from thin.loader import LazyDict, Loaders
@@ -483,9 +483,13 @@ class Minion:
         managed = LazyDict(self._manages)
         subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
         try:
-            return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
+            return matches(
+                expr, tgt_type, subject, nodegroups=self.project.nodegroups, vocabulary=self.project.vocabulary
+            )
+        except MatcherFails:
+            raise
         except UsageError as exc:
-            if tgt_type == "pcre" or tgt_type not in tgt_types():
+            if tgt_type == "pcre" or tgt_type not in tgt_types(self.project.vocabulary):
                 raise
             log.error("%s: %s: nothing matches it", self.id, exc.message)
             return False
