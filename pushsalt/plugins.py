@@ -123,6 +123,11 @@ def own(kind: str) -> frozenset[str]:
     return _own(kind)
 
 
+def installed(kind: str) -> list[str]:
+    """The names that entry points give."""
+    return sorted(_entry_points(kind))
+
+
 def installed_file(kind: str, name: str) -> Path | None:
     """The file of an entry point; its package is imported, it itself is not. None for what is no file of Python."""
     from importlib.util import find_spec
@@ -149,9 +154,27 @@ def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     for folder in folders if name.isidentifier() and not name.startswith("_") else ():
         if folder.is_dir():
             for path in sorted(folder.glob("*.py")):
-                virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
-                if (virtual.group(1) if virtual else path.stem) == name:
+                if virtual_name(path) == name:
                     yield path
+
+
+def virtual_name(path: Path) -> str:
+    """The name that a file's ``__virtualname__`` says, else its own."""
+    virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
+    return virtual.group(1) if virtual else path.stem
+
+
+def is_virtual(module: ModuleType, name: str) -> bool:
+    """Whether a module's ``__virtual__`` says that it is there, by that name. Raises ConfigError where that fails."""
+    try:
+        said = module.__virtual__() if hasattr(module, "__virtual__") else True
+    except (Exception, SystemExit) as exc:  # a user's file may raise anything
+        text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
+        where = place_of(module, exc) or Position(str(module.__file__))
+        raise ConfigError(text, hint="correct the file", where=where) from exc
+    if isinstance(said, tuple):
+        said = said[0]
+    return said is True or said == name
 
 
 def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping[str, Any]) -> ModuleType | None:
@@ -161,15 +184,7 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
     """
     for path in own_files(name, folders):
         module = _from_file(kind, path, dunders)
-        try:
-            said = module.__virtual__() if hasattr(module, "__virtual__") else True
-        except (Exception, SystemExit) as exc:  # a user's file may raise anything
-            where = Position(str(path), _line_of(exc, path))
-            text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
-            raise ConfigError(text, hint="correct the file", where=where) from exc
-        if isinstance(said, tuple):
-            said = said[0]
-        if said is True or said == name:
+        if is_virtual(module, name):
             return module
     return load(kind, name, dunders=dunders) if name in names(kind) else None
 
@@ -196,23 +211,32 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
 
 def mentioned(*groups: str) -> bool:
     """Whether any installed distribution has such a group: importlib.metadata takes ten times as long to say no."""
-    words = [f"[{group}]".encode() for group in groups]
-    for folder in sys.path:
+    found = _groups(tuple(sys.path))
+    return found is None or not found.isdisjoint(groups)
+
+
+_GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
+
+
+@cache
+def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
+    """All groups of entry points; None where importlib.metadata has to look. One look for all kinds."""
+    found: set[str] = set()
+    for folder in places:
         try:
-            found = os.listdir(folder or ".")  # noqa: PTH208 - half the time
-        except NotADirectoryError:  # a zip: let importlib.metadata look
-            return True
+            names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
+        except NotADirectoryError:  # a zip
+            return None
         except OSError:
             continue
-        for name in found:
+        for name in names:
             if name.endswith((".dist-info", ".egg-info")):
                 try:
                     text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
-                    if any(word in text for word in words):
-                        return True
                 except OSError:
                     continue
-    return False
+                found.update(group.decode() for group in _GROUP.findall(text))
+    return frozenset(found)
 
 
 def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pushsalt.run.facts import Shared
     from pushsalt.run.minion import Minion
     from pushsalt.run.saltpython import SaltPython
+    from pushsalt.run.wrappers import ControllerFunctions
 
 
 class Trees:
@@ -81,6 +82,14 @@ class Trees:
         """As ``nodegroups``, with the groups of an inventory that is at hand."""
         opts = self.config.opts
         return NamedGroups({**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}, groups)
+
+    @cached_property
+    def functions(self) -> ControllerFunctions:
+        """The functions that the controller answers: ours, and those of plug-ins."""
+        from pushsalt.plugins import folders
+        from pushsalt.run.wrappers import ControllerFunctions
+
+        return ControllerFunctions(lambda: folders("functions", self.config.opts))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -118,12 +118,20 @@ class Project(Trees):
             defaults=self.config.target_defaults(),
             execute=self.listed,
             detailed=detailed,
+            transports=self._transports,
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
         self._warn(found)
         for target in found.targets.values():
             self.hide(target)
         return found
+
+    def _transports(self) -> Collection[str]:
+        """What `transport` of a host may be."""
+        from pushsalt import plugins
+
+        known = plugins.names("transport", plugins.folders("transport", self.config.opts))
+        return [name for name in known if name != "resource"]
 
     @property
     def groups(self) -> Collection[str]:
