@@ -84,7 +84,7 @@ class Client:
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         everything = Selection("*", "compound")  # resources too, whatever a glob alone includes
-        if not other.project.config.inventories:
+        if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
         if looks_at_pillar(other.project, selection):
             found = await other.run_async(everything, "saltutil.refresh_pillar", options=options)

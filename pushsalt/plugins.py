@@ -58,6 +58,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "matchers": Kind("pushsalt.targeting.matchers", "matchers", ("match", "SOURCE")),
     "outputters": Kind("pushsalt.outputters", "output", ("output",)),
     "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed=True),
+    "roster": Kind("pushsalt.rosters", "roster", ("targets",)),
     "ext_pillar": Kind("pushsalt.ext_pillar", "pillar", ("ext_pillar",)),
     "tops": Kind("pushsalt.tops", "tops", ("top",)),
     "fileserver": Kind("pushsalt.fileserver.backends", "fileserver", ("backend",)),

@@ -60,32 +60,34 @@ def load_inventory(
     detailed: bool = False,
     vault: Vault | None = None,
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
+    made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
 ) -> Inventory:
     """The targets of these files; with no file at all the one local target ``localhost``.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
     ``vault`` opens what ansible-vault has encrypted. ``transports`` gives the names that `transport` may have in the
-    operator's own files; it is called when one is none of ours.
+    operator's own files; it is called when one is none of ours. ``made``: hosts that plug-ins gave, and their files.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
     below = Source(Path("configuration"), {}, own=True, transports=transports)
     base = parse_layer(dict(defaults or {}), below, (), "configuration", warnings)
-    if not paths:
+    if not paths and not made:
         own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
     reader = _Reader(render, execute, base, warnings, detailed, vault, transports)
-    for path in paths:
-        for host in reader.read(path):
+    found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
+    for _, of_one in found:
+        for host in of_one:
             if host.id in hosts:
                 old = hosts.pop(host.id)
                 warnings.append(f"{host.where}: host {host.id} replaces the one of {old.where}")
             hosts[host.id] = host
     if not hosts:
-        warnings.append(f"{', '.join(str(path) for path in paths)}: no host is in the inventory")
+        warnings.append(f"{', '.join(str(path) for path, _ in found)}: no host is in the inventory")
     warnings += vault.warnings()
     return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings), secrets=vault.secrets)
 
@@ -118,6 +120,11 @@ class _Reader:
             printed = Foreign(self._execute(path), str(path))
             return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
         return self._of_text(path, self._named(path))
+
+    def made(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
+        """What a plug-in gave: data about machines, as what a program prints."""
+        source = Source(path, data, detailed=self._detailed, foreign=True, vault=self._vault)
+        return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
 
     def _named(self, path: Path) -> str:
         """The text of a named file, opened if need be; ``Trusted`` if it is a roster to render."""
