@@ -147,6 +147,20 @@ def place_of(module: ModuleType, exc: BaseException) -> Position | None:
     return None if line is None else Position(str(path), line)
 
 
+def blamed(exc: BaseException) -> str:
+    """``" (path:line)"`` of the plug-in's file in which something was raised; empty where none of the user's was."""
+    found, trace = "", exc.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__") or "")
+        if name.startswith("pushsalt_plugins.") or name in _installed_modules:
+            found = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
+
+
+#: names of modules that were loaded by entry points
+_installed_modules: set[str] = set()
+
 _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
 
 
@@ -259,6 +273,7 @@ def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = 
     if not isinstance(module, ModuleType):
         raise ConfigError(f"the plug-in {name!r} ({point.value}) is no module", hint="its entry point must name one")
     _check(kind, module)
+    _installed_modules.add(module.__name__)
     return module
 
 
