@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from pushsalt.redact import Redactor
     from pushsalt.run.project import Project
+    from pushsalt.run.wrappers import ControllerFunctions
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
@@ -83,7 +84,7 @@ class Client:
         other.project.redactor = self.project.redactor
         options = replace(options or JobOptions(), test=False, pillar=None, saltenv=None, pillarenv=None, batch=None)
         everything = Selection("*", "compound")  # resources too, whatever a glob alone includes
-        if not other.project.config.inventories:
+        if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
         if looks_at_pillar(other.project, selection):
             found = await other.run_async(everything, "saltutil.refresh_pillar", options=options)
@@ -172,7 +173,7 @@ class Client:
         from pushsalt.run.runner import Runner
 
         project = self.project
-        if renders(job):
+        if renders(job, project.functions):
             project.pool.start()  # before anything of targets is known here; it is ready when that is
         project.redactor.add_pillar(job.options.pillar)
         if selection.refresh:
@@ -220,11 +221,9 @@ class Client:
         return answers[0]
 
 
-def renders(job: Job) -> bool:
+def renders(job: Job, functions: ControllerFunctions) -> bool:
     """Whether a job is sure to render something."""
-    from pushsalt.functions import function_named
-
-    return job.kind == "apply" or (job.kind == "call" and function_named(job.fun) is not None)
+    return job.kind == "apply" or (job.kind == "call" and functions.named(job.fun) is not None)
 
 
 def say_not_refreshed(failed: dict[str, TargetReturn]) -> None:

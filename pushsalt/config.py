@@ -79,6 +79,13 @@ class Config:
     locked: bool = False
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
+    #: plug-ins that make the inventory, which has no files then
+    rosters: tuple[str, ...] = ()
+
+    @property
+    def has_inventory(self) -> bool:
+        """Whether there is one, of files or made by plug-ins."""
+        return bool(self.inventories or self.rosters)
 
     def target_defaults(self) -> dict[str, Any]:
         """Settings below those of every inventory, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
@@ -126,7 +133,8 @@ def load_config(
         given["fileserver_backend"] = opts["fileserver_backend"]
     if cli.log_level:
         opts["log_level"] = cli.log_level
-    inventories, refused = _inventories(here, cli, env, opts, place, warnings)
+    rosters = _rosters(cli, env, opts, place)
+    inventories, refused = ([], None) if rosters else _inventories(here, cli, env, opts, place, warnings)
     return Config(
         opts=opts,
         path=place.file or place.saltfile,
@@ -138,6 +146,7 @@ def load_config(
         given=frozenset(given),
         locked=cli.locked,
         refused=refused,
+        rosters=rosters,
     )
 
 
@@ -273,6 +282,16 @@ def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict
     # the cachedir of a Salt master belongs to that master
     configured = opts["cache_dir"] or (opts["cachedir"] if file is not None and file.name == NAME else "")
     return Path(configured) if configured else user_folder(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
+
+
+def _rosters(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> tuple[str, ...]:
+    """The plug-ins that make the inventory: unless a file is named that comes before them."""
+    named = cli.inventories or env.get("PUSHSALT_INVENTORY") or opts["inventory"]
+    if named or place.refused is not None or opts["roster"] in ("", None, "flat"):
+        return ()
+    from pushsalt.rosters import names_of
+
+    return names_of(opts["roster"])
 
 
 def _inventories(

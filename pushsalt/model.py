@@ -72,7 +72,8 @@ class Target:
     """
 
     id: str
-    transport: Literal["ssh", "local", "offline", "resource"] = "ssh"
+    #: ssh, local, offline, resource, or a plug-in of the kind
+    transport: str = "ssh"
     host: str | None = None
     port: int | None = None
     user: str | None = None

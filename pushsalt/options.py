@@ -219,6 +219,7 @@ _CONTROLLER: Final = _of(
     ("git_pillar_pubkey", "text", "", "Public key for ssh remotes."),
     ("git_pillar_passphrase", "text", "", "Passphrase of the private key."),
     # rosters
+    ("roster", "any", "flat", "Rosters of your own that make the inventory when no -i is given; flat is a file."),
     ("roster_file", "path", "", "Inventory when no -i is given."),
     ("roster_defaults", "map", {}, "Settings below those of every host."),
     ("ssh_user", "text", "", "Login of hosts that name none; Salt's own default, root, holds only when set."),
@@ -357,7 +358,7 @@ _DAEMON: Final = (
     "pub_*", "publish*", "queue_dirs", "random_*", "range_server", "raet_*", "reactor*", "recon_*", "regen_thin",
     "rejected_retry", "remote_minions_port", "render_dirs", "req_server_*", "request_*", "require_minion_sign_messages",
     "resolve_dns_fallback", "rest_*", "restart_on_error", "ret_port", "retry_dns*", "return",
-    "return_*", "returner*", "roster", "rosters", "rotate_*", "runner_*", "s3fs_*", "salt_*",
+    "return_*", "returner*", "rosters", "rotate_*", "runner_*", "s3fs_*", "salt_*",
     "saltpip_*", "scheduler_*", "search", "serial", "show_*", "sign_*", "signing_*", "sock_*", "source_*",
     "sqlite_queue_dir", "ssh_*", "ssl", "start_event_grains", "states_dirs", "sudo_acl", "svnfs_*", "syndic_*",
     "tcp_*", "thin_*", "thorium*", "timeout", "token_*", "tracing", "transport*", "unique_jid", "update_*",

@@ -13,6 +13,7 @@ Files are compiled from their source each time: nothing is read from, or written
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import pkgutil
@@ -37,27 +38,33 @@ if TYPE_CHECKING:
 class Kind:
     """``package`` has our own plug-ins; ``salt`` is Salt's name for their folder.
 
-    ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from all saltenvs:
-    the configuration's, base, the others.
+    ``needs``: names that a plug-in has to have. ``mixed``: the package has other modules too; ours have the first of
+    these names. ``installed_first``: entry points win over our own. ``every_env``: as a minion's, they are taken from
+    all saltenvs: the configuration's, base, the others.
     """
 
     package: str
     salt: str
+    needs: tuple[str, ...] = ()
+    mixed: bool = False
     installed_first: bool = False
     every_env: bool = False
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "renderers": Kind("pushsalt.render.renderers", "renderers", installed_first=True, every_env=True),
-    "matchers": Kind("pushsalt.targeting.matchers", "matchers"),
-    "outputters": Kind("pushsalt.outputters", "output"),
-    "transport": Kind("pushsalt.transport", "transport"),
-    "ext_pillar": Kind("pushsalt.ext_pillar", "pillar"),
-    "tops": Kind("pushsalt.tops", "tops"),
-    "fileserver": Kind("pushsalt.fileserver.backends", "fileserver"),
+    "renderers": Kind(
+        "pushsalt.render.renderers", "renderers", ("render",), installed_first=True, every_env=True
+    ),
+    "matchers": Kind("pushsalt.targeting.matchers", "matchers", ("match", "SOURCE")),
+    "outputters": Kind("pushsalt.outputters", "output", ("output",)),
+    "transport": Kind("pushsalt.transport", "transport", ("connect",), mixed=True),
+    "roster": Kind("pushsalt.rosters", "roster", ("targets",)),
+    "ext_pillar": Kind("pushsalt.ext_pillar", "pillar", ("ext_pillar",)),
+    "tops": Kind("pushsalt.tops", "tops", ("top",)),
+    "fileserver": Kind("pushsalt.fileserver.backends", "fileserver", ("backend",)),
     "serializers": Kind("pushsalt.serializers", "serializers", every_env=True),
     "sdb": Kind("pushsalt.sdb.drivers", "sdb"),
-    "sources": Kind("pushsalt.sources", "sources"),
+    "sources": Kind("pushsalt.sources", "sources", ("fetch",)),
     "functions": Kind("pushsalt.functions", "wrapper"),
 }
 
@@ -94,11 +101,11 @@ def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[st
             if (folder / f"{name}.py").is_file():
                 return _from_file(kind, folder / f"{name}.py", dunders)
         if KINDS[kind].installed_first and name in _entry_points(kind):
-            return _from_entry_point(kind, name)
+            return _from_entry_point(kind, name, dunders)
         if name in _own(kind):
             return importlib.import_module(f"{KINDS[kind].package}.{name}")
         if name in _entry_points(kind):
-            return _from_entry_point(kind, name)
+            return _from_entry_point(kind, name, dunders)
     there = names(kind, folders)
     near = nearest(name, there, n=3)
     raise ConfigError(
@@ -106,6 +113,53 @@ def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[st
         hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(there) or 'none'}",
     )
 
+
+def load_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) -> ModuleType:
+    """The plug-in in that file. Raises ConfigError when it cannot be loaded."""
+    return _from_file(kind, path, dunders)
+
+
+def own(kind: str) -> frozenset[str]:
+    """The names of ours."""
+    return _own(kind)
+
+
+def installed(kind: str) -> list[str]:
+    """The names that entry points give."""
+    return sorted(_entry_points(kind))
+
+
+def installed_file(kind: str, name: str) -> Path | None:
+    """The file of an entry point; its package is imported, it itself is not. None for what is no file of Python."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(_entry_points(kind)[name].module)
+    except (Exception, SystemExit):  # who loads it says so
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
+
+
+def place_of(module: ModuleType, exc: BaseException) -> Position | None:
+    """Where in the file of a plug-in something went wrong; None where it was elsewhere."""
+    path = Path(module.__file__ or "")
+    line = _line_of(exc, path)
+    return None if line is None else Position(str(path), line)
+
+
+def blamed(exc: BaseException) -> str:
+    """``" (path:line)"`` of the plug-in's file in which something was raised; empty where none of the user's was."""
+    found, trace = "", exc.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__") or "")
+        if name.startswith("pushsalt_plugins.") or name in _installed_modules:
+            found = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
+
+
+#: names of modules that were loaded by entry points
+_installed_modules: set[str] = set()
 
 _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
 
@@ -115,9 +169,27 @@ def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     for folder in folders if name.isidentifier() and not name.startswith("_") else ():
         if folder.is_dir():
             for path in sorted(folder.glob("*.py")):
-                virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
-                if (virtual.group(1) if virtual else path.stem) == name:
+                if virtual_name(path) == name:
                     yield path
+
+
+def virtual_name(path: Path) -> str:
+    """The name that a file's ``__virtualname__`` says, else its own."""
+    virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
+    return virtual.group(1) if virtual else path.stem
+
+
+def is_virtual(module: ModuleType, name: str) -> bool:
+    """Whether a module's ``__virtual__`` says that it is there, by that name. Raises ConfigError where that fails."""
+    try:
+        said = module.__virtual__() if hasattr(module, "__virtual__") else True
+    except (Exception, SystemExit) as exc:  # a user's file may raise anything
+        text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
+        where = place_of(module, exc) or Position(str(module.__file__))
+        raise ConfigError(text, hint="correct the file", where=where) from exc
+    if isinstance(said, tuple):
+        said = said[0]
+    return said is True or said == name
 
 
 def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping[str, Any]) -> ModuleType | None:
@@ -127,23 +199,20 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
     """
     for path in own_files(name, folders):
         module = _from_file(kind, path, dunders)
-        try:
-            said = module.__virtual__() if hasattr(module, "__virtual__") else True
-        except (Exception, SystemExit) as exc:  # a user's file may raise anything
-            where = Position(str(path), _line_of(exc, path))
-            text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
-            raise ConfigError(text, hint="correct the file", where=where) from exc
-        if isinstance(said, tuple):
-            said = said[0]
-        if said is True or said == name:
+        if is_virtual(module, name):
             return module
-    return load(kind, name) if name in names(kind) else None
+    return load(kind, name, dunders=dunders) if name in names(kind) else None
 
 
 @cache
 def _own(kind: str) -> frozenset[str]:
     package = importlib.import_module(KINDS[kind].package)
-    return frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    found = frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    if not KINDS[kind].mixed:
+        return found
+    word = f"def {KINDS[kind].needs[0]}("
+    files = {name: Path(folder, f"{name}.py") for folder in package.__path__ for name in found}
+    return frozenset(name for name, path in files.items() if path.is_file() and word in path.read_text("utf-8"))
 
 
 @cache
@@ -157,37 +226,65 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
 
 def mentioned(*groups: str) -> bool:
     """Whether any installed distribution has such a group: importlib.metadata takes ten times as long to say no."""
-    words = [f"[{group}]".encode() for group in groups]
-    for folder in sys.path:
+    found = _groups(tuple(sys.path))
+    return found is None or not found.isdisjoint(groups)
+
+
+_GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
+
+
+@cache
+def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
+    """All groups of entry points; None where importlib.metadata has to look. One look for all kinds."""
+    found: set[str] = set()
+    for folder in places:
         try:
-            found = os.listdir(folder or ".")  # noqa: PTH208 - half the time
-        except NotADirectoryError:  # a zip: let importlib.metadata look
-            return True
+            names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
+        except NotADirectoryError:  # a zip
+            return None
         except OSError:
             continue
-        for name in found:
+        for name in names:
             if name.endswith((".dist-info", ".egg-info")):
                 try:
                     text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
-                    if any(word in text for word in words):
-                        return True
                 except OSError:
                     continue
-    return False
+                found.update(group.decode() for group in _GROUP.findall(text))
+    return frozenset(found)
 
 
-def _from_entry_point(kind: str, name: str) -> ModuleType:
+def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:
+    """The module of an entry point; with ``dunders`` its file is loaded anew, as one in a folder is."""
     point = _entry_points(kind)[name]
+    file = installed_file(kind, name) if dunders is not None else None
+    if file is not None:
+        return _from_file(kind, file, dunders)
     try:
         module = point.load()
     except (Exception, SystemExit) as exc:  # an installed plug-in's import may raise anything
+        file = installed_file(kind, name)
+        line = _line_of(exc, file) if file is not None else None
         raise ConfigError(
             f"the plug-in {name!r} ({point.value}) cannot be loaded: {type(exc).__name__}: {exc}",
             hint="reinstall or remove the distribution that brings it",
+            where=Position(str(file), line) if line is not None else None,
         ) from exc
     if not isinstance(module, ModuleType):
         raise ConfigError(f"the plug-in {name!r} ({point.value}) is no module", hint="its entry point must name one")
+    _check(kind, module)
+    _installed_modules.add(module.__name__)
     return module
+
+
+def _check(kind: str, module: ModuleType) -> None:
+    missing = [name for name in KINDS[kind].needs if not hasattr(module, name)]
+    if missing:
+        raise ConfigError(
+            f"the plug-in cannot be loaded: it has no `{missing[0]}`, which one of the kind {kind} needs",
+            hint="docs/extending.md says what each kind must have",
+            where=Position(str(module.__file__)),
+        )
 
 
 _files: dict[tuple[Path, int, int], ModuleType] = {}
@@ -202,7 +299,9 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
     from thin import compat
 
     compat.install()  # `salt.*`, unless there is a real one
-    module = ModuleType(f"pushsalt_plugins.{kind}.{path.stem}")
+    # the folder is a part of the name: two projects in one process may both have a plug-in of this name
+    folder = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
+    module = ModuleType(f"pushsalt_plugins.{kind}.{folder}.{path.stem}")
     module.__file__ = str(path)
     module.__dict__.update(dunders or {})
     try:
@@ -217,8 +316,9 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
         own = module.__dict__.get(dunder)
         both = dunder == "__opts__" and own is not value and isinstance(own, Mapping)
         module.__dict__[dunder] = {**own, **value} if both and own is not None else value
+    _check(kind, module)
     if dunders is None:
-        sys.modules.setdefault(module.__name__, module)  # what pickle and dataclasses look up
+        sys.modules[module.__name__] = module  # what pickle looks up
         _files[key] = module
     return module
 

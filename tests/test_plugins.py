@@ -44,10 +44,10 @@ def test_a_folders_plugin_wins_and_leaves_no_bytecode(folder):
 
 
 def test_a_changed_file_is_loaded_anew(folder):
-    (folder / "x.py").write_text("value = 1\n")
+    (folder / "x.py").write_text("value = 1\nrender = None\n")
     assert plugins.load("renderers", "x", [folder]).value == 1
     assert plugins.load("renderers", "x", [folder]) is plugins.load("renderers", "x", [folder])
-    (folder / "x.py").write_text("value = 1000\n")
+    (folder / "x.py").write_text("value = 1000\nrender = None\n")
     assert plugins.load("renderers", "x", [folder]).value == 1000
 
 
@@ -63,6 +63,22 @@ def test_a_broken_file_is_named_with_its_line(folder, text, line, words):
     assert caught.value.where.line == line
 
 
+def test_one_that_lacks_what_its_kind_needs_is_named(folder):
+    (folder / "half.py").write_text("")
+    with pytest.raises(ConfigError, match="it has no `render`") as caught:
+        plugins.load("renderers", "half", [folder])
+    assert caught.value.where.path.endswith("_renderers/half.py")
+
+
+def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.py").write_text(f"render = {name!r}\n")
+    modules = [plugins.load("renderers", "x", [tmp_path / name]) for name in ("one", "other")]
+    assert [module.render for module in modules] == ["one", "other"]
+    assert all(sys.modules[module.__name__] is module for module in modules)
+
+
 @pytest.mark.parametrize("name", ["gloob", "../glob", "_x", "", "os.path"])
 def test_unknown_names(name):
     with pytest.raises(ConfigError, match="there is no plug-in") as caught:
@@ -71,7 +87,7 @@ def test_unknown_names(name):
 
 
 def test_entry_points(tmp_path, monkeypatch):
-    (tmp_path / "someones_plugin.py").write_text("LETTER = 'X'\n")
+    (tmp_path / "someones_plugin.py").write_text("LETTER, SOURCE, match = 'X', 'id', bool\n")
     info = tmp_path / "someones-1.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Name: someones\nVersion: 1\n")

@@ -105,7 +105,7 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
 
 def _inventory_grains(project: Project) -> list[Mapping[str, Any]]:
     """What the inventory says of its hosts' grains; nothing when there is none that can be read."""
-    if not project.config.inventories:
+    if not project.config.has_inventory:
         return []
     try:
         return [target.grains for target in project.inventory.targets.values() if target.grains]

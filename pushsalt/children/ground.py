@@ -73,7 +73,7 @@ class Ground(Trees):
     def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
         """A further job begins: what was rendered is kept, the files are looked at again."""
         self.config, self._shown, self._groups = config, shown, groups
-        for name in ("files", "pillar_files", "remotes"):
+        for name in ("files", "pillar_files", "remotes", "vocabulary", "functions"):
             self.__dict__.pop(name, None)
         self._custom.clear()
         self._sources.clear()

@@ -209,7 +209,7 @@ def complete_targets(incomplete: str) -> list[str]:
 
     try:
         client = Client(Given().settings())
-        ids = client.target(Selection("*")) if client.project.config.inventories else client.project.inventory.ids
+        ids = client.target(Selection("*")) if client.project.config.has_inventory else client.project.inventory.ids
         return [id for id in ids if id.startswith(incomplete)]
     except Exception:
         return []

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pushsalt.errors import PushsaltError, RenderError
 from pushsalt.render import RenderContext
 from pushsalt.render.context import RunProgram
 from pushsalt.run.commands import commands
@@ -81,7 +82,21 @@ def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None
     function: ExtPillar = module.ext_pillar
     if outside is not None and "outside" in inspect.signature(function).parameters:
         function = partial(function, outside=outside)
+    if not module.__name__.startswith(__name__):
+        function = partial(_named, function)
     return function
+
+
+def _named(function: ExtPillar, minion_id: str, pillar: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
+    """What a user's source gives; what it raises says where."""
+    from pushsalt.plugins import blamed
+
+    try:
+        return function(minion_id, pillar, *args, **kwargs)
+    except PushsaltError:
+        raise
+    except (Exception, SystemExit) as exc:
+        raise RenderError(f"{exc}{blamed(exc)}") from exc
 
 
 class SourceFunctions(Mapping[str, Callable[..., Any]]):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
 
 from pushsalt import plugins
-from pushsalt.errors import StateError
+from pushsalt.errors import ConfigError, PushsaltError, StateError
 from pushsalt.fileserver.digests import key_of, known_digests
 
 if TYPE_CHECKING:
@@ -206,7 +206,17 @@ def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]
         if own in found:
             continue
         make = plugins.load("fileserver", own, places).backend
-        found[own] = make(opts, remotes=remotes) if "remotes" in inspect.signature(make).parameters else make(opts)
+        more = {"remotes": remotes} if "remotes" in inspect.signature(make).parameters else {}
+        try:
+            found[own] = make(opts, **more)
+        except PushsaltError:
+            raise
+        except (Exception, SystemExit) as exc:  # a user's backend may raise anything
+            blamed = plugins.blamed(exc)
+            if not blamed:
+                raise
+            text = f"the file server backend {own} fails: {type(exc).__name__}: {exc}{blamed}"
+            raise ConfigError(text, hint="correct the backend's file") from exc
     return list(found.values())
 
 

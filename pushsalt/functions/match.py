@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError, UsageError
-from pushsalt.targeting import Subject, matches
+from pushsalt.targeting import MatcherFails, Subject, matches
 from thin.loader import LazyDict
 from thin.utils import dictupdate
 
@@ -110,7 +110,10 @@ def _matches(minion: Minion, tgt_type: str, tgt: Any, minion_id: Any) -> bool:
         target = minion.target
         groups = target.groups if name == target.id else ()
         subject = Subject(name, minion.grains, pillar, target.type, target.manager, groups=groups)
-        return matches(tgt, tgt_type, subject, nodegroups=minion.project.nodegroups)
+        project = minion.project
+        return matches(tgt, tgt_type, subject, nodegroups=project.nodegroups, vocabulary=project.vocabulary)
+    except MatcherFails as exc:
+        raise _refuse(str(exc), exc.hint) from None
     except UsageError as exc:
         log.error("%s: match.%s: %s", minion.id, tgt_type, exc.message)
         return False

@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import PushsaltError, UsageError
-from pushsalt.functions import for_command, function_named
+from pushsalt.functions import for_command
 from pushsalt.run import mine
 from pushsalt.run.lookup import age_text
 from pushsalt.run.salt import exists
@@ -175,7 +175,7 @@ def _configured(minion: Minion) -> list[mine.MineFunction]:
 
 
 def _available(minion: Minion, name: str) -> bool:
-    own = function_named(name) is not None or minion.on_controller(name)
+    own = minion.controller.named(name) is not None or minion.on_controller(name)
     return own or exists(name) or minion.has_custom(name) or minion.has_salt(name)
 
 

@@ -81,7 +81,8 @@ def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mappi
         return function(without_recorders(value), **options)
     except (Exception, SystemExit) as exc:  # a serializer may raise anything
         kind = "SerializationError" if what == "serialize" else "DeserializationError"
-        raise FunctionError("exception", str(exc), "check the value and the options", kind) from exc
+        text = f"{exc}{plugins.blamed(exc)}"
+        raise FunctionError("exception", text, "check the value and the options", kind) from exc
 
 
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
-from pushsalt.functions import function_named, names
 from pushsalt.run.salt import callable_from_outside, shared
 from thin.utils import sysdoc
 
@@ -27,8 +26,9 @@ __reads__ = (
 
 def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""
-    allowed = [name for name in names() if callable_from_outside(minion.opts, name)]
-    return {name: partial(function, minion) for name in allowed if (function := function_named(name)) is not None}
+    here = minion.controller
+    allowed = [name for name in here.names() if callable_from_outside(minion.opts, name)]
+    return {name: partial(function, minion) for name in allowed if (function := here.named(name)) is not None}
 
 
 def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:

@@ -15,7 +15,7 @@ never share settings.
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +27,7 @@ from pushsalt.inventory.ansibleyaml import has_tags
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
-from pushsalt.inventory.schema import FIELDS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
+from pushsalt.inventory.schema import FIELDS, TRANSPORTS, WITHOUT_EFFECT, Layer, Source, check_id, marked, parse_layer
 from pushsalt.inventory.sshhosts import is_ssh_config, parse_ssh_config
 from pushsalt.inventory.terraform import is_state, parse_state
 from pushsalt.inventory.vault import HEADER, Vault
@@ -59,30 +59,35 @@ def load_inventory(
     execute: Execute = _not_executed,
     detailed: bool = False,
     vault: Vault | None = None,
+    transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
+    made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
 ) -> Inventory:
     """The targets of these files; with no file at all the one local target ``localhost``.
 
     ``defaults`` are settings by their inventory keys that lie below all files (``Config.target_defaults``).
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
-    ``vault`` opens what ansible-vault has encrypted.
+    ``vault`` opens what ansible-vault has encrypted. ``transports`` gives the names that `transport` may have in the
+    operator's own files; it is called when one is none of ours. ``made``: hosts that plug-ins gave, and their files.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
-    base = parse_layer(dict(defaults or {}), Source(Path("configuration"), {}, own=True), (), "configuration", warnings)
-    if not paths:
+    below = Source(Path("configuration"), {}, own=True, transports=transports)
+    base = parse_layer(dict(defaults or {}), below, (), "configuration", warnings)
+    if not paths and not made:
         own = marked("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
-    reader = _Reader(render, execute, base, warnings, detailed, vault)
-    for path in paths:
-        for host in reader.read(path):
+    reader = _Reader(render, execute, base, warnings, detailed, vault, transports)
+    found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
+    for _, of_one in found:
+        for host in of_one:
             if host.id in hosts:
                 old = hosts.pop(host.id)
                 warnings.append(f"{host.where}: host {host.id} replaces the one of {old.where}")
             hosts[host.id] = host
     if not hosts:
-        warnings.append(f"{', '.join(str(path) for path in paths)}: no host is in the inventory")
+        warnings.append(f"{', '.join(str(path) for path, _ in found)}: no host is in the inventory")
     warnings += vault.warnings()
     return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings), secrets=vault.secrets)
 
@@ -91,8 +96,16 @@ class _Reader:
     """Reads the files of one inventory, of whatever kind."""
 
     def __init__(
-        self, render: Render, execute: Execute, base: Layer, warnings: list[str], detailed: bool, vault: Vault
+        self,
+        render: Render,
+        execute: Execute,
+        base: Layer,
+        warnings: list[str],
+        detailed: bool,
+        vault: Vault,
+        transports: Callable[[], Collection[str]],
     ) -> None:
+        self._transports = transports
         self._detailed = detailed
         self._vault = vault
         self._render = render
@@ -107,6 +120,11 @@ class _Reader:
             printed = Foreign(self._execute(path), str(path))
             return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
         return self._of_text(path, self._named(path))
+
+    def made(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
+        """What a plug-in gave: data about machines, as what a program prints."""
+        source = Source(path, data, detailed=self._detailed, foreign=True, vault=self._vault)
+        return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
 
     def _named(self, path: Path) -> str:
         """The text of a named file, opened if need be; ``Trusted`` if it is a roster to render."""
@@ -160,7 +178,8 @@ class _Reader:
             source = _parse(path, text) if tagged is None else Source(path, tagged, {}, text)
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
-        return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault)
+        more: dict[str, Any] = {"transports": self._transports} if own else {}
+        return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault, **more)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
         """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -47,6 +47,8 @@ class Source:
     own: bool = False
     #: opens what ansible-vault has encrypted in the operator's own files
     vault: Vault = field(default_factory=Vault)
+    #: gives the transports that may be named; the user's own only in files of the operator
+    transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
         """The place of each key of a mapping, if that is wanted."""
@@ -152,6 +154,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
                     parsed = _uri(key, value)
                 else:
                     parsed = None if value is None else parse(value, source.path.parent)
+                if name == "transport" and parsed is not None:
+                    _check_transport(parsed, source)
                 if source.foreign and parsed is not None:
                     parsed = _of_others(name, parsed, f"{where}: `{key}` of {words}", warnings)
             except _Wrong as exc:
@@ -366,9 +370,20 @@ def _mine_functions(value: Any, folder: Path) -> dict[str, Any]:
 
 
 def _transport(value: Any, _folder: Path) -> str:
-    if value not in TRANSPORTS:
+    if not isinstance(value, str):
         raise _Wrong(f"must be one of {', '.join(TRANSPORTS)}, not {str(value)[:80]!r}")
-    return str(value)
+    return value
+
+
+def _check_transport(name: str, source: Source) -> None:
+    """Plug-ins are looked for only where one is named that is none of ours."""
+    if name in TRANSPORTS:
+        return
+    there = source.transports()
+    if name not in there:
+        near = nearest(name, there)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise _Wrong(f"must be one of {', '.join(there)}, not {name[:80]!r}{hint}")
 
 
 def _become(value: Any, _folder: Path) -> str:

@@ -73,7 +73,10 @@ def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
         try:
             yield outputter.output(data, **kw)
         except (Exception, SystemExit) as exc:
-            log.error("the outputter failed, JSON takes its place: %s: %s", type(exc).__name__, exc)
+            from pushsalt.plugins import blamed
+
+            text = f"{type(exc).__name__}: {exc}{blamed(exc)}"
+            log.error("the outputter failed, JSON takes its place: %s", text)
             log.debug("the outputter failed", exc_info=True)
             yield from pieces(load("json"), data, **kw)
         return

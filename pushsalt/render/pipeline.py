@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pushsalt import plugins, regular
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
+from pushsalt.nearest import nearest
 from pushsalt.render import limits
 from pushsalt.render.context import FoundFile, RenderContext
 from pushsalt.render.limits import OutOfTime
@@ -258,9 +259,11 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
         raise SourceError(problem, hint=f"pip install {wanted}") from None
     except ConfigError as exc:
         if "cannot be loaded" in exc.message:
-            raise SourceError(exc.message, hint=exc.hint) from None
+            raise SourceError(str(exc), hint=exc.hint) from None
         problem = f"The renderer {name!r} is not available{refused and ': '}{refused}"
-        raise SourceError(problem, hint="" if refused else exc.hint) from None
+        near = [] if refused else nearest(name, plugins.names("renderers", plugin_folders(context)), n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else exc.hint
+        raise SourceError(problem, hint="" if refused else hint) from None
     found: Renderer = renderer
     return found
 
@@ -288,7 +291,7 @@ def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
 def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:
     """The module, or None and the reason when its ``__virtual__`` says no."""
     text = regular.read_text(path)
-    module: Any = ModuleType(path.stem)
+    module: Any = ModuleType(f"pushsalt_plugins.renderers.{path.stem}")
     module.__file__ = str(path)
     module.__dict__.update(dunders)
     try:
@@ -298,7 +301,9 @@ def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Re
             module.__init__(dunders["__opts__"])
     except (Exception, SystemExit) as exc:
         place = python_chain(exc.__traceback__, str(path), text)
-        raise SourceError(f"The renderer {name!r} cannot be loaded: {reason(exc)}", place) from None
+        line = exc.lineno if isinstance(exc, SyntaxError) and exc.filename == str(path) else None
+        where = f" ({path}:{line or place[0].line})" if line or place else ""
+        raise SourceError(f"The renderer {name!r} cannot be loaded: {reason(exc)}{where}", place) from None
     why = ""
     if isinstance(said, tuple):
         said, why = said[0], str(said[1]) if len(said) > 1 else ""
@@ -450,7 +455,7 @@ class _Call:
             problem = f"the renderer {stage.name!r} needs {exc.needs}, and {giver} gives {exc.given}"
             raise SourceError(problem, hint="change the order of the renderers in the first line") from None
         except (Exception, SystemExit) as exc:  # a user's renderer may raise anything
-            problem = f"the renderer {stage.name!r} failed: {type(exc).__name__}: {reason(exc)}"
+            problem = f"the renderer {stage.name!r} failed: {type(exc).__name__}: {reason(exc)}{plugins.blamed(exc)}"
             if previous and not isinstance(data, str):
                 problem = (
                     f"the renderer {stage.name!r} cannot take what {previous!r} before it gives "

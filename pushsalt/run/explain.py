@@ -36,7 +36,14 @@ def explain(project: Project, selection: Selection, names: list[str]) -> dict[st
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(project.inventory, known, known.behind, glob_includes_resources=widely)
     expressions = [
-        parse(text, tgt_type, delimiter=selection.delimiter, nodegroups=project.nodegroups) for text, tgt_type in texts
+        parse(
+            text,
+            tgt_type,
+            delimiter=selection.delimiter,
+            nodegroups=project.nodegroups,
+            vocabulary=project.vocabulary,
+        )
+        for text, tgt_type in texts
     ]
     asked = _keys(names, fleet)
     among = set(asked.values())
@@ -71,7 +78,7 @@ def _unknown(name: str, fleet: Fleet) -> UsageError:
 def looks_at_pillar(project: Project, selection: Selection) -> bool:
     """Whether a selection depends on pillar. Raises UsageError."""
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
-    return any("pillar" in sources(text, tgt_type, project.nodegroups) for text, tgt_type in texts)
+    return any("pillar" in sources(text, tgt_type, project.nodegroups, project.vocabulary) for text, tgt_type in texts)
 
 
 def _rows(expression: Expression, key: str, among: set[str], fleet: Fleet) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from pushsalt.config import Config, without_secrets
 from pushsalt.lazy import cached_property
 from pushsalt.redact import Redactor
 from pushsalt.targeting.compound import NamedGroups
+from pushsalt.targeting.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from pushsalt.ext_pillar import ExtPillar, Outside
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pushsalt.run.facts import Shared
     from pushsalt.run.minion import Minion
     from pushsalt.run.saltpython import SaltPython
+    from pushsalt.run.wrappers import ControllerFunctions
 
 
 class Trees:
@@ -80,6 +82,21 @@ class Trees:
         """As ``nodegroups``, with the groups of an inventory that is at hand."""
         opts = self.config.opts
         return NamedGroups({**(opts.get("ssh_list_nodegroups") or {}), **(opts.get("nodegroups") or {})}, groups)
+
+    @cached_property
+    def functions(self) -> ControllerFunctions:
+        """The functions that the controller answers: ours, and those of plug-ins."""
+        from pushsalt.plugins import folders
+        from pushsalt.run.wrappers import ControllerFunctions
+
+        return ControllerFunctions(lambda: folders("functions", self.config.opts))
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The matchers of this configuration, by type and by letter."""
+        from pushsalt.plugins import folders
+
+        return Vocabulary(lambda: folders("matchers", self.config.opts))
 
     @cached_property
     def keeps_templates(self) -> bool:

@@ -43,6 +43,8 @@ _DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields
 
 def digest_of(project: Project) -> bytes | None:
     """What an image of the project's inventory depends on; None when it is too small for one."""
+    if project.config.rosters:  # code of the user's own: it is asked each time
+        return None
     vaults = vaultpassword.identity(project.config.opts, os.environ)
     seen = hashlib.sha256(repr((_FORMAT, __version__, project.target_defaults(), vaults)).encode())
     total = 0

@@ -32,7 +32,9 @@ from pushsalt.run.programs import run_program
 from pushsalt.run.salt import TemplateFunctions, exists, shared
 from pushsalt.run.signatures import KnownStates, TypeFunctions
 from pushsalt.run.trees import each_time
-from pushsalt.targeting import Subject, matches, tgt_types
+from pushsalt.run.wrappers import OURS as OUR_FUNCTIONS
+from pushsalt.run.wrappers import ControllerFunctions
+from pushsalt.targeting import MatcherFails, Subject, matches, tgt_types
 from pushsalt.trust import Foreign, Template, Trusted
 from thin import runtime
 from thin.loader import LazyDict, Loaders
@@ -155,6 +157,11 @@ class Minion:
         """The users' own modules, as this target's job has them."""
         return self.project.custom(self.saltenv)
 
+    @property
+    def controller(self) -> ControllerFunctions:
+        """What the controller answers; users' own functions are for the operator's own texts alone."""
+        return self.project.functions if self._engines is None else OUR_FUNCTIONS
+
     def has_custom(self, name: str) -> bool:
         """Whether an execution function is of the users' own modules, or of the resource's type."""
         return self._type.has(name) or self.custom.has(name)
@@ -170,6 +177,9 @@ class Minion:
 
     def effect(self, name: str) -> Effect:
         """What an execution function does to the machine, as its module says: a user's own, the type's, or ours."""
+        wrapped = self.controller.effect(name)
+        if wrapped is not None:
+            return wrapped
         if function_named(name) is None:
             for theirs in (self._type, self.custom):
                 found = theirs.effect(name)
@@ -368,7 +378,7 @@ class Minion:
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
-        own = function_named(name)
+        own = self.controller.named(name)
         if own is not None:
             function = self.own(name, own)
         elif self.on_controller(name):
@@ -376,7 +386,9 @@ class Minion:
         elif exists(name) or self.has_custom(name) or self.has_salt(name):
             return self.remote(name, list(args), dict(kwargs))
         else:
-            raise unknown_function(name, more=self.custom.functions("modules"))
+            raise unknown_function(
+                name, more={*self.custom.functions("modules"), *self.controller.own_names()}
+            )
         try:
             return function(*args, **kwargs)
         except (StateError, FunctionError, TargetError, MemoryError):
@@ -483,9 +495,13 @@ class Minion:
         managed = LazyDict(self._manages)
         subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
         try:
-            return matches(expr, tgt_type, subject, nodegroups=self.project.nodegroups)
+            return matches(
+                expr, tgt_type, subject, nodegroups=self.project.nodegroups, vocabulary=self.project.vocabulary
+            )
+        except MatcherFails:
+            raise
         except UsageError as exc:
-            if tgt_type == "pcre" or tgt_type not in tgt_types():
+            if tgt_type == "pcre" or tgt_type not in tgt_types(self.project.vocabulary):
                 raise
             log.error("%s: %s: nothing matches it", self.id, exc.message)
             return False

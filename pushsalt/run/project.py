@@ -57,6 +57,7 @@ class Project(Trees):
         self.asked = dict(asked or {})
         self.redactor.add_secrets(*self.asked.values())
         self._listed: dict[Path, str] = {}
+        self._made: dict[str, tuple[Path, dict[str, Any]]] = {}
         #: the files of the inventory that are templates
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -120,7 +121,7 @@ class Project(Trees):
                 f"no inventory here or above that is trusted; use -i ({refused} is not used)",
                 hint=f"if you trust it: {way_to_trust(refused)}",
             )
-        if not self.config.inventories:
+        if not self.config.has_inventory:
             place = self.config.project or "a project folder (pushsalt init makes one)"
             raise InventoryError(
                 "no inventory here or above; use -i",
@@ -139,12 +140,21 @@ class Project(Trees):
             defaults=self.target_defaults(),
             execute=self.listed,
             detailed=detailed,
+            transports=self._transports,
+            made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
         self._warn(found)
         for target in found.targets.values():
             self.hide(target)
         return found
+
+    def _transports(self) -> Collection[str]:
+        """What `transport` of a host may be."""
+        from pushsalt import plugins
+
+        known = plugins.names("transport", plugins.folders("transport", self.config.opts))
+        return [name for name in known if name != "resource"]
 
     @property
     def groups(self) -> Collection[str]:
@@ -160,6 +170,15 @@ class Project(Trees):
 
             self._listed[path] = list_inventory(path)
         return self._listed[path]
+
+    def roster(self, name: str) -> tuple[Path, dict[str, Any]]:
+        """The file of a roster that is a plug-in, and its hosts; asked once. Raises ConfigError, InventoryError."""
+        if name not in self._made:
+            from pushsalt.rosters import hosts_of
+            from pushsalt.run.programs import run_program
+
+            self._made[name] = hosts_of(name, self.config.opts, run_program)
+        return self._made[name]
 
     def _warn(self, inventory: Inventory) -> None:
         for text in inventory.warnings:

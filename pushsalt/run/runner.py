@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pushsalt import transport
 from pushsalt.errors import TargetError
 from pushsalt.model import TargetReturn
+from pushsalt.plugins import folders
 from pushsalt.run.discovery import declared_of
 from pushsalt.run.fanout import failure
 from pushsalt.run.job import Job
@@ -102,6 +103,7 @@ class Runner:
     async def close(self) -> None:
         if "pool" in self.project.__dict__:
             self.project.pool.detach()
+        await transport.close_all(self.connecting)
         if "resource" in self.connecting.shared:
             from pushsalt.transport import resource
 
@@ -129,6 +131,7 @@ def _connect_options(project: Project, job: Job) -> transport.ConnectOptions:
         known_hosts_file=Path(opts["known_hosts_file"]) if opts.get("known_hosts_file") else None,
         ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
         inventory=project.reachable,
+        plugin_folders=folders("transport", opts),
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
 

@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import Any, Final, Protocol
 
-from pushsalt.functions import function_named
-from pushsalt.functions import modules as controller_modules
-from pushsalt.functions import names as controller_names
 from pushsalt.render.reads import Facts, ask, current
-from pushsalt.run import dryrun
+from pushsalt.run import dryrun, marks
 from pushsalt.run.effects import Effect
-from pushsalt.run.marks import ControllerFunctions
+from pushsalt.run.wrappers import ControllerFunctions
 from thin import runtime
 
 
@@ -32,6 +29,9 @@ class Answering(Protocol):
 
     @property
     def facts(self) -> Facts: ...
+
+    @property
+    def controller(self) -> ControllerFunctions: ...
 
     def has_custom(self, name: str) -> bool: ...
 
@@ -83,9 +83,9 @@ def _is_silent(name: str) -> bool:
 
 
 @cache
-def shared() -> ControllerFunctions:
+def shared() -> marks.ControllerFunctions:
     """Names of the functions that both sides have."""
-    return ControllerFunctions()
+    return marks.ControllerFunctions()
 
 
 @cache
@@ -140,7 +140,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         return dryrun.guarded(name, function, opts, self._minion.effect(name), self._minion.warn)
 
     def _function(self, name: str) -> Callable[..., Any]:
-        own = function_named(name)
+        own = self._minion.controller.named(name)
         if not callable_from_outside(self._minion.opts, name):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
@@ -156,7 +156,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
 
     def function(self, name: str) -> Callable[..., Any]:
         """A function that is answered here; who calls it sees to it that the call is noted (pushsalt.render.reads)."""
-        own = function_named(name)
+        own = self._minion.controller.named(name)
         return self._minion.shared(name) if own is None else self._minion.own(name, own)
 
     def _note(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -172,7 +172,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         if not isinstance(name, str) or not callable_from_outside(self._minion.opts, name):
             return False
         return (
-            function_named(name) is not None
+            self._minion.controller.named(name) is not None
             or name in shared()
             or exists(name)
             or self._minion.has_custom(name)
@@ -186,19 +186,19 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         Formulas look whether there is ``postgres.user_create`` before they use states that need it.
         """
         module, _, function = name.partition(".")
-        ours = module in controller_modules() or module in runtime.virtual_index("modules")
+        ours = module in self._minion.controller.modules() or module in runtime.virtual_index("modules")
         return self._minion.offline and module in SALT_ONLY and not ours and function[:1].isalpha()
 
     def has_module(self, module: str) -> bool:
         """Whether a function ``module.…`` may be had, on some target at least."""
         return (
-            module in controller_modules()
+            module in self._minion.controller.modules()
             or module in runtime.virtual_index("modules")
             or self._minion.has_custom(f"{module}.")
         )
 
     def __iter__(self) -> Iterator[str]:
-        yield from sorted({*controller_names(), *shared()})
+        yield from sorted({*self._minion.controller.names(), *shared()})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -37,9 +37,10 @@ def select(
             exclude=exclude,
             limit=limit,
             glob_includes_resources=bool(project.config.opts["glob_includes_resources"]),
+            vocabulary=project.vocabulary,
         )
     except NoTargetError as exc:
-        for source in sources(expr, tgt_type, nodegroups) & {"grains", "pillar"}:
+        for source in sources(expr, tgt_type, nodegroups, project.vocabulary) & {"grains", "pillar"}:
             count = known.unknown(source)
             if count:
                 of = f"{count} target{'s' if count > 1 else ''}"
@@ -62,7 +63,10 @@ def find(project: Project, expr: Any, tgt_type: str, *, pillar_exact: bool = Tru
     widely = bool(project.config.opts["glob_includes_resources"])
     fleet = Fleet(known.inventory, known, known.behind, glob_includes_resources=widely)
     nodegroups = project.named_groups(lambda: known.inventory.groups)
-    return fleet.in_order(fleet.select(parse(expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact)))
+    parsed = parse(
+        expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact, vocabulary=project.vocabulary
+    )
+    return fleet.in_order(fleet.select(parsed))
 
 
 def target(project: Project, name: str) -> Target:

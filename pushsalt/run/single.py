@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
-from pushsalt.functions import function_named
 from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.run import mine
 from pushsalt.run.discovery import Discovery
@@ -127,7 +126,7 @@ class Work:
             finally:
                 if self._connection is not None:
                     await self._connection.close()
-        runs_here = function_named(self.job.fun) is not None
+        runs_here = self.project.functions.named(self.job.fun) is not None
         code = EXIT_FAILED if retcode else 0
         result = TargetReturn(self.name, value, phases=self.phases, exit_code=code, retcode=retcode)
         if self.session is not None:
@@ -225,7 +224,7 @@ class Work:
         from pushsalt.run.session import Session, Start
 
         job = self.job
-        own = function_named(job.fun) is not None
+        own = self.project.functions.named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
         grains_only = job.kind == "grains"
         opts = self._opts()

@@ -192,7 +192,7 @@ class Sdb:
             raise _unavailable(f"{uri}: {exc}", exc.hint or "see the message") from None
         except (Exception, SystemExit) as exc:  # a user's driver may raise anything
             log.debug("%s: the driver %s raised", uri, driver, exc_info=True)
-            text = f"{uri}: the driver {driver} cannot answer: {type(exc).__name__}: {exc}"
+            text = f"{uri}: the driver {driver} cannot answer: {type(exc).__name__}: {exc}{plugins.blamed(exc)}"
             raise _unavailable(text, f"see the profile {name}, and the driver's file") from None
 
     def _function(self, uri: str, driver: str, function: str) -> Callable[..., Any]:
@@ -214,7 +214,10 @@ class Sdb:
             "__pillar__": {}, "__context__": self._context,
         }  # fmt: skip
         try:
-            found = plugins.load_virtual("sdb", name, self._folders, dunders) or plugins.load("sdb", name)
+            found = plugins.load_virtual("sdb", name, self._folders, dunders)
+            if found is None:  # to say what there is; a file that says itself that it is not for here is none
+                own = any(plugins.own_files(name, self._folders))
+                found = plugins.load("sdb", name, () if own else self._folders)
         except ConfigError as exc:
             raise _unavailable(f"{uri}: {exc}", exc.hint) from None
         self._drivers[name] = found

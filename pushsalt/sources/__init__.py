@@ -46,12 +46,12 @@ class Sources:
         try:
             fetch: Source = plugins.load("sources", scheme, plugins.folders("sources", self._opts)).fetch
         except (ConfigError, AttributeError) as exc:
-            text = f"Source {url}: the protocol {scheme} is not supported: {exc}"
+            text = f"Source {url}: the protocol {scheme} is not supported: {exc}; {getattr(exc, 'hint', '')}"
             raise FunctionError("exception", text, "docs/extending.md", "CommandExecutionError") from exc
         try:
             folder = private_dir(self._cache_dir / "sources" / scheme)
             found = fetch(url, folder, self._opts)
         except (Exception, SystemExit) as exc:  # a plug-in may raise anything
-            text = f"Failed to cache {url}: {type(exc).__name__}: {exc}"
+            text = f"Failed to cache {url}: {type(exc).__name__}: {exc}{plugins.blamed(exc)}"
             raise FunctionError("exception", text, "see the message", "CommandExecutionError") from exc
         return Path(found) if found else None

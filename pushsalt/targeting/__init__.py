@@ -8,7 +8,7 @@ are made of.
 from pushsalt.targeting.compound import (
     DELIMITER,
     Expression,
-    Matcher,
+    MatcherFails,
     NamedGroups,
     Subject,
     Term,
@@ -28,21 +28,25 @@ from pushsalt.targeting.fleet import (
     select,
 )
 from pushsalt.targeting.names import Name, key_of, names
+from pushsalt.targeting.vocabulary import OURS, Matcher, Vocabulary
 
 __all__ = [
     "CONTROLLER",
     "DELIMITER",
+    "OURS",
     "Behind",
     "Caches",
     "Expression",
     "Fleet",
     "InventoryCaches",
     "Matcher",
+    "MatcherFails",
     "Name",
     "NamedGroups",
     "NothingBehind",
     "Subject",
     "Term",
+    "Vocabulary",
     "key_of",
     "manager_of",
     "matches",

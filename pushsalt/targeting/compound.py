@@ -4,6 +4,8 @@ Grammar of a compound expression: ``thin.utils.compound``. Its words::
 
     word   = LETTER "@" expression | LETTER DELIMITER "@" expression | "N@" name | glob
 
+LETTER is one of ours, or that of a matcher of the user's own (``vocabulary``), which takes no delimiter.
+
 A nodegroup is an expression by name: text, or a list of its words; a list of words without operators means any of them.
 A group of the inventory is meant by ``N@name`` too, unless a nodegroup has the name.
 """
@@ -11,35 +13,21 @@ A group of the inventory is meant by ``N@name`` too, unless a nodegroup has the 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Protocol, cast
+from types import ModuleType
+from typing import Any, Final, cast
 
 from pushsalt import plugins
-from pushsalt.errors import ConfigError, UsageError
+from pushsalt.errors import PushsaltError, UsageError
+from pushsalt.targeting.vocabulary import OURS, Matcher, Vocabulary
 from thin.utils import compound as grammar
 
 log = logging.getLogger(__name__)
 
 DELIMITER: Final = ":"
-
-
-class Matcher(Protocol):
-    """The module contract of ``matchers/``.
-
-    ``LETTER``  prefix in compound expressions (``G@``); empty for none
-    ``SOURCE``  what ``match`` is given as value: ``id`` (text), ``grains`` or ``pillar`` (mappings), or ``subject``
-                (all of it: a Subject)
-
-    A matcher over grains or pillar takes ``delimiter`` too. The answer depends on the arguments alone: it is asked once
-    for equal values. Raises UsageError for an expression that makes no sense.
-    """
-
-    LETTER: str
-    SOURCE: str
-
-    def match(self, expr: Any, value: Any) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -94,6 +82,10 @@ class NamedGroups(Mapping[str, Any]):
 _Predicate = Callable[[Any], bool]
 
 
+class MatcherFails(UsageError):
+    """A matcher of the user's own raised: nobody knows whom it means."""
+
+
 @dataclass(frozen=True, eq=False)
 class Term:
     """One word of an expression: ``G@os:Debian`` is the matcher ``grain`` with ``os:Debian``."""
@@ -110,20 +102,31 @@ class Term:
         """Whether it holds for a Subject. Raises UsageError for a term that makes no sense."""
         source = self.matcher.SOURCE
         if source == "subject":
-            return self.matcher.match(self.expr, subject)
+            return self._asked(self.matcher.match, subject)
         return self.of(subject.id if source == "id" else subject.grains if source == "grains" else subject.pillar)
 
     def of(self, value: Any) -> bool:
         """Whether it holds for the id, the grains or the pillar of a target."""
         try:
             if self.matcher.SOURCE == "id":
-                return self.matcher.match(self.expr, value)
-            return cast(Callable[..., bool], self.matcher.match)(self.expr, value, delimiter=self.delimiter)
+                return self._asked(self.matcher.match, value)
+            return self._asked(self.matcher.match, value, delimiter=self.delimiter)
         except UsageError as exc:
-            if not self.part:
+            if not self.part or isinstance(exc, MatcherFails):
                 raise
             _say_once(self.word, exc.message)
             return False
+
+    def _asked(self, match: Callable[..., bool], value: Any, **more: str) -> bool:
+        try:
+            return match(self.expr, value, **more)
+        except PushsaltError:
+            raise
+        except (Exception, SystemExit) as exc:  # a user's matcher may raise anything
+            module = cast(ModuleType, self.matcher)
+            where = plugins.place_of(module, exc) or module.__name__
+            text = f"{self.word}: the matcher {self.tgt_type} fails: {where}: {type(exc).__name__}: {exc}"
+            raise MatcherFails(text, "correct the matcher") from exc
 
 
 @cache
@@ -169,16 +172,23 @@ class Expression:
         return _error(self.text, problem)
 
 
-def tgt_types() -> list[str]:
+def tgt_types(vocabulary: Vocabulary = OURS) -> list[str]:
     """All types that ``select`` and ``matches`` take."""
-    return sorted({*plugins.names("matchers"), "compound", "nodegroup"})
+    return sorted({*vocabulary.types(), "compound", "nodegroup"})
 
 
 def matches(
-    expr: Any, tgt_type: str, subject: Subject, *, delimiter: str = DELIMITER, nodegroups: Nodegroups | None = None
+    expr: Any,
+    tgt_type: str,
+    subject: Subject,
+    *,
+    delimiter: str = DELIMITER,
+    nodegroups: Nodegroups | None = None,
+    vocabulary: Vocabulary = OURS,
 ) -> bool:
     """Whether the expression selects this one target. Raises UsageError for an expression that cannot be understood."""
-    return parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups).predicate()(subject)
+    parsed = parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups, vocabulary=vocabulary)
+    return parsed.predicate()(subject)
 
 
 def parse(
@@ -189,12 +199,13 @@ def parse(
     nodegroups: Nodegroups | None = None,
     pillar_exact: bool = False,
     quiet: bool = False,
+    vocabulary: Vocabulary = OURS,
 ) -> Expression:
     """The expression, understood. Raises UsageError when it cannot be.
 
     ``delimiter`` is not for compound expressions, where each term may have one: as in Salt. ``pillar_exact``: terms of
     pillar are neither globs nor regular expressions, so that nobody can find out by them what is there. ``quiet``: what
-    is doubtful is not logged.
+    is doubtful is not logged. ``vocabulary`` has the matchers and their letters.
     """
     nodegroups = {} if nodegroups is None else nodegroups
     if tgt_type == "pillar" and pillar_exact:
@@ -202,19 +213,24 @@ def parse(
     if tgt_type == "compound":
         if not isinstance(expr, str | list | tuple):
             raise UsageError(f"a compound expression is text, not {expr!r}", hint="write it like 'web* and not L@web3'")
-        return _compound(expr, grammar.words_of(expr), nodegroups, pillar_exact, quiet)
+        return _compound(expr, grammar.words_of(expr), nodegroups, pillar_exact, quiet, vocabulary)
     if tgt_type == "nodegroup":
-        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups, pillar_exact, quiet)
-    term = Term(str(expr), tgt_type, expr, delimiter, _matcher(tgt_type))
+        return _compound(f"N@{expr}", [f"N@{expr}"], nodegroups, pillar_exact, quiet, vocabulary)
+    term = Term(str(expr), tgt_type, expr, delimiter, vocabulary.named(tgt_type))
     return Expression(term.word, ("word", term.word), {term.word: term}, tgt_type)
 
 
-def sources(expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None) -> set[str]:
+def sources(
+    expr: Any, tgt_type: str, nodegroups: Nodegroups | None = None, vocabulary: Vocabulary = OURS
+) -> set[str]:
     """What an expression looks at: ``id``, ``grains``, ``pillar``, ``subject``. Raises UsageError as ``parse``."""
-    return {term.matcher.SOURCE for term in parse(expr, tgt_type, nodegroups=nodegroups, quiet=True).terms.values()}
+    parsed = parse(expr, tgt_type, nodegroups=nodegroups, quiet=True, vocabulary=vocabulary)
+    return {term.matcher.SOURCE for term in parsed.terms.values()}
 
 
-def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool, quiet: bool) -> Expression:
+def _compound(
+    expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact: bool, quiet: bool, vocabulary: Vocabulary
+) -> Expression:
     text = expr if isinstance(expr, str) else " ".join(map(str, expr))
 
     def missing(name: str, reason: str) -> None:
@@ -232,46 +248,38 @@ def _compound(expr: Any, words: list[str], nodegroups: Nodegroups, pillar_exact:
         tree = grammar.parse(expanded)
     except ValueError as exc:
         raise _error(text, str(exc)) from None
-    terms = {word: _term(text, word, pillar_exact, quiet) for word in expanded if word not in grammar.OPERATORS}
+    named = [word for word in expanded if word not in grammar.OPERATORS]
+    terms = {word: _term(text, word, pillar_exact, quiet, vocabulary) for word in named}
     return Expression(text, tree, terms)
 
 
-def _term(text: str, word: str, pillar_exact: bool, quiet: bool) -> Term:
+def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Vocabulary) -> Term:
     prefixed = grammar.prefix(word)
+    own = re.fullmatch(r"([A-Z])@(.+)", word, re.DOTALL) if prefixed is None else None
+    if own is not None and vocabulary.of_letter(own[1]):
+        prefixed = (own[1], "", own[2])
     if prefixed is None:
         loose = word.startswith("(") or (word.endswith(")") and word.count(")") > word.count("("))
         if loose and not quiet:
             log.warning("%r is taken for a glob: parentheses need spaces around them", word)
-        return Term(word, "glob", word, DELIMITER, _matcher("glob"), part=True)
+        if own is not None and not quiet:
+            log.warning("%r is taken for a glob: there is no matcher with the letter %s", word, own[1])
+        return Term(word, "glob", word, DELIMITER, vocabulary.named("glob"), part=True)
     letter, delimiter, expr = prefixed
-    if letter not in _letters():
-        known = ", ".join(sorted({*_letters(), "N"}))
+    found = vocabulary.of_letter(letter)
+    if found is None:
+        known = ", ".join(sorted({*vocabulary.letters(), "N"}))
         raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {known})")
-    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else _letters()[letter]
-    matcher = _matcher(tgt_type)
+    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
+    matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
-        matcher.match(expr, "")  # what makes no sense is said whatever the rest of the expression is
+        Term(word, tgt_type, expr, DELIMITER, matcher).of("")  # what makes no sense is said whatever the rest is
     return Term(word, tgt_type, expr, delimiter or DELIMITER, matcher, part=matcher.SOURCE != "id")
 
 
 def _error(text: str, problem: str) -> UsageError:
     hint = "write it like 'web* and not ( L@web3 or E@db\\d )'"
     return UsageError(f"the compound expression {text!r} {problem}", hint=hint)
-
-
-@cache
-def _matcher(tgt_type: str) -> Matcher:
-    try:
-        return cast(Matcher, plugins.load("matchers", tgt_type))
-    except ConfigError as exc:
-        raise UsageError(f"the target type {tgt_type!r} cannot be used: {exc.message}", hint=exc.hint) from exc
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Prefix of compound expressions -> tgt_type."""
-    found = {_matcher(name).LETTER: name for name in plugins.names("matchers")}
-    return {letter: name for letter, name in found.items() if letter}
 
 
 def _ask(term: Term) -> _Predicate:

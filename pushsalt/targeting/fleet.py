@@ -19,6 +19,7 @@ from pushsalt.model import Target
 from pushsalt.targeting.compound import DELIMITER, Expression, Nodegroups, Term, parse
 from pushsalt.targeting.matchers.list import split
 from pushsalt.targeting.names import names, of_whole_name
+from pushsalt.targeting.vocabulary import OURS, Vocabulary
 
 #: The manager of what the controller reaches by itself.
 CONTROLLER: Final = "controller"
@@ -122,6 +123,7 @@ def select(
     exclude: Sequence[str] = (),
     limit: int | None = None,
     glob_includes_resources: bool = True,
+    vocabulary: Vocabulary = OURS,
 ) -> list[str]:
     """The names (``names``) of what is selected: in the inventory's order, resources right behind their managers.
 
@@ -133,7 +135,7 @@ def select(
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does
     fleet = Fleet(inventory, caches, behind, glob_includes_resources=glob_includes_resources)
-    chosen = fleet.select(parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups))
+    chosen = fleet.select(parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups, vocabulary=vocabulary))
     if not chosen:
         from pushsalt.targeting.nothing import nothing
 
@@ -145,7 +147,7 @@ def select(
 
             raise unknown(missing, inventory, fleet.behind, nodegroups)
     for text in exclude:
-        chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups))
+        chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups, vocabulary=vocabulary))
     if not chosen:
         left_out = " and ".join(map(repr, exclude))
         raise NoTargetError(f"no target is left: --exclude {left_out} matches all that {expr!r} does", "leave it out")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pushsalt import plugins
-from pushsalt.errors import StateError
+from pushsalt.errors import ConfigError, StateError
 from pushsalt.ext_pillar import Outside, SourceFunctions
 from thin.utils.dictupdate import merge
 
@@ -43,7 +43,8 @@ def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside
             if data:
                 found = merge(found, _checked(data), "recurse", merge_lists=True)
         except (Exception, SystemExit) as exc:  # a plug-in may raise anything; what the others say is wanted too
-            errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}")
+            more = f"; {exc.hint}" if isinstance(exc, ConfigError) and exc.hint else plugins.blamed(exc)
+            errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}{more}")
     if errors:
         raise StateError(errors)
     return found

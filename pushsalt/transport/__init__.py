@@ -1,18 +1,25 @@
 """Ways to a target: ``connect(target, options)`` gives a Connection, ``Connection.open(words)`` one Stream of bytes.
 
-One file per transport, with ``connect(target, options) -> Connection``; a transport is loaded when the first target
-uses it. Whatever keeps a target from being reached is a TargetError with its kind.
+One file per transport, with ``async connect(target, options) -> Connection``; a transport is loaded when the first
+target uses it. One of the user's own may have ``async close(options)`` too, for what it keeps in ``options.shared``,
+and may go by one of ours (``pushsalt.transport.local``). Whatever keeps a target from being reached is a TargetError
+with its kind.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol
 
+from pushsalt import plugins
+from pushsalt.errors import ConfigError, PushsaltError, TargetError
 from pushsalt.model import Target
+
+log = logging.getLogger(__name__)
 
 
 class Stream(Protocol):
@@ -76,10 +83,44 @@ class ConnectOptions:
     inventory: Mapping[str, Target] = field(default_factory=dict)
     #: What the connections of one command have in common (loaded keys, jump hosts), by transport. Not for others.
     shared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    #: Where users' own transports lie, and those that were used, by name.
+    plugin_folders: tuple[Path, ...] = ()
+    loaded: dict[str, ModuleType] = field(default_factory=dict, compare=False, repr=False)
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
-    """Log in on the target. Raises TargetError."""
-    transport = import_module(f"pushsalt.transport.{target.transport}")
-    connection: Connection = await transport.connect(target, options)
+    """Log in on the target. Raises TargetError, whatever a user's own transport raises."""
+    transport = _loaded(target, options)
+    try:
+        connection: Connection = await transport.connect(target, options)
+    except PushsaltError:
+        raise
+    except (Exception, SystemExit) as exc:  # a user's transport may raise anything
+        where = plugins.place_of(transport, exc)
+        if where is None and transport.__name__.startswith(__name__):
+            raise
+        text = f"the transport {target.transport} fails: {where or transport.__file__}: {type(exc).__name__}: {exc}"
+        raise TargetError("unreachable", f"{target.id}: {text}", "correct the transport's file") from exc
     return connection
+
+
+async def close_all(options: ConnectOptions) -> None:
+    """End what the connections of a command had in common: ``close(options)`` of each transport that was used."""
+    for transport in list(options.loaded.values()):
+        close = getattr(transport, "close", None)
+        if close is not None and not transport.__name__.startswith(__name__):
+            try:
+                await close(options)
+            except (Exception, SystemExit) as exc:  # a user's transport may raise anything; the returns are there
+                log.warning("the transport %s cannot be closed: %s: %s", transport.__file__, type(exc).__name__, exc)
+
+
+def _loaded(target: Target, options: ConnectOptions) -> ModuleType:
+    name = target.transport
+    if name not in options.loaded:
+        try:
+            options.loaded[name] = plugins.load("transport", name, options.plugin_folders)
+        except ConfigError as exc:
+            text = f"{target.id}: the transport {name} cannot be used: {exc}"
+            raise TargetError("unreachable", text, exc.hint or "correct the transport's file") from exc
+    return options.loaded[name]

@@ -1,0 +1,63 @@
+"""Rosters made by code of the user's own (Salt's ``roster`` modules): one file each, named by the option ``roster``.
+
+A roster has ``targets(tgt, tgt_type="glob", **kwargs)`` as Salt's have, and returns ``{id: {host: …, user: …}}``, with
+the settings of a salt-ssh roster. It is asked once per command, for ``*``: what an expression means is decided here.
+Among its globals are Salt's ``__opts__`` (the configuration), ``__salt__`` with ``cmd.*`` of this machine, and
+``__utils__`` with ``roster_matcher.targets``. What it returns is taken as what a program prints: data about machines.
+None is ours: the kinds of rosters that Salt reads from files are told by the files themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from pushsalt import plugins
+from pushsalt.errors import ConfigError, InventoryError, Position
+from pushsalt.render.context import RunProgram
+from pushsalt.run.commands import commands
+
+#: Salt's rosters that are files: what each of these is, is told by the file.
+OF_FILES: Final = ("flat", "ansible", "dir", "sshconfig", "terraform")
+
+
+class Roster(Protocol):
+    """The module contract."""
+
+    def targets(self, tgt: str, tgt_type: str = "glob", **kwargs: Any) -> Mapping[str, Any]: ...
+
+
+def hosts_of(name: str, opts: Mapping[str, Any], run: RunProgram) -> tuple[Path, dict[str, Any]]:
+    """The file of a roster, and its hosts. Raises ConfigError or InventoryError."""
+    dunders: dict[str, Any] = {
+        "__opts__": opts, "__salt__": commands(run), "__utils__": {"roster_matcher.targets": _matched},
+        "__grains__": {}, "__pillar__": {}, "__context__": {}, "__runner__": {},
+    }  # fmt: skip
+    folders = plugins.folders("roster", opts)
+    module: Any = plugins.load_virtual("roster", name, folders, dunders)
+    if module is None:
+        if any(plugins.own_files(name, folders)):
+            raise ConfigError(f"the roster {name} says by __virtual__ that it is not for here", "see the option roster")
+        module = plugins.load("roster", name, folders, dunders)
+    try:
+        found = module.targets("*", "glob")
+    except (Exception, SystemExit) as exc:  # a user's roster may raise anything
+        where = plugins.place_of(module, exc) or Position(str(module.__file__))
+        text = f"the roster {name} fails: {type(exc).__name__}: {exc}"
+        raise InventoryError(text, hint="correct the roster, or what it asks", where=where) from exc
+    if not isinstance(found, Mapping):
+        text = f"the roster {name} returns {found!r:.80}, not a mapping of ids to settings"
+        raise InventoryError(text, "docs/extending.md has an example", Position(str(module.__file__)))
+    return Path(module.__file__), dict(found)
+
+
+def names_of(option: Any) -> tuple[str, ...]:
+    """The rosters that the option ``roster`` names, but those that are files: text with commas, or a list."""
+    words: Sequence[Any] = option.split(",") if isinstance(option, str) else option or ()
+    return tuple(name for word in words if (name := str(word).strip()) and name not in OF_FILES)
+
+
+def _matched(conditioned_raw: Mapping[str, Any], tgt: str, tgt_type: str, ipv: str = "ipv4") -> dict[str, Any]:
+    """``salt.utils.roster_matcher.targets`` for all that there are."""
+    return dict(conditioned_raw)

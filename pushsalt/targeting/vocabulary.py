@@ -1,0 +1,124 @@
+"""Which matchers there are for one configuration: ours, and users' own from plug-in folders and entry points.
+
+Each configuration has a vocabulary of its own, so that two projects in one process do not share letters. Nothing of the
+user's is looked for until a word has a letter, or a ``tgt_type``, that is none of ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Final, Protocol, cast
+
+from pushsalt import plugins, regular
+from pushsalt.errors import ConfigError, Position, UsageError
+
+_LETTER: Final = re.compile(r"^LETTER\s*(?::[^=\n]+)?=\s*(.+?)\s*(?:#.*)?$", re.MULTILINE)
+_SOURCES: Final = ("id", "grains", "pillar", "subject")
+
+
+class Matcher(Protocol):
+    """The module contract of ``matchers/``.
+
+    ``LETTER``  prefix in compound expressions (``G@``); empty, or not there, for none. One capital letter
+    ``SOURCE``  what ``match`` is given as value: ``id`` (text), ``grains`` or ``pillar`` (mappings), or ``subject``
+                (all of it: a Subject)
+
+    A matcher over grains or pillar takes ``delimiter`` too. The answer depends on the arguments alone: it is asked once
+    for equal values. Raises UsageError for an expression that makes no sense.
+    """
+
+    LETTER: str
+    SOURCE: str
+
+    def match(self, expr: Any, value: Any) -> bool: ...
+
+
+class Vocabulary:
+    """See the module. ``folders`` gives the user's folders of matchers; a name of ours is always ours."""
+
+    def __init__(self, folders: Callable[[], Sequence[Path]] = tuple) -> None:
+        self._folders = folders
+        self._matchers: dict[str, Matcher] = {}
+
+    def named(self, tgt_type: str) -> Matcher:
+        """The matcher of a type. Raises UsageError when there is none, or it cannot be loaded."""
+        if tgt_type not in self._matchers:
+            try:
+                # Ours may be asked of an index, which knows nothing of a user's file of the same name.
+                folders = () if tgt_type in _ours() else self._folders()
+                found = cast(Matcher, plugins.load("matchers", tgt_type, folders))
+                if found.SOURCE not in _SOURCES:
+                    where = Position(str(getattr(found, "__file__", tgt_type)))
+                    raise ConfigError(f"SOURCE is {found.SOURCE!r}", f"it is one of {', '.join(_SOURCES)}", where)
+            except ConfigError as exc:
+                raise UsageError(f"the target type {tgt_type!r} cannot be used: {exc}", hint=exc.hint) from exc
+            self._matchers[tgt_type] = found
+        return self._matchers[tgt_type]
+
+    def of_letter(self, letter: str) -> str | None:
+        """The type that a letter stands for. Raises UsageError for letters of users' own that cannot be told apart."""
+        return _letters().get(letter) or self._own_letters.get(letter)
+
+    def letters(self) -> list[str]:
+        """All letters, sorted."""
+        return sorted({*_letters(), *self._own_letters})
+
+    def types(self) -> list[str]:
+        """The names of all matchers, sorted."""
+        return plugins.names("matchers", self._folders())
+
+    @cached_property
+    def _own_letters(self) -> Mapping[str, str]:
+        """Read from the files' text: a matcher is run when an expression has its letter, and not before."""
+        found: dict[str, str] = {}
+        for name in plugins.names("matchers", self._folders()):
+            if name in _ours():
+                continue
+            file = next(
+                (folder / f"{name}.py" for folder in self._folders() if (folder / f"{name}.py").is_file()),
+                None,
+            ) or plugins.installed_file("matchers", name)
+            letter = _written(file) if file is not None else getattr(self.named(name), "LETTER", "")
+            if letter == "":
+                continue
+            taken = _letters().get(letter) if isinstance(letter, str) else None
+            problem = None
+            if not (isinstance(letter, str) and re.fullmatch("[A-Z]", letter)):
+                problem = f"LETTER is {letter!r}"
+            elif taken or letter in found:
+                problem = f"the letter {letter} is that of the matcher {taken or found[letter]}"
+            if problem is not None:
+                free = sorted(set(map(chr, range(65, 91))) - {*_letters(), *found})
+                hint = f"LETTER is one capital letter: {' '.join(free)} are free"
+                raise UsageError(f"the matcher {name} cannot be used: {file or name}: {problem}", hint)
+            found[letter] = name
+        return found
+
+
+def _written(file: Path) -> Any:
+    """The value of LETTER in a file; empty where there is none, or where it is computed."""
+    said = _LETTER.search(regular.read_text(file, "replace"))
+    try:
+        return ast.literal_eval(said.group(1)) if said else ""
+    except (ValueError, SyntaxError):
+        return ""
+
+
+@cache
+def _ours() -> frozenset[str]:
+    return frozenset(plugins.own("matchers"))
+
+
+@cache
+def _letters() -> Mapping[str, str]:
+    """Those of ours: prefix of compound expressions -> tgt_type."""
+    found = {cast(Matcher, plugins.load("matchers", name)).LETTER: name for name in _ours()}
+    return {letter: name for letter, name in found.items() if letter}
+
+
+#: Where no configuration is known.
+OURS: Final = Vocabulary()
