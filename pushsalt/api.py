@@ -159,6 +159,22 @@ class Client:
     def stream_clean(self, selection: Selection, options: JobOptions | None = None) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
 
+    def raw(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        """Run a command by each target's own shell, without Python: ``stdout``, ``stderr``, ``retcode``."""
+        return self._wait(self.raw_async(selection, command, options))
+
+    async def raw_async(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_raw(selection, command, options))
+
+    def stream_raw(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("raw", "raw", [command], options=options or JobOptions()))
+
     def stop(self) -> None:
         """Ask the work under way to end soon, from any thread; targets without a return get ``interrupted``."""
         if self._stop is not None:

@@ -84,7 +84,11 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, sudo: Su
     """
     candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
     words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
-    words = [*target.enter, *words]
+    return as_user(target, [*target.enter, *words], sudo)
+
+
+def as_user(target: Target, words: list[str], sudo: Sudo | None) -> list[str]:
+    """The words of a command that runs these as another user, if there is one to become."""
     if sudo is None:
         return words
     asking = ["-n"] if sudo.prompt is None else ["-S", "-p", sudo.prompt]

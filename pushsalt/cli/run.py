@@ -18,6 +18,7 @@ pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
 pushsalt run web1 cmd.run 'ls -l'
+pushsalt run --raw switch1 'show version'   by the login's shell; no Python is needed there
 pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
 pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
@@ -33,11 +34,32 @@ def run(
         list[str] | None,
         typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "-r",
+            "--raw",
+            "--raw-shell",
+            help="Run a command line by the login's shell, without Python: stdout, stderr, retcode.",
+            rich_help_panel="What is done",
+        ),
+    ] = False,
 ) -> int:
-    """Call an execution function on each target."""
+    """Call an execution function on each target; with --raw, run a command by its shell."""
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 
+    if raw:
+        command = " ".join([function, *(words or ())])
+        if given.test:
+            raise UsageError("--test: a command of --raw has no dry run", hint="leave --test out to run it")
+        return run_job(
+            given,
+            TERMINAL.get(),
+            target,
+            lambda client, selection, options: client.stream_raw(selection, command, options),
+            words=["run", "--raw", function, *(words or ())],
+        )
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         command = " ".join([function, *map(shlex.quote, words or ())])
         call = shlex.join(["pushsalt", "run", target, "cmd.run", command])

@@ -86,7 +86,7 @@ class JobOptions:
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "call", "grains", "clean"]
+    kind: Literal["apply", "call", "grains", "clean", "raw"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -99,4 +99,6 @@ class Job:
         if self.kind == "apply":
             what = " ".join(str(arg) for arg in self.args) or "highstate"
             return f"apply {what}" + (" (test)" if self.options.test else "")
+        if self.kind == "raw":
+            return str(self.args[0])
         return self.fun or self.kind

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pushsalt.run.line import Lines
     from pushsalt.run.minion import Minion
     from pushsalt.run.runner import Runner
-    from pushsalt.run.session import LockRequest, Session
+    from pushsalt.run.session import LockRequest, Session, Start
 
 log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Work:
             )
         if self.options.timeout is not None:
             self._ends = time.monotonic() + self.options.timeout
-        if self.job.kind in ("apply", "call") and self.project.knows_pillar(self.target):
+        if self.job.kind in ("apply", "call", "raw") and self.project.knows_pillar(self.target):
             await self.runner.in_thread(partial(self.project.hide_kept, self.target))
         if self.target.transport == "offline":
             return await self._offline(), 0
@@ -200,6 +200,9 @@ class Work:
             return dict(self.target.grains)
         if self.job.kind == "clean":
             return []
+        if self.job.kind == "raw":
+            hint = "give it another transport in the inventory"
+            raise TargetError("offline", f"{self.target.id}: no command runs there: it is offline", hint)
         called = await self._called(self._render(dict(self.target.grains)))
         if called.is_plan:
             raise TargetError(
@@ -221,9 +224,11 @@ class Work:
     # over a connection -----------------------------------------------------------------------------------------------
 
     async def _online(self) -> tuple[Any, int]:
-        from pushsalt.run.session import Session, Start
+        from pushsalt.run.session import Start
 
         job = self.job
+        if job.kind == "raw":
+            return await self._raw()
         own = function_named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
         grains_only = job.kind == "grains"
@@ -250,17 +255,7 @@ class Work:
             first.append({"k": "resources", "declared": declared})
         first += [each.message() for each in mined]
         with self.phase("bootstrap"):
-            self.session = await Session.open(
-                self.target,
-                self._connection,
-                self.project.runtime,
-                start=start,
-                first=first,
-                serve=self._serve,
-                on_event=self._event,
-                warnings=self.warnings,
-                lines=cast("Lines", self._connection) if self.target.place != self.target.key else None,
-            )
+            self.session = await self._begun(self._connection, start, first)
         if job.kind == "clean":
             return self.session.removed, 0
         if not own and job.kind == "call":
@@ -297,6 +292,52 @@ class Work:
             (only,) = returns.values()
             return only, int(only.get("result") is False)
         return returns, 0
+
+    async def _begun(self, connection: transport.Connection, start: Start, first: list[dict[str, Any]]) -> Session:
+        """A session; with ``bootstrap`` Python is installed for it where there is none."""
+        from pushsalt.run import bootstrap
+        from pushsalt.run.session import Session
+
+        open_one = partial(
+            Session.open,
+            self.target,
+            connection,
+            self.project.runtime,
+            start=start,
+            first=first,
+            serve=self._serve,
+            on_event=self._event,
+            warnings=self.warnings,
+            lines=cast("Lines", connection) if self.target.place != self.target.key else None,
+        )
+        try:
+            return await open_one()
+        except TargetError as exc:
+            if not bootstrap.helps(exc, self.target) or self.job.kind == "clean":
+                raise
+            wanted = self.target.bootstrap
+            if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
+                raise TargetError(exc.kind, exc.message, f"{exc.hint}; or `bootstrap: true` installs it") from exc
+            if self.options.test:
+                hint = "leave --test out; `bootstrap: true` then installs Python first"
+                raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
+        self.reporter.target_phase(self.name, "install Python")
+        self.warnings.append(await bootstrap.install(self.target, connection))
+        return await open_one()
+
+    async def _raw(self) -> tuple[Any, int]:
+        """A command by the target's own shell; nothing of ours goes there."""
+        from pushsalt.run import raw
+
+        if self.target.place != self.target.key:
+            message = f"{self.target.id}: a {self.target.resource} has no shell that could run a command"
+            raise FunctionError("exception", message, f"run it on {self.target.manager}", "CommandExecutionError")
+        with self.phase("connect"):
+            self._connection = await transport.connect(self.target, self.runner.connecting)
+        self.sent = True
+        with self.phase("run"):
+            value = await raw.run(self.target, self._connection, str(self.job.args[0]))
+        return value, int(value["retcode"])
 
     async def _returned(self, value: Any) -> Any:
         """What a function returned, as it is shown; all grains are kept."""
