@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from pushsalt.redact import Redactor
+    from pushsalt.run.copying import Copy
     from pushsalt.run.project import Project
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
@@ -175,6 +176,20 @@ class Client:
     ) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("raw", "raw", [command], options=options or JobOptions()))
 
+    def copy(self, selection: Selection, copy: Copy, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Copy a file or a tree to each target, or from it."""
+        return self._wait(self.copy_async(selection, copy, options))
+
+    async def copy_async(
+        self, selection: Selection, copy: Copy, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_copy(selection, copy, options))
+
+    def stream_copy(
+        self, selection: Selection, copy: Copy, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
+
     def stop(self) -> None:
         """Ask the work under way to end soon, from any thread; targets without a return get ``interrupted``."""
         if self._stop is not None:
@@ -203,6 +218,7 @@ class Client:
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
             await project.prepare(stop)
+            await runner.look_at_sources()
             async for result in fan_out(ids, runner.run, width, self.reporter, stop):
                 yield result
         finally:

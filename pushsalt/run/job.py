@@ -86,7 +86,7 @@ class JobOptions:
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "call", "grains", "clean", "raw"]
+    kind: Literal["apply", "call", "grains", "clean", "raw", "copy"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -101,4 +101,6 @@ class Job:
             return f"apply {what}" + (" (test)" if self.options.test else "")
         if self.kind == "raw":
             return str(self.args[0])
+        if self.kind == "copy":
+            return f"cp {self.args[0].source}"
         return self.fun or self.kind

@@ -186,6 +186,8 @@ class Work:
         if self.total:
             where = f"stopped during the run{self._how_far()}"
             hint = "the state under way was killed: look at it before you apply again"
+        elif self.job.kind == "copy" and self.session is not None:
+            where, hint = "stopped while it was copied", "run it again: it goes on where it was"
         elif self.sent:
             where = f"stopped after {self.job.fun} was sent: what it did is unknown"
             hint = "look at the target before you run it again"
@@ -200,9 +202,10 @@ class Work:
             return dict(self.target.grains)
         if self.job.kind == "clean":
             return []
-        if self.job.kind == "raw":
+        if self.job.kind in ("raw", "copy"):
+            what = "no command runs there" if self.job.kind == "raw" else "nothing is copied"
             hint = "give it another transport in the inventory"
-            raise TargetError("offline", f"{self.target.id}: no command runs there: it is offline", hint)
+            raise TargetError("offline", f"{self.target.id}: {what}: it is offline", hint)
         called = await self._called(self._render(dict(self.target.grains)))
         if called.is_plan:
             raise TargetError(
@@ -227,6 +230,8 @@ class Work:
         from pushsalt.run.session import Start
 
         job = self.job
+        if job.kind in ("raw", "copy"):
+            self._with_shell()
         if job.kind == "raw":
             return await self._raw()
         own = function_named(job.fun) is not None
@@ -241,7 +246,9 @@ class Work:
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
-            custom=self.project.custom_archive(str(opts.get("saltenv") or "base")) if job.kind != "clean" else None,
+            custom=self.project.custom_archive(str(opts.get("saltenv") or "base"))
+            if job.kind not in ("clean", "copy")
+            else None,
             salt=self.project.salt_python.told() if self.project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
         )
@@ -258,6 +265,8 @@ class Work:
             self.session = await self._begun(self._connection, start, first)
         if job.kind == "clean":
             return self.session.removed, 0
+        if job.kind == "copy":
+            return await self._copy(self.session)
         if not own and job.kind == "call":
             with self.phase("run"):
                 value = await self.session.first[0]
@@ -325,13 +334,30 @@ class Work:
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
 
+    def _with_shell(self) -> None:
+        """Raises FunctionError for a resource that nothing runs in."""
+        if self.target.place != self.target.key:
+            message = f"{self.target.id}: a {self.target.resource} has neither a shell nor files"
+            hint = f"use its manager, {self.target.manager}"
+            raise FunctionError("exception", message, hint, "CommandExecutionError")
+
+    async def _copy(self, session: Session) -> tuple[Any, int]:
+        from pushsalt.run import copying
+
+        copy, test, sources = self.job.args[0], self.options.test, self.runner.sources
+        say = partial(self.reporter.target_phase, self.name)
+        with self.phase("copy"):
+            if sources is not None:
+                value = await copying.send(session, copy, sources, test, say)
+            else:
+                copy = copying.folder_of(copy, self.name, many=not self.runner.alone)
+                value = await copying.Fetch(session, copy, test, say).run()
+        return value, int("failed" in value)
+
     async def _raw(self) -> tuple[Any, int]:
         """A command by the target's own shell; nothing of ours goes there."""
         from pushsalt.run import raw
 
-        if self.target.place != self.target.key:
-            message = f"{self.target.id}: a {self.target.resource} has no shell that could run a command"
-            raise FunctionError("exception", message, f"run it on {self.target.manager}", "CommandExecutionError")
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
         self.sent = True
