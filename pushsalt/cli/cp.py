@@ -15,7 +15,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
 pushsalt cp app.conf 'web*':/etc/app/ --mode 640 --owner root:app
-pushsalt cp site/ web1:/srv/site            a tree: what is in it; without the slash, the folder itself
+pushsalt cp site/ web1:/srv/site            what is in it; without the slash, the folder
 pushsalt cp 'web*':/var/log/app.log logs    logs/web1/app.log, logs/web2/app.log
 pushsalt cp web1:/etc/nginx . --test        what would be copied
 """
