@@ -86,6 +86,18 @@ def test_a_tree_to_a_target_and_back(bed: SshdBed, project: Make, tmp_path: Path
     assert again.data["t1"] == {"changed": {}, "same": 9}
 
 
+def test_to_several_logins_of_one_user_at_a_time(project: Make, tmp_path: Path, site: Path) -> None:
+    """They receive the same bytes into the same private folder."""
+    made = project(**{f"here{number}": {"transport": "local"} for number in range(4)})
+    (site / "twice").write_bytes(BIG)
+    for number in range(40):
+        (site / f"file{number}").write_bytes(bytes([number]) * 300_000)
+    for number in range(2):
+        done = made.json("cp", f"{site}/", f"here*:{tmp_path}/there{number}")
+        assert all("failed" not in ret for ret in done.data.values()), done.out
+        assert tree(tmp_path / f"there{number}") == tree(site)
+
+
 def test_from_several_targets_each_into_a_folder_of_its_own(bed: SshdBed, project: Make) -> None:
     made = project()
     for id in ("t1", "t2"):

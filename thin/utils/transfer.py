@@ -9,7 +9,7 @@ import os
 import stat
 
 from thin.boot import sha256
-from thin.exceptions import CommandExecutionError
+from thin.exceptions import CommandExecutionError, SaltException
 from thin.utils import safepath, safetree
 from thin.utils.files import atomic, owner
 
@@ -223,8 +223,8 @@ class Transfers(object):
         try:
             for name, kind, what, mode, _size in entries:
                 try:
-                    words = self._put(tree, name, kind, what, mode, name in missing)
-                except (OSError, CommandExecutionError) as exc:
+                    words = self._put(tree, name, kind, what, mode, need if name in missing else None)
+                except (OSError, SaltException) as exc:
                     failed[tree.path(name)] = _words(exc)
                     continue
                 if words:
@@ -237,17 +237,31 @@ class Transfers(object):
             self._controller.end()
         return {"changed": changed, "failed": failed, "same": same}
 
-    def _put(self, tree, name, kind, what, mode, is_missing):
+    def _put(self, tree, name, kind, what, mode, need):
         if kind == "d":
             return tree.folder(name, mode)
         if kind == "l":
             return tree.link(name, what)
-        if not is_missing:
+        if need is None:
             return tree.same(name)
         if tree.test:
             return tree.file(name, mode, None)
-        path = self._controller.arrived(what)
-        return tree.file(name, mode, lambda: atomic.pieces(path))
+        with self._opened(what, need) as source:
+            return tree.file(name, mode, lambda: iter(lambda: source.read(atomic.PIECE), b""))
+
+    def _opened(self, digest, need):
+        """The bytes that came. Another session of this user may have the same ones, and be done with them first."""
+        for _ in range(5):
+            path = self._controller.arrived(digest)
+            try:
+                if path is not None:
+                    return open(path, "rb")
+            except FileNotFoundError:
+                pass
+            wanted = self._controller.begin(wants=[[digest, None]])
+            if wanted:
+                need(wanted)
+        raise CommandExecutionError("it did not arrive")
 
     # from the target
 
