@@ -51,11 +51,12 @@ def run_job(
     *,
     unmask: bool = False,
     hint: str = "",
-    words: Sequence[str] = (),
+    words: Sequence[str] | Callable[[str], Sequence[str]] = (),
 ) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
-    ``words`` are the command and what stands behind its target, for the command line that does it again.
+    ``words`` are the command and what stands behind its target, for the command line that does it again; or give all
+    words for the ids that it is done to.
     ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs). ``hint`` is said
     once if something was masked.
     """
@@ -120,8 +121,11 @@ def run_job(
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
 
 
-def _again(given: Given, words: Sequence[str], ids: Sequence[str]) -> str:
+def _again(given: Given, words: Sequence[str] | Callable[[str], Sequence[str]], ids: Sequence[str]) -> str:
     """The command line that does the same on these targets."""
+    if callable(words):
+        command, *rest = words(",".join(ids))
+        return shlex.join(["pushsalt", command, *given.flags(), "-L", *rest])
     command, *rest = words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
