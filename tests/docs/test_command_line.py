@@ -3,8 +3,10 @@
 A test that fails names the rows that are missing, ready to be written down, and those that are too many.
 """
 
+import json
 import os
 import re
+import shlex
 
 import pytest
 
@@ -137,3 +139,21 @@ def test_variables_of_the_environment(page):
     rows = {row[0].strip("`") for row in page(CLI).rows("## Environment")}
     assert names <= rows, "docs/cli.md, Environment"
     assert all(name in source for name in rows if name.startswith("PUSHSALT_")), os.pathsep.join(rows)
+
+
+def test_words_of_a_function(page, project):
+    """The examples of options and arguments: which are pushsalt's, and how the others are read."""
+    lines = re.findall(r"^ {4}(pushsalt run web1 test\.arg .*?) {3,}#", page(CLI).section("## Options"), re.M)
+    project.write("inventory.yaml", "hosts:\n  web1: {transport: local}\n")
+    ours, behind = lines
+    assert json.loads(project.run(*shlex.split(ours)[1:]).stdout)["web1"]["args"] == []
+    words = shlex.split(behind.replace(" test.arg", " --out json test.arg"))[1:]
+    assert json.loads(project.run(*words).stdout)["web1"]["args"] == ["-x", "--out", "json"]
+    given = ("2024-01-01", "1_000", "a==b", "x: y", "a #b", "[1, 2]", "0644", "'0644'")
+    told = json.loads(project.run("run", "--out", "json", "web1", "test.arg", *given).stdout)["web1"]["args"]
+    assert told == ["2024-01-01", "1_000", "a==b", "x: y", "a #b", [1, 2], 644, "0644"]
+
+
+def test_a_dry_run_refuses_commands(project):
+    done = project.run("run", "localhost", "cmd.run", "true", "--test")
+    assert (done.returncode, done.stdout) == (1, "") and "dry run" in done.stderr
