@@ -2,5 +2,5 @@
   archive.extracted:
     - source: salt://app.tar.gz
     - enforce_toplevel: false
-    - user: root
+    - trim_output: 20
     - options: --strip-components=1
