@@ -156,6 +156,7 @@ def table(runs: Runs, stores: list[str], about: dict[str, str]) -> Iterator[str]
     yield "# The indexes"
     yield ""
     yield "Made by `python benchmarks/index.py`; see [README.md](README.md) for what is measured and how."
+    yield "What a fresh process pays while a million resources are written: [INDEX_LOAD.md](INDEX_LOAD.md)."
     yield ""
     for name, value in about.items():
         yield f"- {name}: {value}"

@@ -57,6 +57,8 @@ class CliOverrides:
     cache_dir: Path | None = None
     log_level: str | None = None
     locked: bool = False
+    #: options that go over the files
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Config:
     cache_dir: Path
     inventories: list[Path]
     warnings: list[str] = field(default_factory=list)
+    #: warnings about options that are not known; they need not be said each time
+    unknown: list[str] = field(default_factory=list)
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
@@ -93,14 +97,16 @@ def load_config(
     """The configuration of this command. ``path`` is a file, or a folder holding ``pushsalt.yaml`` or ``master``.
 
     Raises ConfigError for what was named and is not there, malformed YAML and values of the wrong type, with file and
-    line. Unknown options and files that are passed over for their owner or mode are ``warnings``.
+    line. Files that are passed over for their owner or mode are ``warnings``.
     """
     env = os.environ if environ is None else environ
     here = cwd or working_folder()
     warnings: list[str] = []
-    place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings))
-    given = {} if place.file is None else _read_with_includes(place.file, warnings)
+    unknown: list[str] = []
+    place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
+    given = {} if place.file is None else _read_with_includes(place.file, warnings, unknown)
     given.update(place.options)
+    given.update(cli.options)
     opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items() if option.default is not UNSET}
     opts.update(given)
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
@@ -123,6 +129,7 @@ def load_config(
         cache_dir=_cache_dir(here, cli, env, opts, place.file),
         inventories=inventories,
         warnings=warnings,
+        unknown=unknown,
         given=frozenset(given),
         locked=cli.locked,
         refused=refused,
@@ -283,9 +290,9 @@ def _inventories(
 # --- what ------------------------------------------------------------------------------------------------------------
 
 
-def _read_with_includes(file: Path, warnings: list[str]) -> dict[str, Any]:
+def _read_with_includes(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any]:
     """The options of the file, then of ``default_include`` (a Salt master's), then of ``include``: later ones win."""
-    given = _read(file, warnings)
+    given = _read(file, warnings, unknown)
     patterns: list[Any] = []
     if file.name != NAME or "default_include" in given:
         patterns.append(given.get("default_include", OPTIONS["default_include"].default))
@@ -294,22 +301,22 @@ def _read_with_includes(file: Path, warnings: list[str]) -> dict[str, Any]:
     for pattern in patterns:
         for included in _expand(absolute(file.parent, str(pattern))):
             if included != file and included.is_file():
-                given.update(_read(included, warnings))
+                given.update(_read(included, warnings, unknown))
     return given
 
 
-def _saltfile_options(file: Path, warnings: list[str]) -> dict[str, Any] | None:
+def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any] | None:
     """What a Saltfile says to salt-ssh; None where it says nothing. Salt: ``SaltfileMixIn``."""
     data, lines = _load(file)
     said = data.get("salt-ssh")
     if not isinstance(said, dict):
         return None
-    return dict(_checked(said, {key[1:]: line for key, line in lines.items() if key}, file, warnings))
+    return dict(_checked(said, {key[1:]: line for key, line in lines.items() if key}, file, warnings, unknown))
 
 
-def _read(file: Path, warnings: list[str]) -> dict[str, Any]:
+def _read(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any]:
     data, lines = _load(file)
-    return dict(_checked(data, lines, file, warnings))
+    return dict(_checked(data, lines, file, warnings, unknown))
 
 
 def _load(file: Path) -> tuple[dict[Any, Any], Mapping[KeyPath, int]]:
@@ -352,7 +359,7 @@ def _turns_checks_off(name: str, value: Any) -> bool:
 
 
 def _checked(
-    data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str]
+    data: dict[Any, Any], lines: Mapping[KeyPath, int], file: Path, warnings: list[str], unknown: list[str]
 ) -> Iterator[tuple[str, Any]]:
     for key, value in data.items():
         name = str(key)
@@ -366,7 +373,7 @@ def _checked(
                 hint = f"; did you mean `{near[0]}`?" if near else ""
                 if "." in name:  # of a module, that reads it on targets
                     hint = "; no target sees it here: write it into pillar, or into `minion_opts` of a host"
-                warnings.append(f"{where}: unknown option `{name}`{hint}")
+                unknown.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false

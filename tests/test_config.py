@@ -141,7 +141,7 @@ def test_saltfile(load, tree):
     assert (config.path, config.project, config.refused) == (top / "etc/master", None, None)
     assert (config.opts["ssh_user"], config.opts["state_top"]) == ("ops", "t.sls")
     assert config.inventories == [top / "etc/roster"]
-    assert config.warnings == [f"{top}/Saltfile:1: unknown option `my_own`"]
+    assert config.unknown == [f"{top}/Saltfile:1: unknown option `my_own`"]
     assert load(cwd=top / "deeper").path is None, "only that of the working folder counts"
     assert load(cwd=top / "deeper", SALT_SALTFILE="../Saltfile").inventories == [top / "etc/roster"]
     tree(**{"pushsalt.yaml": ""})
@@ -210,7 +210,7 @@ def test_command_line_and_environment_come_first(load, tree, tmp_path):
 def test_unknown_options_are_a_warning(load, tree):
     top = tree(**{"pushsalt.yaml": "renderer: x\nfile_root: {}\nmy_own: 1\n"})
     config = load()
-    assert config.warnings == [
+    assert config.unknown == [
         f"{top}/pushsalt.yaml:2: unknown option `file_root`; did you mean `file_roots`?",
         f"{top}/pushsalt.yaml:3: unknown option `my_own`",
     ]
@@ -221,7 +221,8 @@ def test_options_that_would_accept_any_host_key_are_said(load, tree):
     top = tree(
         **{"pushsalt.yaml": "ignore_host_keys: true\nssh_options: [StrictHostKeyChecking=no]\nno_host_keys: false\n"}
     )
-    *said, last = load().warnings
+    config = load()
+    said, [last] = config.warnings, config.unknown
     assert [text.partition(": ")[0] for text in said] == [f"{top}/pushsalt.yaml:1", f"{top}/pushsalt.yaml:2"]
     assert all("is not followed: --accept-new-host-keys" in text for text in said)
     assert "unknown option `no_host_keys`" in last
@@ -353,7 +354,7 @@ def test_only_options_without_secrets_travel():
 
 def test_an_option_of_a_module_has_its_place(load, tree):
     tree(**{"pushsalt.yaml": "mysql.host: db1\nno_such: 1\n"})
-    assert [("`minion_opts` of a host" in text) for text in load().warnings] == [True, False]
+    assert [("`minion_opts` of a host" in text) for text in load().unknown] == [True, False]
 
 
 def test_signing_policies_travel_without_keys(load, tree):

@@ -49,10 +49,12 @@ def limit(exc):
     """What of its limits a process has reached by this exception, in words, or an empty text."""
     number = 12 if isinstance(exc, MemoryError) else 11 if isinstance(exc, BlockingIOError) else exc.errno
     what, letter, name = LIMITS.get(number, ("", "", ""))
+    if not what:
+        return ""
     try:
         import resource
 
-        most = resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0] if what else resource.RLIM_INFINITY
+        most = resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0]
     except (ImportError, OSError, MemoryError):  # even that is too much by now
         return "the limit on %s is reached (ulimit -%s)" % (what, letter)
     if most == resource.RLIM_INFINITY:

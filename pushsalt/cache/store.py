@@ -18,50 +18,17 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
+from pushsalt.cache.folder import private_dir as private_dir
 from thin import wire
 
 log = logging.getLogger(__name__)
-
-_AnyPath = TypeVar("_AnyPath", str, Path)
 
 MAGIC = b"pushsalt"
 VERSION = 1
 #: bytes before the data, of which the last 32 are its checksum
 HEAD: Final = len(MAGIC) + 4 + 32
-
-
-def private_dir(path: _AnyPath) -> _AnyPath:
-    """The folder, made 0700 (its missing parents too). Raises OSError, also when it is a link or another user's.
-
-    A folder that others can write to is refused: what lies in it can't be trusted.
-    """
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
-        _make(Path(path))
-        found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(f"{path} is no folder")
-    if found.st_uid != os.geteuid():
-        raise PermissionError(f"{path} belongs to another user")
-    if found.st_mode & 0o022:
-        raise PermissionError(f"{path} can be written to by others (mode {stat.S_IMODE(found.st_mode):04o})")
-    return path
-
-
-def _make(path: Path) -> None:
-    """The folder and its missing parents."""
-    missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for place in reversed(missing):
-        try:
-            place.mkdir(mode=0o700)
-        except FileExistsError:
-            continue
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:

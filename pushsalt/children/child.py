@@ -216,6 +216,26 @@ class Child:
         with self._writing:
             self._channel.sendall(data)
 
+    def _return(self, work: _Work, fields: dict[str, Any]) -> None:
+        """Send the result of a work, or that it cannot be sent.
+
+        The values of a pillar go with the first result that has them: results of other threads are sent before or
+        behind it, not between the two.
+        """
+        known = fields.pop("known_pillar", None)
+        with self._writing:
+            if known is not None:
+                fields["pillar"] = self._shared_pillar(*known)
+            try:
+                data = codec.pack({"k": "ret", "re": work.number, **fields})
+            except ValueError as exc:
+                if known is not None:
+                    self._pillars.pop(known[0], None)
+                text = f"the result cannot be sent: {exc}"
+                large = FunctionError("exception", text, "look for data that grow without end", "ValueError")
+                data = codec.pack({"k": "exc", "re": work.number, **codec.error_fields(large)})
+            self._channel.sendall(data)
+
     def ask(self, what: str, **fields: Any) -> Any:
         """Ask the command for the target whose work this thread does. Raises what it answers as an error."""
         takes_time()
@@ -344,7 +364,7 @@ class Child:
             self._current.work = None
             self._turn.give(work)
         self._works.pop(work.number, None)
-        self.tell("ret", re=work.number, **fields)
+        self._return(work, fields)
         return True
 
     def _worked(self, work: _Work, message: dict[str, Any]) -> None:
@@ -369,12 +389,7 @@ class Child:
             log.debug("a rendering failed", exc_info=True)
             self.tell("exc", re=work.number, **codec.error_fields(exc))
         else:
-            try:
-                self.tell("ret", re=work.number, **fields)
-            except ValueError as exc:
-                text = f"the result cannot be sent: {exc}"
-                large = FunctionError("exception", text, "look for data that grow without end", "ValueError")
-                self.tell("exc", re=work.number, **codec.error_fields(large))
+            self._return(work, fields)
 
     @contextmanager
     def _doing(self, work: _Work) -> Iterator[None]:
@@ -444,7 +459,7 @@ class Child:
         if known is not None:
             fields["mine_functions"] = minion.pillar_value("mine_functions") if not known.errors else None
             if minion.pillar_to_keep is not None:
-                fields["pillar"] = self._shared_pillar(known.number, minion.pillar_to_keep)
+                fields["known_pillar"] = known.number, minion.pillar_to_keep
         return fields
 
     def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:

@@ -36,6 +36,8 @@ GRACE: Final = 2.0
 #: Seconds that a process has to write the frames of its threads, and that the place among them may take.
 _FRAMES_TIME: Final = 1.0
 _PLACE_TIME: Final = 5.0
+#: Seconds that a work has at least that begins anew, since its time was lost in a process that another one stopped.
+_AGAIN: Final = 5.0
 #: Works that a child has to render at a time; more may wait there for answers.
 _AHEAD: Final = 2
 #: Seconds without a child for a work after which one more is forked, and how many more.
@@ -171,10 +173,10 @@ class _Child:
     def _take(self, message: dict[str, Any]) -> None:
         kind = message["k"]
         if kind in ("ret", "exc"):
-            request = self.pending.pop(int(message["re"]), None)
             pillar = message.get("pillar")
             if pillar is not None:
                 message["pillar"] = self._pillar(*pillar)
+            request = self.pending.pop(int(message["re"]), None)
             if request is not None:
                 request.stop()
                 request.end(message if kind == "ret" else codec.error_of(message))
@@ -474,8 +476,7 @@ class Pool:
         """Give a work to a child, or to a new one of its own."""
         request.tries += 1
         loop = asyncio.get_running_loop()
-        # one that begins anew lost its time in another's process
-        least = GRACE if request.tries > 1 else 0.05
+        least = _AGAIN if request.tries > 1 else 0.05
         left = None if request.ends is None else max(least, request.ends - loop.time())
         try:
             child = child or self._fork(confined)

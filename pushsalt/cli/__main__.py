@@ -15,7 +15,8 @@ def main(argv: list[str] | None = None) -> None:
 
     words = sys.argv[1:] if argv is None else argv
     stdio.open_missing()
-    stdio.no_color = "--no-color" in words[: words.index("--") if "--" in words else None]
+    options = words[: words.index("--") if "--" in words else None]
+    stdio.no_color = "--no-color" in options or "--no-colour" in options
     stdout = stdio.Stdout()
     if words == ["--version"]:  # as fast as it can be
         from pushsalt import __version__

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from pushsalt import __version__
+from pushsalt.cli import wordorder, words
 from pushsalt.cli.options import GLOBAL, Given, takes
 from pushsalt.cli.stdio import Terminal, write_stderr
 from pushsalt.errors import EXIT_COMMAND, UsageError
@@ -43,6 +43,9 @@ pushsalt run localhost test.ping
 pushsalt apply 'web*' nginx --test          what would change
 pushsalt apply 'web*'                       the highstate of top.sls
 """
+
+#: The options of a command that was not found, in the context's ``meta``.
+_MOVED = "pushsalt.moved"
 
 #: The invocation's stdout and log, set by main().
 TERMINAL: ContextVar[Terminal] = ContextVar("terminal")
@@ -108,8 +111,9 @@ def _show_help(ctx: Any, param: Any, wanted: bool) -> None:
 
 
 def _help_row(param: Any) -> tuple[str, str]:
-    flags = ", ".join(param.opts)
-    if not any(len(flag) == 2 for flag in param.opts):
+    opts = words.own(param.opts)
+    flags = ", ".join(opts)
+    if not any(len(flag) == 2 for flag in opts):
         flags = f"    {flags}"
     return f"{flags} {param.metavar}" if param.metavar else flags, param.help or ""
 
@@ -124,61 +128,20 @@ class CallCommand(Command):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options: list[Any] = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
         takes_value = {flag: not (param.is_flag or param.count) for param in options for flag in param.opts}
-        return super().parse_args(ctx, end_options(args, takes_value))
+        return super().parse_args(ctx, wordorder.end_options(args, takes_value))
 
 
-def end_options(args: list[str], takes_value: Mapping[str, bool]) -> list[str]:
-    """``args`` with a ``--`` before MODULE.FUNCTION, and before that the long options that stood behind it.
+class _Commands(_Help, TyperGroup):
+    """Commands whose options may stand before them."""
 
-    ``takes_value``: every option of ours, and whether it takes the next word. A ``--`` ends the options: all behind it
-    are the function's arguments.
-    """
-    value_flags = {flag for flag, takes in takes_value.items() if takes}
-    at = plain = 0
-    while at < len(args):
-        word = args[at]
-        if word == "--":
-            return args
-        if word.startswith("-") and word != "-":
-            at += 2 if _takes_next(word, value_flags) else 1
-            continue
-        plain += 1
-        if plain == 2:
-            options, words = _split(args[at + 1 :], takes_value)
-            return [*args[:at], *options, "--", word, *words]
-        at += 1
-    return args
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0].startswith("-"):
+            own = {flag: not (param.is_flag or param.count) for param in self.params for flag in param.opts}
+            args, ctx.meta[_MOVED] = wordorder.behind(args, own, self.list_commands(ctx))
+        return super().parse_args(ctx, args)
 
 
-def _split(words: list[str], takes_value: Mapping[str, bool]) -> tuple[list[str], list[str]]:
-    """Our long options with their values, and the function's own words."""
-    options: list[str] = []
-    own: list[str] = []
-    at = 0
-    while at < len(words):
-        word = words[at]
-        if word == "--":
-            return options, own + words[at + 1 :]
-        if word.startswith("--") and word.partition("=")[0] in takes_value:
-            count = 2 if takes_value.get(word) else 1
-            options += words[at : at + count]
-            at += count
-            continue
-        own.append(word)
-        at += 1
-    return options, own
-
-
-def _takes_next(word: str, value_flags: set[str]) -> bool:
-    if word.startswith("--"):
-        return word in value_flags
-    for at, letter in enumerate(word[1:], 1):  # -vl debug, but -ldebug has its value already
-        if f"-{letter}" in value_flags:
-            return at == len(word) - 1
-    return False
-
-
-class Group(_Help, TyperGroup):
+class Group(_Commands):
     """The top: loads a command when it is named."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -196,7 +159,7 @@ class Group(_Help, TyperGroup):
         return _lean(command)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        _known(args, self.list_commands(ctx))
+        _known(args, self.list_commands(ctx), call=wordorder.call(args, ctx.meta.get(_MOVED, [])))
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -205,7 +168,7 @@ class Group(_Help, TyperGroup):
         super().format_options(ctx, formatter)
 
 
-class Actions(_Help, TyperGroup):
+class Actions(_Commands):
     """A command that has commands of its own."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -227,11 +190,11 @@ class Actions(_Help, TyperGroup):
         super().format_options(ctx, formatter)
 
 
-def _known(args: list[str], commands: list[str], of: str = "") -> None:
-    """Raises UsageError for the name of no command."""
+def _known(args: list[str], commands: list[str], of: str = "", call: str = "") -> None:
+    """Raises UsageError for the name of no command. ``call``: what was meant, if it is a call as Salt has it."""
     if args and not args[0].startswith("-") and args[0] not in commands:
         text = f"there is no command {args[0]!r}" + (f" of {of}" if of else "")
-        raise UsageError(text, hint=nearest(args[0], commands))
+        raise UsageError(text, hint=f"write: {call}" if call else nearest(args[0], commands))
 
 
 def _is_there(name: str) -> bool:

@@ -6,15 +6,19 @@ before the command (global) and after it are merged: lists add up, of single val
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pushsalt.cli import words
 from pushsalt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opt:
-    """One option: its attribute in ``Given``, flags, help."""
+    """One option: its attribute in ``Given``, flags, help. Others' words for it are in ``words``."""
 
     name: str
     flags: tuple[str, ...]
@@ -32,9 +36,20 @@ class Opt:
     metavar: str | None = None
     complete: Callable[[str], list[str]] | None = None
     panel: str = ""
+    hidden: bool = False
 
-    def parameter(self) -> inspect.Parameter:
-        """What Typer reads."""
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Its flags, and others' words for them."""
+        return (*self.flags, *words.also(self.flags))
+
+    @property
+    def has_value(self) -> bool:
+        return self.kind in ("value", "list")
+
+    def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
+        """What Typer reads. ``known``: flags of the command, which are never another's word."""
+        others = (word for word in words.also(self.flags) if word not in known)
         types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
         more: dict[str, Any] = {}
         if self.kind == "count":
@@ -42,8 +57,9 @@ class Opt:
         if self.complete:
             more["autocompletion"] = self.complete
         info = typer.Option(
-            *self.flags, help=self.help, metavar=self.metavar, show_default=False, rich_help_panel=self.panel, **more
-        )
+            *self.flags, *others, help=self.help, metavar=self.metavar, show_default=False, rich_help_panel=self.panel,
+            hidden=self.hidden, **more,
+        )  # fmt: skip
         default = {"flag": False, "count": 0}.get(self.kind)
         return inspect.Parameter(
             self.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[types[self.kind], info]
@@ -63,7 +79,7 @@ def _levels(incomplete: str) -> list[str]:
 
 
 def _rows(panel: str, *rows: Opt) -> tuple[Opt, ...]:
-    return tuple(Opt(r.name, r.flags, r.help, r.kind, r.metavar, r.complete, panel) for r in rows)
+    return tuple(replace(row, panel=panel) for row in rows)
 
 
 GLOBAL = _rows(
@@ -115,7 +131,8 @@ OUTPUT = _rows(
 STATES = _rows(
     "What is done",
     Opt("test", ("--test",), "Dry run: say what would change, change nothing.", "flag"),
-    Opt("pillar_data", ("--pillar",), "YAML or JSON, merged over the compiled pillar.", metavar="DATA"),
+    Opt("pillar_data", ("--pillar",), "YAML or JSON, merged over the compiled pillar; @FILE, @- for stdin.",
+        metavar="DATA"),
     Opt("saltenv", ("--saltenv",), "Take states and files from this environment.", metavar="ENV"),
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
@@ -128,11 +145,19 @@ LIMITS = _rows(
     Opt("wait_lock", ("--wait-lock",), "Wait so long for another run on the target to end.", metavar="SECONDS"),
     Opt("accept_new_host_keys", ("--accept-new-host-keys",), "Trust unknown host keys and remember them.", "flag"),
 )
+#: How to log in, where the inventory does not say: options of the configuration, which they go over.
+LOGIN = _rows(
+    "How to log in, where the inventory does not say",
+    Opt("ssh_user", ("--user",), "As this user.", metavar="NAME"),
+    Opt("ssh_priv", ("--priv",), "With this private key.", metavar="FILE"),
+    Opt("ssh_sudo", ("--sudo",), "Become root by sudo.", "flag"),
+)
+_IDLE = (Opt("idle", words.IDLE_WORDS, "Words of others that need nothing done.", "flag", hidden=True),)
 
 STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 
 #: What commands that work on targets have in common.
-JOB = (*DELIMITER, *OUTPUT, *LIMITS)
+JOB = (*DELIMITER, *OUTPUT, *LIMITS, *LOGIN, *_IDLE)
 
 
 @dataclass
@@ -165,7 +190,7 @@ class Given:
     def flags(self) -> list[str]:
         """The options as words of a command line, but for those that say which targets."""
         words: list[str] = []
-        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS):
+        for opt in (*GLOBAL, *OUTPUT, *STATES, *LIMITS, *LOGIN):
             value = self.values.get(opt.name)
             if opt.kind == "count":
                 words += [opt.flags[0]] * (value or 0)
@@ -190,6 +215,7 @@ class Given:
             pillar_roots=[Path(path) for path in self.pillar_root or ()],
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
+            options={opt.name: value for opt in LOGIN if (value := self.values.get(opt.name))},
         )
 
     def selection(self, target: str) -> Selection:
@@ -209,13 +235,18 @@ class Given:
             refresh=bool(self.refresh),
         )
 
+    @cached_property
+    def pillar_over(self) -> dict[str, Any] | None:
+        """What --pillar gives; a file, or stdin, is read once. Raises UsageError."""
+        return _pillar(self.pillar_data)
+
     def job(self, log_level: str) -> JobOptions:
         """Everything about how a job runs, checked. Raises UsageError."""
         from pushsalt.api import JobOptions
 
         return JobOptions(
             test=bool(self.test),
-            pillar=_pillar(self.pillar_data),
+            pillar=self.pillar_over,
             saltenv=self.saltenv,
             pillarenv=self.pillarenv,
             batch=_batch(self.batch),
@@ -248,7 +279,8 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
             return function(given=given, **words)
 
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        parameters = [context, *own, *(opt.parameter() for opt in options)]
+        flags = {flag for opt in options for flag in opt.flags}
+        parameters = [context, *own, *(opt.parameter(flags) for opt in options)]
         command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters}
         command.__doc__ = function.__doc__
@@ -278,23 +310,47 @@ def _env_paths(name: str) -> list[str]:
     return [path for path in value.split(os.pathsep) if path]
 
 
-_PILLAR_HINT = "for example --pillar '{key: value}'"
+_PILLAR_HINT = "for example --pillar '{key: value}' or --pillar @FILE"
 
 
 def _pillar(text: str | None) -> dict[str, Any] | None:
+    """The pillar that --pillar gives: data, or ``@FILE``, of which YAML has nothing either. Raises UsageError."""
     if text is None:
         return None
     from pushsalt.errors import PushsaltError
     from pushsalt.yamlio import load_yaml
 
+    name = ""
+    if text.startswith("@"):
+        name, text = f" {text}", _file_text(text[1:])
     try:
         data = load_yaml(text, "--pillar")
     except PushsaltError as exc:  # the text may hold secrets: say where, do not repeat it
         place = f" (line {exc.where.line})" if exc.where and exc.where.line else ""
-        raise UsageError(f"--pillar is neither YAML nor JSON{place}", hint=_PILLAR_HINT) from None
+        raise UsageError(f"--pillar{name} is neither YAML nor JSON{place}", hint=_PILLAR_HINT) from None
     if not isinstance(data, dict):
-        raise UsageError(f"--pillar takes a mapping, not {type(data).__name__}", hint=_PILLAR_HINT)
+        raise UsageError(f"--pillar{name} takes a mapping, not {type(data).__name__}", hint=_PILLAR_HINT)
     return data
+
+
+def _file_text(name: str) -> str:
+    """The text of a file that an option names, ``-`` for stdin. Raises UsageError."""
+    from pushsalt import regular
+
+    try:
+        return regular.read_text(name) if name != "-" else _stdin_text()
+    except UnicodeDecodeError:
+        raise UsageError(f"--pillar @{name}: the text is not UTF-8", hint="save it as UTF-8") from None
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) else str(exc)
+        hint = "the working folder is where a path begins; @- reads stdin"
+        raise UsageError(f"--pillar @{name} cannot be read: {reason}", hint=hint) from None
+
+
+def _stdin_text() -> str:
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "stdin is closed")
+    return sys.stdin.buffer.read().decode("utf-8")
 
 
 def _batch(text: str | None) -> str | None:

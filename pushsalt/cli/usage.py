@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from pushsalt.cli import words
+from pushsalt.cli.options import JOB, MATCHERS, STATES
 from pushsalt.cli.stdio import print_error, write_stderr
 from pushsalt.errors import EXIT_COMMAND, NoTargetError, PushsaltError, StateError
 from pushsalt.log import DEFAULT_LEVEL, Handler, configure
@@ -41,14 +43,16 @@ def explain_usage(exc: Any, handler: Handler) -> int:
     text = exc.format_message().rstrip(".")
     hint = f"see {path} --help"
     option, param = getattr(exc, "option_name", None), getattr(exc, "param", None)
-    if option and hasattr(exc, "possibilities"):
+    if option and hasattr(exc, "possibilities") and (answered := words.answer(option)):
+        text, hint = f"{option} is an option of {answered[0]}", answered[1]
+    elif option and hasattr(exc, "possibilities"):
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
-        known = [flag for item in context.command.params for flag in item.opts] if context else []
+        known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
+        if context and context.parent is None:  # options of commands may stand there too
+            known += [flag for group in (JOB, MATCHERS, STATES) for opt in group for flag in opt.flags]
         flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
-        if context and context.parent is None and option in _command_flags():
-            hint = f"{option} stands behind the command: pushsalt run {option} ..."
-        elif near:
+        if near:
             hint = f"did you mean {' or '.join(near)}?"
     elif option:
         text = f"option {option}: {text.removeprefix('Option ').removeprefix(repr(option)).strip()}"
@@ -60,12 +64,6 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         hint = context.get_usage().replace("Usage:", "usage:") if context else hint
     _say(handler, text, hint)
     return EXIT_COMMAND
-
-
-def _command_flags() -> set[str]:
-    from pushsalt.cli.options import JOB, MATCHERS, STATES
-
-    return {flag for group in (JOB, MATCHERS, STATES) for opt in group for flag in opt.flags}
 
 
 def explain_defect(exc: BaseException, handler: Handler) -> int:

@@ -10,8 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, TypeVar
 
-from pushsalt.cache.store import private_dir
-from pushsalt.errors import IndexCorrupt
+from pushsalt.cache.folder import private_dir
 from pushsalt.index.compaction import Child
 from pushsalt.index.journal import Journal
 
@@ -42,6 +41,8 @@ class Index:
 
     def verify(self) -> list[str]:
         """What is wrong with the bytes on disk, in words; also what was found and mended since this object exists."""
+        from pushsalt.errors import IndexCorrupt
+
         with self._journal.mutex:
             found = []
             try:

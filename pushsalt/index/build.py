@@ -1,5 +1,7 @@
 """New segments of resources: an old one and what was written since, merged. What did not change is copied as it is.
 
+What is gone is left out, or kept as such where there are older segments below that may name it.
+
 Names are handled as they stand in the file, that is escaped; their order as text is that of their bytes.
 """
 
@@ -19,31 +21,34 @@ from zlib import crc32
 from pushsalt.index import files
 from pushsalt.index.format import Damage, decode, encode, escape
 from pushsalt.index.segment import (
-    BLOCK,
-    CHUNK,
+    GONE,
     HEADER,
-    INDEX,
     MAGIC,
-    OWNER,
+    MAGIC_GONE,
+    NOBODY,
     PLACE,
     POSTING,
-    TABLE,
-    Place,
     Segment,
-    Table,
     pairs_text,
     posting_crc,
 )
+from pushsalt.index.table import BLOCK, CHUNK, INDEX, OWNER, TABLE, Place, Table
 
 #: (type, id) -> manager, or None for what was deleted
 Changes = Mapping[tuple[str, str], str | None]
 _BUFFER: Final = 1 << 20
 
 
-def merge(path: Path, base: Segment | None, changes: Changes) -> None:
-    """Write a segment of these entries, synced. Raises Damage when the old one is; OSError."""
+def merge(path: Path, base: Segment | None, changes: Changes, *, lowest: bool = True) -> None:
+    """Write a segment of these entries, synced. ``lowest``: none will be below it. Raises Damage when the old one is;
+
+    OSError.
+    """
+    if base is not None and base.gone and lowest:
+        changes = {**base.entries(), **changes}
+        base = None
     with files.new_file(path) as fd:
-        _Merge(fd, base).run(changes)
+        _Merge(fd, base, lowest).run(changes)
 
 
 class _Out:
@@ -74,7 +79,7 @@ class _Out:
 class _Type:
     """A type on its way: its ids in order, and of each the number of its manager (by ``_Merge.names``)."""
 
-    def __init__(self, table: Table | None) -> None:
+    def __init__(self, table: Table | None, gone: int | None) -> None:
         #: None when the ids are those of the table, so that its bytes serve as they are
         self.table = table
         self.ids: list[str] = []
@@ -86,6 +91,8 @@ class _Type:
             self.owners.frombytes(self.rows)
             if sys.byteorder == "big":
                 self.owners.byteswap()
+            if gone is not None:
+                self.owners = array("I", [gone if number == NOBODY else number for number in self.owners])
 
     def names(self) -> list[str]:
         """The old ids, in order."""
@@ -96,17 +103,25 @@ class _Type:
 
 
 class _Merge:
-    def __init__(self, fd: int, base: Segment | None) -> None:
+    def __init__(self, fd: int, base: Segment | None, lowest: bool) -> None:
         self.fd = fd
         self.base = base
+        self.lowest = lowest
         self.out = _Out(fd)
-        managers = base.managers if base is not None else None
+        managers = base.manager_table if base is not None else None
         #: managers by number: the old ones, then those that are new
         self.names: list[str] = decode(managers.text()[1:-1]).split("\0") if managers and managers.place.total else []
         self.numbers = {name: number for number, name in enumerate(self.names)}
         rows = managers.rows() if managers else b""
         self.old = list(PLACE.iter_unpack(rows))
         self.counts = [count for _, _, count in self.old]
+        #: what is gone has a number too, as long as it is merged, and a posting
+        self.gone = self._number(GONE)
+        self.old.append((0, 0, 0))
+        if base is not None and base.gone:
+            length, count = base.posting_length(base.postings_place), base.count - sum(self.counts)
+            self.old[-1] = (base.postings_place, length, count)
+            self.counts[-1] = count
         #: number of a manager -> type -> ids
         self.added: dict[int, dict[str, list[str]]] = {}
         self.removed: dict[int, dict[str, set[str]]] = {}
@@ -114,21 +129,23 @@ class _Merge:
     def run(self, changes: Changes) -> None:
         self.out.add(bytes(HEADER.size))
         types = self._types(_by_type(changes))
-        order = sorted((name, number) for number, name in enumerate(self.names) if self.counts[number])
-        final = array("I", bytes(4 * len(self.names)))
+        gone = [(GONE, self.gone)] if self.counts[self.gone] else []
+        order = sorted((name, at) for at, name in enumerate(self.names) if self.counts[at] and at != self.gone)
+        final = array("I", [NOBODY]) * len(self.names)
         for place, (_, number) in enumerate(order):
             final[number] = place
-        moved = None if list(final) == list(range(len(final))) and len(order) == len(final) else final
+        same = not gone and list(final[: len(order)]) == list(range(len(order))) and len(order) == len(self.names) - 1
+        moved = None if same else final
 
         rows = b"".join([TABLE.pack(*self._ids(kind, moved)) for _, kind in types])
         types_place = self._table([name for name, _ in types], rows, TABLE.size)
         postings = self.out.at
-        places = self._postings(order)
+        places = self._postings([*gone, *order])[len(gone) :]
         length = self.out.at - postings
         managers_place = self._table([name for name, _ in order], b"".join(places), PLACE.size)
         size = self.out.at + HEADER.size
         fields = (sum(self.counts), size, TABLE.pack(*types_place), TABLE.pack(*managers_place), postings, length)
-        header = HEADER.pack(MAGIC, *fields, 0)[: -OWNER.size]
+        header = HEADER.pack(MAGIC_GONE if gone else MAGIC, *fields, 0)[: -OWNER.size]
         header += OWNER.pack(crc32(header))
         self.out.add(header)
         self.out.flush()
@@ -138,13 +155,15 @@ class _Merge:
 
     def _types(self, changes: dict[str, dict[str, str | None]]) -> list[tuple[str, _Type]]:
         """All types that have entries, in order, with these changes made."""
-        table = self.base.types if self.base is not None else None
+        table = self.base.type_table if self.base is not None else None
         old = decode(table.text()[1:-1]).split("\0") if table is not None and table.place.total else []
         rows = table.rows() if table is not None else b""
         tables = dict(zip(old, TABLE.iter_unpack(rows), strict=True))
         found = []
         for name in sorted({*old, *changes}):
-            kind = _Type(self.base.ids(Place(*tables[name])) if self.base is not None and name in tables else None)
+            kind = _Type(None, None)
+            if self.base is not None and name in tables:
+                kind = _Type(self.base.table_at(Place(*tables[name])), self.gone if self.base.gone else None)
             if name in changes:
                 self._change(name, kind, changes[name])
             if kind.owners:
@@ -164,7 +183,7 @@ class _Merge:
             at = place + there
             old = owners[place] if there else None
             manager = changes[id]
-            new = None if manager is None else self._number(manager)
+            new = self._number(manager) if manager is not None else None if self.lowest else self.gone
             if new is not None:
                 merged.append(id)
                 managed.append(new)
@@ -235,13 +254,15 @@ class _Merge:
 
     def _runs(self, number: int) -> list[tuple[str, list[str]]]:
         runs: dict[str, list[str]] = {}
-        if number < len(self.old):
+        place, length, _ = self.old[number] if number < len(self.old) else (0, 0, 0)
+        if length:
             assert self.base is not None
-            place, length, _ = self.old[number]
             text = decode(self.base.raw_posting(place, length)[POSTING.size :])
             for run in text.split("\1")[1:]:
                 type, *ids = run.split("\0")
                 runs[type] = ids
+        elif number not in self.removed:
+            return sorted(self.added[number].items())  # ids came in order
         for type, gone in self.removed.get(number, {}).items():
             runs[type] = [id for id in runs[type] if id not in gone]
         for type, new in self.added.get(number, {}).items():

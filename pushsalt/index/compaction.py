@@ -1,4 +1,4 @@
-"""Rewriting segments in a process of its own, so that neither the writer that noticed nor its event loop waits.
+"""When segments are merged, and how in a process of its own, so that neither the writer nor its event loop waits.
 
 The process is not waited for and may outlive its parent by the second or two that it takes; it holds no lock that
 others need but for moments, and if it is killed nothing is lost.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 #: kind -> what the process runs; the folders are arguments, never code
 _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compaction import main; main(*sys.argv[2:])"
@@ -17,6 +19,35 @@ _CODE = "import sys; sys.path.insert(0, sys.argv[1]); from pushsalt.index.compac
 #: seconds in which readers go over to the new segment before this process lets go of the old one, as the last one:
 #: that is when the system clears the removed file away, and somebody has to wait for it
 _LINGER = 0.3
+
+
+#: segments of resources up to which nothing is merged: a fresh process opens all of them, some 0.1 ms each
+FEW: Final = 6
+#: who finds so many goes on when some are merged: it merges them, or waits for who does
+MOST: Final = 16
+
+
+def worth(counts: Sequence[int], most: float = float("inf")) -> int:
+    """How many of the newest segments are to be made one, given how much is in each, oldest first: ``most`` in all.
+
+    The newest is always among them. The oldest of them is at most as large as the others together: that bounds how
+    often an entry is written anew by the logarithm of how many there are.
+    """
+    total, chosen = 0, 1
+    for number, count in enumerate(reversed(counts), 1):
+        if number > 1 and total + count > most:
+            break
+        if count <= total:
+            chosen = number
+        total += count
+    return chosen
+
+
+def due(counts: Sequence[int]) -> int:
+    """How many of the newest are to be made one now."""
+    if len(counts) <= FEW:
+        return 1
+    return max(worth(counts), 2 if len(counts) >= MOST else 1)
 
 
 class Child:

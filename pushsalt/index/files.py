@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ _PIECE: Final = 4096
 
 
 def segment_name() -> str:
-    return f"seg-{secrets.token_hex(8)}"
+    return f"seg-{os.urandom(8).hex()}"
 
 
 def read(fd: int, at: int) -> bytes:

@@ -37,7 +37,7 @@ MOST_ENTRIES: Final = 64
 MOST_PARTS: Final = 8
 #: rows up to which the writer merges at once
 AT_ONCE: Final = 2048
-#: bytes of log from which on it is written anew, if that is also a quarter of the parts
+#: bytes of log from which on it is written anew, beside twice what says which rows are dead
 LOG_LEAST: Final = 1 << 20
 
 
@@ -216,7 +216,8 @@ class GrainIndex(Index):
         return chosen if chosen or len(self._entries) > MOST_ENTRIES or self._long() else None
 
     def _long(self) -> bool:
-        return self._journal.end > max(LOG_LEAST, sum(one.size for one in self._parts.values()) // 4)
+        dead = sum(len(flags) - flags.count(0) for flags in self._dead.values())
+        return self._journal.end > LOG_LEAST + 16 * dead  # 4 bytes each, in both copies
 
     def _rewrite(self, choose: Callable[[list[str]], list[str] | None], *, wait: bool) -> None:
         journal = self._journal

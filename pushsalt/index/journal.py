@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -18,14 +17,14 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pushsalt.errors import IndexCorrupt
 from pushsalt.index import files, format, lock
 from pushsalt.index.files import FLAGS
 from pushsalt.index.format import HEAD_SIZE, HINT, MAGIC, Damage
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from pushsalt.errors import IndexCorrupt
 
 #: ``settled`` when the next read has to look closer
 UNSETTLED: Final = -1
@@ -50,6 +49,8 @@ class Journal:
         self.mutex = threading.RLock()
         self.fd = -1
         self.settled = UNSETTLED
+        #: where the first write begins, and where the next one will
+        self.start = 0
         self.end = 0
         self.number = 0
         self.generation = 0
@@ -60,6 +61,7 @@ class Journal:
         self._watching = False
         self._lock = lock.WritersLock(f"{folder}/lock")
         self._depth = 0
+        self._rewriter = 0
         self._forked = False
         self._forgotten = False
         _alive.add(self)
@@ -112,6 +114,7 @@ class Journal:
         self.segments = meta[2:]
         self.number = -1
         self.end = len(MAGIC)
+        self.start = self.end + 2 * (HEAD_SIZE + len(frames.payloads[0]))
         self._accept(frames, len(data))
 
     def poll(self, take: Callable[[list[bytes]], None]) -> bool:
@@ -285,7 +288,8 @@ class Journal:
     ) -> None:
         """Put a new log in the place of this one: these segments, the writes in ``first``, and what follows ``end``.
 
-        ``number`` is that of the last write before ``end``; ``translate`` is what a write means over the new segments.
+        ``number`` is that of the last write before ``end``; ``translate`` is what a write means over the new segments,
+        ``HINT`` for nothing.
         The lock is held for the last moment alone. Raises OSError; IndexCorrupt when the log is not what it was, which
         nobody but who rewrites may do.
         """
@@ -299,6 +303,7 @@ class Journal:
             end += frames.end
             number += len(frames.payloads)
             payloads = [translate(one) if translate else one for one in frames.payloads if one != HINT]
+            payloads = [one for one in payloads if one != HINT]
             files.write(fd, b"".join(format.frame(count + at, one) for at, one in enumerate(payloads, 1)))
             count += len(payloads)
             return len(data)
@@ -398,17 +403,31 @@ class Journal:
 
     @contextlib.contextmanager
     def rewriting(self, *, wait: bool) -> Iterator[bool]:
-        """Be the one who rewrites segments; False when another is and ``wait`` is not."""
+        """Be the one who puts another log in place; False when another one is and ``wait`` is not.
+
+        It may be nested, and ``locked`` within it, not around it.
+        """
+        if self.is_rewriting():
+            yield True
+            return
         fd = os.open(self.folder / "compact.lock", os.O_RDWR | os.O_CREAT | FLAGS, 0o600)
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 yield False
-            else:
+                return
+            self._rewriter = threading.get_ident()
+            try:
                 yield True
+            finally:
+                self._rewriter = 0
         finally:
             os.close(fd)
+
+    def is_rewriting(self) -> bool:
+        """Whether this thread is within ``rewriting``."""
+        return self._rewriter == threading.get_ident()
 
     def sweep(self, gone: Collection[str], keep: Collection[str]) -> None:
         """Remove these segments, and what killed processes left; within ``rewriting``. Who has one mapped keeps it."""
@@ -445,10 +464,14 @@ class Journal:
 
     def note(self, text: str) -> None:
         if text not in self.notes:
+            import logging  # seldom needed, and it costs as much as opening ten indexes
+
             self.notes.append(text)
-            log.warning("index %s: %s", self.folder.name, text)
+            logging.getLogger(__name__).warning("index %s: %s", self.folder.name, text)
 
     def corrupt(self, text: str) -> IndexCorrupt:
+        from pushsalt.errors import IndexCorrupt  # which takes as long to import as all of this package
+
         hint = f"remove the folder {self.folder} or refresh the cache: it is filled anew from what the targets say"
         return IndexCorrupt(f"the index {self.folder} is damaged: {text}", hint=hint)
 
@@ -488,6 +511,7 @@ class Journal:
         """In a child, where the log is opened anew, as the lock is."""
         self.mutex = threading.RLock()
         self._depth = 0
+        self._rewriter = 0
         self._lock.forked()
         self._forked = self.fd >= 0
         self.settled = UNSETTLED

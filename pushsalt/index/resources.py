@@ -3,35 +3,50 @@
 A resource is ``type:id`` (its SRN) with the name of its manager. Lookups by SRN, by type and by manager cost what they
 return, in a fresh process too: both listings lie on disk. Salt: salt.utils.resource_registry.
 
-State in memory: a segment on disk, and above it ``_changes``, the writes of the log. Layout: ``format``, ``segment``.
+State: segments on disk, the oldest first, and above them ``_recent``, the writes of the log (``layers``). What a fresh
+process pays is bounded: a writer that finds the log long writes it into a new segment (``_flush``), together with the
+newest segments where they have become many; larger merges (``_merge``) are made by a process of their own. Who finds
+``compaction.MOST`` segments waits until some are merged. Layout: ``format``, ``segment``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby, repeat
 from typing import Final, TypeVar
 
-from pushsalt.errors import IndexCorrupt
-from pushsalt.index import build
+from pushsalt.index import build, layers
 from pushsalt.index.base import Index
+from pushsalt.index.claims import Claims
+from pushsalt.index.compaction import FEW, MOST, due, worth
 from pushsalt.index.files import segment_name
-from pushsalt.index.format import Damage, decode, encode, join, split
+from pushsalt.index.format import HINT, Damage, decode, encode, join, split
+from pushsalt.index.layers import Key, Layer, Recent
 from pushsalt.index.segment import Segment, Triple
 
-Key = tuple[str, str]
-_State = tuple[Segment | None, dict[Key, str | None], dict[Key, str | None]]
+_State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, str | None]]
+#: the name of a segment, and what is in it
+_Batch = tuple[str, dict[Key, str | None]]
 _T = TypeVar("_T")
 
-#: bytes of log from which on it is worth to be merged into a segment: at least so many, and such a part of the segment
-LOG_LEAST: Final = 256 * 1024
-LOG_PART: Final = 8
-#: writes in the log from which on the same holds: a process that opens the index reads them all, some 3 µs each
-LOG_WRITES: Final = 8192
-#: bytes of segment and log up to which a merge is so short that the writer does it at once
-AT_ONCE: Final = 512 * 1024
-#: look-ups that are remembered, until a segment comes
+#: the log is written into a segment from so many bytes, writes or entries on: a process that opens the index reads them
+#: all, about 1 µs each
+LOG_BYTES: Final = 256 * 1024
+LOG_WRITES: Final = 1024
+LOG_ENTRIES: Final = 1024
+#: when it has so many times as much, writers wait for who is at it
+PATIENCE: Final = 2
+#: entries, and bytes, of a batch that goes into the log; a larger one becomes a segment
+BATCH: Final = 1024
+BATCH_BYTES: Final = 64 * 1024
+#: entries up to which a merge is so short that the writer does it at once
+AT_ONCE: Final = 32 * 1024
+#: entries of a small segment that stay in the memory of who wrote it: who puts looks up what was there before
+KNOWN_MOST: Final = 8192
+#: look-ups that are remembered, until the log becomes a segment
 SEEN_MOST: Final = 1 << 16
 
 
@@ -46,19 +61,17 @@ class ResourceIndex(Index):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
-        self._segment: Segment | None = None
-        self._changes: dict[Key, str | None] = {}
-        #: both, and what was found in the segment, for readers that take no lock: all change hands at once
-        self._state: _State = (None, self._changes, {})
-        #: what of ``_changes`` is not in ``_types`` and ``_managed`` yet
-        self._ungrouped: list[Iterable[tuple[Key, str | None]]] = []
-        self._types: dict[str, dict[str, str | None]] = {}
-        self._managed: dict[str, set[Key]] = {}
-        #: what was in memory before the last rewrite: one by one let go of, as thousands of objects take their time
-        self._retired: list[object] = []
-        #: the segment that was replaced. Whoever lets go of a removed file last waits for the system to clear it away:
-        #: not the readers, but who compacts
-        self._buried: Segment | None = None
+        self._below: list[Layer] = []
+        self._recent = Recent()
+        #: what is recent, the segments, the newest first, and what was found in them, for readers that take no lock:
+        #: all change hands at once
+        self._state: _State = (self._recent.known, (), {})
+        #: name of a segment of this process that is about to be named in the log -> what is in it, if that is little
+        self._written: dict[str, dict[Key, str | None]] = {}
+        self._claims = Claims(self._journal.file("merge.lock"))
+        #: segments that were replaced. Whoever lets go of a removed file last waits for the system to clear it away:
+        #: not the readers, but who merges
+        self._buried: list[Layer] = []
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -73,15 +86,15 @@ class ResourceIndex(Index):
         journal = self._journal
         if journal.fd < 0 or os.lseek(journal.fd, 0, os.SEEK_END) != journal.settled:
             self._refresh()
-        segment, changes, seen = self._state
+        recent, segments, seen = self._state
+        if type in recent and id in recent[type]:
+            return recent[type][id]
         key = (type, id)
-        if key in changes:
-            return changes[key]
         if key in seen:
             return seen[key]
-        if segment is None:
+        if not segments:
             return None
-        manager = segment.get(type, id)
+        manager = layers.find(segments, type, id)
         if len(seen) >= SEEN_MOST:
             seen.clear()
         seen[key] = manager
@@ -89,126 +102,62 @@ class ResourceIndex(Index):
 
     def by_type(self, type: str) -> list[str]:
         """The ids of a type, sorted."""
-        return self._read(lambda: self._by_type(type))
+        return self._read(lambda: layers.by_type(self._layers(), type))
 
     def owners(self, type: str) -> dict[str, str]:
         """id -> manager of all resources of a type, in no particular order: one pass, however many there are."""
-        return self._read(lambda: self._owners(type))
+        return self._read(lambda: layers.owners(self._layers(), type))
 
     def by_manager(self, manager: str) -> list[Key]:
         """The resources of a manager as (type, id), sorted."""
-        return self._read(lambda: self._by_manager(manager))
+        return self._read(lambda: layers.by_manager(self._layers(), manager))
 
     def types(self) -> list[str]:
         """The types that have resources, sorted."""
-        return self._read(self._all_types)
+        return self._read(lambda: layers.types(self._layers()))
 
     def managers(self) -> list[str]:
         """Who manages any resource, sorted."""
-        return self._read(self._all_managers)
+        return self._read(lambda: layers.managers(self._layers()))
 
     def items(self) -> list[Triple]:
         """Everything, as (type, id, manager), sorted."""
-        return self._read(lambda: sorted((type, id, manager) for (type, id), manager in self._all().items()))
+
+        def triples() -> list[Triple]:
+            return sorted((*key, manager) for key, manager in layers.everything(self._layers()).items())
+
+        return self._read(triples)
+
+    def _layers(self) -> list[Layer]:
+        """All that there are, the oldest first; one that is empty if there is none."""
+        return [*self._below, self._recent] if self._recent.known or not self._below else self._below
 
     def _read(self, function: Callable[[], _T]) -> _T:
         with self._journal.mutex:
             self._journal.look()
             self._refresh()
-            if self._retired:
-                self._retired.pop()
             try:
                 return function()
             except Damage as exc:
                 return self._after(exc, function)
 
     def _after(self, damage: Damage, function: Callable[[], _T]) -> _T:
-        """The answer once the segment is mended."""
+        """The answer once the segments are mended."""
         with self._journal.mutex:
-            if self._segment is not None:
-                self._mend(self._segment, damage)
+            self._mend(damage)
             try:
                 return function()
             except Damage as exc:  # what was written a moment ago: this is no disk to work with
                 raise self._journal.corrupt(str(exc)) from None
-
-    def _by_type(self, type: str) -> list[str]:
-        ids = self._segment.by_type(type) if self._segment is not None else []
-        self._group()
-        changes = self._types.get(type)
-        if not changes:
-            return ids
-        merged: list[str] = []
-        at = 0
-        for id in sorted(changes):
-            place = bisect_left(ids, id, at)
-            merged += ids[at:place]
-            at = place + 1 if place < len(ids) and ids[place] == id else place
-            if changes[id] is not None:
-                merged.append(id)
-        return merged + ids[at:]
-
-    def _owners(self, type: str) -> dict[str, str]:
-        owners = self._segment.owners(type) if self._segment is not None else {}
-        self._group()
-        for id, manager in self._types.get(type, {}).items():
-            if manager is None:
-                owners.pop(id, None)
-            else:
-                owners[id] = manager
-        return owners
-
-    def _by_manager(self, manager: str) -> list[Key]:
-        pairs = self._segment.by_manager(manager) if self._segment is not None else []
-        if not self._changes:
-            return pairs
-        self._group()
-        known = self._changes
-        pairs = [pair for pair in pairs if pair not in known]
-        return sorted([*pairs, *self._managed.get(manager, ())])
-
-    def _all_types(self) -> list[str]:
-        if not self._changes:
-            return self._segment.types.sorted() if self._segment is not None else []
-        self._group()
-        stored = self._segment.types.sorted() if self._segment is not None else []
-        return sorted(
-            type
-            for type in {*stored, *self._types}
-            if type not in self._types or any(self._types[type].values()) or self._by_type(type)
-        )
-
-    def _all_managers(self) -> list[str]:
-        stored = self._segment.managers.sorted() if self._segment is not None else []
-        if not self._changes:
-            return stored
-        self._group()
-        touched = {manager for key in self._changes for manager in (self._stored(key),) if manager is not None}
-        return sorted(
-            name
-            for name in {*stored, *self._managed}
-            if self._managed.get(name) or (name not in touched and name in stored) or self._by_manager(name)
-        )
-
-    def _stored(self, key: Key) -> str | None:
-        return self._segment.get(*key) if self._segment is not None else None
-
-    def _all(self) -> dict[Key, str]:
-        found: dict[Key, str] = {}
-        if self._segment is not None:
-            found = {(type, id): manager for type, id, manager in self._segment.by_type_triples()}
-        for key, manager in self._changes.items():
-            if manager is None:
-                found.pop(key, None)
-            else:
-                found[key] = manager
-        return found
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def put(self, type: str, id: str, manager: str) -> None:
         """Say who manages a resource. It survives SIGKILL when this returns."""
         payload = encode("P" + join((type, id, manager)))
+        if len(payload) > BATCH_BYTES:
+            self.put_many([(type, id, manager)])
+            return
         journal = self._journal
         self._refresh()  # what takes time is done before others have to wait
         journal.acquire()
@@ -216,15 +165,13 @@ class ResourceIndex(Index):
             if self.get(type, id) == manager:
                 return
             journal.append(payload)
-            self._changes[type, id] = manager
-            self._ungrouped.append((((type, id), manager),))
+            self._recent.add([(type, id, manager)])
         except BaseException:
             journal.forget()
             raise
         finally:
             journal.release()
-        if journal.end > LOG_LEAST:
-            self._grow()
+        self._grow()
 
     def put_many(self, entries: Iterable[Triple]) -> None:
         """Many at once, all or nothing. Of two for one resource the later counts."""
@@ -235,22 +182,30 @@ class ResourceIndex(Index):
         flat = [""] * (3 * len(entries))
         flat[0::3], flat[1::3], flat[2::3] = types, ids, managers
         payload = encode("P" + join(flat))
-        items = list(zip(zip(types, ids, strict=True), managers, strict=True))
+        if len(entries) > BATCH or len(payload) > BATCH_BYTES:
+            self._put_above(dict(zip(zip(types, ids, strict=True), managers, strict=True)))
+            return
         journal = self._journal
         self._refresh()
         journal.acquire()
         try:
             self._refresh()
             journal.append(payload)
-            self._changes.update(items)
-            self._ungrouped.append(items)
+            self._recent.add(zip(types, ids, managers, strict=True))
         except BaseException:
             journal.forget()
             raise
         finally:
             journal.release()
-        if journal.end > LOG_LEAST:
-            self._grow()
+        self._grow()
+
+    def _put_above(self, entries: dict[Key, str | None]) -> None:
+        """A batch as a segment of its own. It is made while others go on, and counts from when the log names it."""
+        self._refresh()  # the log is there before the first segment, which without a log would be damage
+        name = segment_name()
+        build.merge(self.path / name, None, entries)
+        self._flush(wait=True, above=(name, entries))
+        self._settle()
 
     def delete(self, type: str, id: str) -> bool:
         """Forget a resource; whether it was there."""
@@ -261,73 +216,196 @@ class ResourceIndex(Index):
             if self.get(type, id) is None:
                 return False
             journal.append(encode("D" + join((type, id))))
-            self._changes[type, id] = None
-            self._ungrouped.append((((type, id), None),))
+            self._recent.add([(type, id, None)])
         except BaseException:
             journal.forget()
             raise
         finally:
             journal.release()
-        if journal.end > LOG_LEAST:
-            self._grow()
+        self._grow()
         return True
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        with self._journal.rewriting(wait=True), super().held():  # as one write may be a batch
+            yield
+
+    # --- merging ---------------------------------------------------------------------------------------------------
+
     def compact(self) -> None:
-        """Merge the log into a new segment. Readers and writers go on meanwhile; it happens by itself as it grows."""
-        self._compact(wait=True)
+        """Make one segment of all. Readers and writers go on meanwhile; what is needed of it happens by itself."""
+        self._flush(wait=True)
+        self._merge(len, wait=True)
 
     def maintain(self) -> None:
-        """Merge if the log is long and nobody else is at it."""
-        self._refresh()
-        if self._long():
-            self._compact(wait=False)
-
-    def _long(self) -> bool:
-        segment = self._segment.size if self._segment is not None else 0
-        return self._journal.end >= max(LOG_LEAST, segment // LOG_PART) or self._journal.number >= LOG_WRITES
+        """Merge what is worth it, if nobody else is at it."""
+        self._merge(due, wait=False)
 
     def _grow(self) -> None:
-        """Merge when the log has become long: at once if that takes no time, else in a process of its own."""
-        if not self._long():
-            return
-        segment = self._segment.size if self._segment is not None else 0
-        if segment + self._journal.end > AT_ONCE and self._child.start("resources", self.path):
+        """Write the log into a segment when it has become long."""
+        journal = self._journal
+        length = max(journal.end / LOG_BYTES, journal.number / LOG_WRITES, self._recent.count / LOG_ENTRIES)
+        if length < 1:
             return
         try:
-            self._compact(wait=False)
+            self._flush(wait=length > PATIENCE)
+            self._settle()
         except OSError as exc:  # the write itself is done
-            self._journal.note(f"the log cannot be merged: {exc.strerror or exc}")
+            journal.note(f"the log cannot be merged: {exc.strerror or exc}")
 
-    def _compact(self, *, wait: bool) -> None:
+    def _settle(self) -> None:
+        """Have segments merged when they have become many."""
+        if self._journal.is_rewriting():  # who merges may wait for us
+            return
+        if len(self._journal.segments) >= MOST:
+            self._merge(due, wait=True)
+            return
+        many = len(self._journal.segments) > FEW and self._claims.others() is None
+        if many and not self._child.start("resources", self.path):
+            self._merge(due, wait=False)
+
+    def _flush(self, *, wait: bool, above: _Batch | None = None) -> None:
+        """Write the log into a segment, and put that of a batch on it."""
+        try:
+            self._flush_once(wait, above)
+        except Damage as exc:
+            self._mend(exc)
+            try:
+                self._flush_once(wait, above)
+            except Damage as again:
+                raise self._journal.corrupt(str(again)) from None
+
+    def _flush_once(self, wait: bool, above: _Batch | None) -> None:
         journal = self._journal
         with journal.rewriting(wait=wait) as ours:
             if not ours:
                 return
             with journal.mutex:
                 self._refresh()
-                base, changes = self._segment, dict(self._changes)
+                changes = self._recent.entries()
                 end, number = journal.end, journal.number
-                old = list(journal.segments)
-            if not changes:
-                journal.sweep((), keep=old)
+                names, segments = list(journal.segments), list(self._below)
+            if not changes and above is None:
                 return
-            name = segment_name()
-            try:
-                build.merge(self.path / name, base, changes)
-            except Damage as exc:
-                assert base is not None
-                self._mend(base, exc, rewrite=False)
-                with journal.mutex:
-                    changes, end, number = dict(self._changes), journal.end, journal.number
-                build.merge(self.path / name, None, changes)
-            try:
-                journal.replace([name], end, number, take=self._take)
-            except (OSError, IndexCorrupt):
+            count = self._joining(segments, len(changes)) if changes else 0
+            kept, old = names[: len(names) - count], names[len(names) - count :]
+            made = [self._write(segments[len(kept) :], changes, lowest=not kept)] if changes else []
+            new, translate = [*kept, *made], None
+            if above is not None:
+                name, batch = above
+                new.append(name)
+                translate = partial(_without, batch)
+                made.append(name)
+                if not (self.path / name).exists():  # somebody began anew meanwhile, and tidied up
+                    build.merge(self.path / name, None, batch)
+            self._replace(new, end, number, made, translate)
+            for name in old:
                 (self.path / name).unlink(missing_ok=True)
-                raise
-            self._buried = base
-            self._refresh()
-            journal.sweep(old, keep=journal.segments)
+
+    def _joining(self, segments: Sequence[Layer], changes: int) -> int:
+        """How many of the newest segments are merged with the log: none as long as there are few."""
+        if len(segments) < FEW:
+            return 0
+        claimed = self._claims.others() or ()
+        counts = [changes]
+        for layer in reversed(segments):
+            if layer.name in claimed:
+                break
+            counts.insert(0, layer.count)
+        return worth(counts, AT_ONCE) - 1
+
+    def _merge(self, choose: Callable[[list[int]], int], *, wait: bool) -> None:
+        """Make one of so many of the newest segments as ``choose`` says, given how much is in each."""
+        journal = self._journal
+        with self._claims.hold(wait=wait) as ours:
+            if not ours:
+                return
+            with journal.rewriting(wait=True), journal.mutex:
+                self._refresh()
+                segments = list(self._below)
+                sources = segments[len(segments) - choose([layer.count for layer in segments]) :]
+                if len(sources) < 2:
+                    journal.sweep((), keep=journal.segments)
+                    return
+                old = [layer.name for layer in sources]
+                self._claims.make(old)
+            try:
+                new = self._write(sources, {}, lowest=len(old) == len(segments))
+            except Damage as exc:
+                self._mend(exc)
+                return
+            with journal.rewriting(wait=True):
+                self._refresh()
+                names = list(journal.segments)
+                at = names.index(old[0]) if old[0] in names else 0
+                if names[at : at + len(old)] != old:  # filled anew meanwhile, or mended
+                    (self.path / new).unlink(missing_ok=True)
+                    return
+                self._replace([*names[:at], new, *names[at + len(old) :]], journal.start, 0, [new])
+                self._buried = sources
+                journal.sweep(old, keep=journal.segments)
+
+    def _write(self, segments: Sequence[Layer], changes: dict[Key, str | None], *, lowest: bool) -> str:
+        """A new segment of these and of what was written since; its name."""
+        base = segments[0] if segments and isinstance(segments[0], Segment) and segments[0].known is None else None
+        entries: dict[Key, str | None] = {}
+        for layer in segments[base is not None :]:
+            entries.update(layer.entries())
+        entries.update(changes)
+        name = segment_name()
+        build.merge(self.path / name, base, entries, lowest=lowest)
+        if base is None and len(entries) <= KNOWN_MOST:
+            self._written[name] = entries
+        return name
+
+    def _replace(
+        self,
+        segments: Sequence[str],
+        end: int,
+        number: int,
+        made: Sequence[str],
+        translate: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        """Put a log of these segments in place, of which some were ``made`` for it, and go over to it."""
+        try:
+            self._journal.replace(segments, end, number, translate=translate, take=self._take)
+        except Exception:
+            for name in made:
+                (self.path / name).unlink(missing_ok=True)
+            raise
+        self._refresh()
+
+    def _mend(self, damage: Damage) -> None:
+        """Take the entries of damaged segments from the view that is sound, and write these anew.
+
+        Raises IndexCorrupt when neither view is.
+        """
+        with self._journal.mutex:
+            saved: list[Layer] = []
+            for layer in self._below:
+                if isinstance(layer, Segment) and layer.problems():
+                    try:
+                        saved.append(Recent(layer.salvage(), layer.name))
+                    except Damage as exc:
+                        raise self._journal.corrupt(str(exc)) from None
+                    self._journal.note(f"{damage}; mended from the other view")
+            by_name = {layer.name: layer for layer in saved}
+            self._use([by_name.get(layer.name, layer) for layer in self._below], self._recent)
+        try:
+            for layer in saved:
+                self._rewrite(layer)
+        except OSError:
+            pass  # what is in memory is right; the next one to look mends again
+
+    def _rewrite(self, layer: Layer) -> None:
+        """Write a segment anew, unless another one is at work: then that, or the next to look, does it."""
+        with self._journal.rewriting(wait=False) as ours:
+            names = self._journal.segments
+            if ours and layer.name in names:
+                new = self._write([layer], {}, lowest=layer.name == names[0])
+                segments = [new if name == layer.name else name for name in names]
+                self._replace(segments, self._journal.start, 0, [new])
+                self._journal.sweep([layer.name], keep=segments)
 
     # --- state -----------------------------------------------------------------------------------------------------
 
@@ -339,79 +417,30 @@ class ResourceIndex(Index):
         with journal.mutex:
             if not journal.poll(self._take):
                 journal.load(self._begin, self._first)
-            elif self._retired:
-                self._retired.pop()
 
     def _begin(self, segments: list[str]) -> None:
         """Start over from these segments."""
-        if len(segments) > 1:
-            raise Damage("its log names more than one segment")
-        if not segments:
-            self._segment = None
-        elif self._segment is None or self._segment.name != segments[0]:
-            self._segment = Segment(self._journal.file(segments[0]))
-        self._retired[:] = (self._ungrouped, self._types, self._managed, *reversed(self._state))
-        self._changes = {}
-        self._ungrouped = []
-        self._types = {}
-        self._managed = {}
+        known = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
+        written = self._written
+        self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
+        written.clear()
+        self._recent = Recent()
 
     def _first(self, payloads: list[bytes]) -> None:
         self._take(payloads)
-        self._state = (self._segment, self._changes, {})
+        self._use(self._below, self._recent)
+
+    def _use(self, segments: list[Layer], recent: Recent) -> None:
+        self._below = segments
+        self._state = (recent.known, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
-        for payload in payloads:
-            fields = split(decode(payload[1:]))
-            if payload[:1] == b"P" and len(fields) % 3 == 0:
-                keys = zip(fields[0::3], fields[1::3], strict=True)
-                items: list[tuple[Key, str | None]] = list(zip(keys, fields[2::3], strict=True))
-            elif payload[:1] == b"D" and len(fields) == 2:
-                items = [((fields[0], fields[1]), None)]
-            else:
-                raise Damage("its log has a write of an unknown kind")
-            self._changes.update(items)
-            self._ungrouped.append(items)
-
-    def _group(self) -> None:
-        """Bring ``_types`` and ``_managed`` up to date with ``_changes``."""
-        todo, self._ungrouped = self._ungrouped, []
-        for items in todo:
-            for key, manager in items:
-                of_type = self._types.setdefault(key[0], {})
-                before = of_type.get(key[1])
-                if before is not None:
-                    self._managed[before].discard(key)
-                of_type[key[1]] = manager
-                if manager is not None:
-                    self._managed.setdefault(manager, set()).add(key)
-
-    def _mend(self, segment: Segment, damage: Damage, *, rewrite: bool = True) -> None:
-        """Take the entries from the view that is sound, and write a segment anew. Raises IndexCorrupt when none is."""
-        with self._journal.mutex:
-            if self._segment is not segment:
-                return  # another thread did it
-            try:
-                entries = segment.salvage()
-            except Damage as exc:
-                raise self._journal.corrupt(str(exc)) from None
-            self._journal.note(f"{damage}; mended from the other view")
-            self._segment = None
-            self._changes = {**entries, **self._changes}
-            self._state = (None, self._changes, {})
-            self._types = {}
-            self._managed = {}
-            self._ungrouped = [self._changes.items()]
-            if rewrite:
-                try:
-                    self._compact(wait=False)
-                except OSError:
-                    pass  # what is in memory is right; the next one to look mends again
+        self._recent.add(_items(payloads))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
     def _segment_problems(self) -> list[str]:
-        return self._segment.problems() if self._segment is not None else []
+        return [text for layer in self._below if isinstance(layer, Segment) for text in layer.problems()]
 
     def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
         """Begin anew with these entries, all at once for everybody: writers wait until it is done.
@@ -421,7 +450,7 @@ class ResourceIndex(Index):
         """
 
         def fill(made: list[str]) -> None:
-            entries = {(type, id): manager for type, id, manager in source()}
+            entries: dict[Key, str | None] = {(type, id): manager for type, id, manager in source()}
             if entries:
                 made.append(segment_name())
                 build.merge(self.path / made[0], None, entries)
@@ -431,6 +460,27 @@ class ResourceIndex(Index):
 
     def close(self) -> None:
         super().close()
-        self._segment = self._buried = None
-        self._state = (None, {}, {})
-        self._retired.clear()
+        self._buried = []
+        self._recent = Recent()
+        self._use([], self._recent)
+
+
+def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
+    """What these writes say. Raises Damage."""
+    for kind, of_kind in groupby(payloads, key=lambda payload: payload[:1]):
+        fields = split(decode(b"\0".join([payload[1:] for payload in of_kind])))
+        if kind == b"P" and len(fields) % 3 == 0:
+            yield from zip(fields[0::3], fields[1::3], fields[2::3], strict=True)
+        elif kind == b"D" and len(fields) % 2 == 0:
+            yield from zip(fields[0::2], fields[1::2], repeat(None))
+        else:
+            raise Damage("its log has a write of an unknown kind")
+
+
+def _without(batch: Container[Key], payload: bytes) -> bytes:
+    """What a write that came before a batch means above it."""
+    items = list(_items([payload]))
+    kept = [(type, id, manager or "") for type, id, manager in items if (type, id) not in batch]
+    if len(kept) == len(items):
+        return payload
+    return encode("P" + join([text for triple in kept for text in triple])) if kept else HINT  # only a put has several

@@ -2,290 +2,57 @@
 
 The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
 
-    header      "psresrc1", entries u64, size of the file u64, table of types, table of managers,
-                place and length of the postings u64 u64, CRC-32 of all that
+    header      "psresrc1" ("psresrc2" if there are some that are gone), entries u64, size of the file u64, table of
+                types, table of managers, place and length of the postings u64 u64, CRC-32 of all that
     by type     for each type its table of ids, each with the number of its manager
     types       the table of types, each with the table of its ids
     postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
     header      once more
 
-A table is sorted names with rows of equal size, in blocks of 16, and is described by nine u64: place of the names,
-their length, place of the rows, place of the index, its length, how many names, CRC-32 of names, of rows and of index::
+A resource that is gone, though an older segment may name it, has ff ff ff ff as the number of its manager. The ids of
+those are in the first posting; its manager is \\2, and in no table.
 
-    names       \\0 name \\0 name … \\0        (a block's names are one slice, and so are all)
-    rows        one a name
-    index       count of blocks u32, length of the first names u32; for each block: where its names begin u64 (one more
-                for the end), CRC-32 of its names and rows u32; then the blocks' first names, \\0 name \\0, \\1 between;
-                before them, where in there every 256th begins u32
+A table (``table``) is sorted names with rows of equal size, and is described by nine u64.
 
 Every look-up verifies what it reads, each time: a block, or a whole list by one checksum.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
 import struct
-import sys
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
-from typing import Final, NamedTuple
+from typing import Final
 from zlib import crc32
 
-from pushsalt.index.files import FLAGS
-from pushsalt.index.format import Damage, decode, escape, split
+from pushsalt.index.format import Damage, decode, split
+from pushsalt.index.layers import MISSING, Key, Missing
+from pushsalt.index.table import OWNER, TABLE, File, Place, Table
 
 MAGIC: Final = b"psresrc1"
-BLOCK: Final = 16
-CHUNK: Final = 256
-TABLE: Final = struct.Struct("<9Q")
+MAGIC_GONE: Final = b"psresrc2"
+#: number and name, as it stands there, of the manager of what is gone
+NOBODY: Final = 0xFFFFFFFF
+GONE: Final = "\2"
 HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}sQQI")
 POSTING: Final = struct.Struct("<II")
 PLACE: Final = struct.Struct("<3Q")
-OWNER: Final = struct.Struct("<I")
-INDEX: Final = struct.Struct("<II")
-#: look-ups before a file is mapped
-_UNMAPPED: Final = 16
+
+#: of so many ids one: where more are asked for, the names of a table are read in one go
+_FEW: Final = 16
 
 Triple = tuple[str, str, str]
-
-
-class Place(NamedTuple):
-    """A table's description, as it stands in the file."""
-
-    names: int
-    names_length: int
-    rows: int
-    index_at: int
-    index_length: int
-    total: int
-    names_crc: int
-    rows_crc: int
-    index_crc: int
-
-
-class Table:
-    """Sorted names, each with a row. All methods raise Damage."""
-
-    __slots__ = (
-        "_cache",
-        "_chunks",
-        "_crcs",
-        "_file",
-        "_firsts",
-        "_names",
-        "_places",
-        "_row",
-        "_rows",
-        "_rows_end",
-        "_starts",
-        "_tops",
-        "place",
-    )
-
-    def __init__(self, file: File, place: Place, row: int) -> None:
-        self.place = place
-        self._file = file
-        self._row = row
-        self._names = place.names
-        self._rows = place.rows
-        self._rows_end = place.rows + place.total * row
-        #: the first names, as they stand there; every CHUNKth of them, which is empty until they are read; by chunk
-        self._firsts = b""
-        self._tops: list[bytes] = []
-        self._starts: Sequence[int] = ()
-        self._chunks: list[list[bytes] | None] = []
-        self._places: Sequence[int] = ()
-        self._crcs: Sequence[int] = ()
-        self._cache: dict[int, list[str]] = {}
-
-    def _load(self) -> None:
-        data = self.index()
-        blocks, length = INDEX.unpack_from(data)
-        self._places = _numbers("Q", data, INDEX.size, blocks + 1)
-        self._crcs = _numbers("I", data, INDEX.size + 8 * blocks + 8, blocks)
-        if max(self._names + self._places[blocks], self._rows_end - 1) >= self._file.size:
-            raise Damage("the segment is cut off")
-        self._firsts = data[len(data) - length :]
-        chunks = (blocks + CHUNK - 1) // CHUNK
-        self._starts = _numbers("I", data, len(data) - length - 4 * chunks, chunks)
-        self._chunks = [None] * chunks
-        self._tops = [self._firsts[at : self._firsts.find(b"\0", at + 1) + 1] for at in self._starts]
-
-    def _chunk(self, number: int) -> list[bytes]:
-        """The first names of so many blocks."""
-        end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._firsts)
-        found = self._chunks[number] = self._firsts[self._starts[number] : end].split(b"\1")
-        return found
-
-    def _block(self, number: int) -> tuple[bytes, bytes]:
-        """Names with a NUL on either side of each, and rows."""
-        at = self._rows + number * BLOCK * self._row
-        end = min(at + BLOCK * self._row, self._rows_end)
-        begin = self._places[number]
-        names = self._file.read(self._names + begin, self._places[number + 1] + 1 - begin)
-        rows = self._file.read(at, end - at)
-        if crc32(rows, crc32(names)) != self._crcs[number]:
-            raise Damage("a block of a table is damaged")
-        return names, rows
-
-    def find(self, name: str) -> bytes | None:
-        """The row of a name."""
-        # The one hot path of all look-ups: a block's names and rows, verified, are cut out here without further calls.
-        key = (f"\0{name}\0" if name.isprintable() else f"\0{escape(name)}\0").encode("utf-8", "surrogatepass")
-        if not self._tops:
-            if self.place.total <= BLOCK:
-                return self._find_alone(key)
-            self._load()
-        chunk = bisect_right(self._tops, key) - 1
-        if chunk < 0:
-            return None
-        number = chunk * CHUNK + bisect_right(self._chunks[chunk] or self._chunk(chunk), key) - 1
-        file, row = self._file, self._row
-        data = file.map if file.map is not None else file.mapped()
-        if data is None:
-            names, rows = self._block(number)
-        else:
-            begin = self._rows + number * row * BLOCK
-            end = begin + row * BLOCK
-            if os.lseek(file.fd, 0, 2) < file.size:
-                raise Damage("the segment is cut off")
-            names = data[self._names + self._places[number] : self._names + self._places[number + 1] + 1]
-            rows = data[begin : end if end < self._rows_end else self._rows_end]
-            if crc32(rows, crc32(names)) != self._crcs[number]:
-                raise Damage("a block of a table is damaged")
-        at = names.find(key)
-        if at < 0:
-            return None
-        at = names.count(b"\0", 0, at) * row
-        return rows[at : at + row]
-
-    def _find_alone(self, key: bytes) -> bytes | None:
-        """The row of a name in a table of one block, which takes no index."""
-        if not self.place.total:
-            return None
-        names, rows = self.text(), self.rows()
-        at = names.find(key)
-        if at < 0:
-            return None
-        at = names.count(b"\0", 0, at) * self._row
-        return rows[at : at + self._row]
-
-    def name(self, number: int) -> str:
-        """The name of that number."""
-        block = self._cache.get(number // BLOCK)
-        if block is None:
-            if not self._tops:
-                self._load()
-            if number >= self.place.total:
-                raise Damage("a number in a table leads nowhere")
-            block = self._cache[number // BLOCK] = split(decode(self._block(number // BLOCK)[0][1:-1]))
-        return block[number % BLOCK]
-
-    def names(self) -> list[str]:
-        """All names by number, which is in order as long as none has a character that is escaped."""
-        if not self.place.total:
-            return []
-        names = split(decode(self.text()[1:-1]))
-        if len(names) != self.place.total:
-            raise Damage("a table has too few names")
-        return names
-
-    def sorted(self) -> list[str]:
-        """All names in order."""
-        if not self.place.total:
-            return []
-        text = decode(memoryview(self.text())[1:-1])
-        return text.split("\0") if "\2" not in text else sorted(split(text))
-
-    def text(self) -> bytes:
-        """All names as they stand in the file."""
-        data = self._file.read(self.place.names, self.place.names_length)
-        if crc32(data) != self.place.names_crc:
-            raise Damage("the names of a table are damaged")
-        return data
-
-    def rows(self) -> bytes:
-        """All rows as they stand in the file."""
-        data = self._file.read(self._rows, self._rows_end - self._rows)
-        if crc32(data) != self.place.rows_crc:
-            raise Damage("the rows of a table are damaged")
-        return data
-
-    def owners(self) -> tuple[int, ...]:
-        """The rows of a table of ids: the numbers of their managers."""
-        rows = self.rows()
-        return struct.unpack(f"<{len(rows) // OWNER.size}I", rows)
-
-    def check(self) -> None:
-        """Look at each block and each checksum."""
-        self.text()
-        self.rows()
-        if self.place.total:
-            self._load()
-        for number in range(len(self._crcs)):
-            self._block(number)
-
-    def index(self) -> bytes:
-        """The index as it stands in the file."""
-        data = self._file.read(self.place.index_at, self.place.index_length)
-        if crc32(data) != self.place.index_crc:
-            raise Damage("the index of a table is damaged")
-        return data
-
-
-class File:
-    """A file that is never read beyond its end, even if somebody cuts it.
-
-    It is mapped once there are so many look-ups that it pays: to map it costs as much as some reads, and to touch a
-    page for the first time as much as two or three.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.name = path.rpartition("/")[2]
-        self.fd = os.open(path, os.O_RDONLY | FLAGS)
-        self.size = os.lseek(self.fd, 0, os.SEEK_END)
-        self.map: mmap.mmap | None = None
-        self._looks = 0
-
-    def mapped(self) -> mmap.mmap | None:
-        """All of it in memory; None as long as there were few look-ups. Raises Damage."""
-        self._looks += 1
-        if self._looks > _UNMAPPED:
-            try:
-                self.map = mmap.mmap(self.fd, self.size, prot=mmap.PROT_READ)
-            except ValueError:
-                raise Damage("the segment is cut off") from None
-        return self.map
-
-    def read(self, at: int, length: int) -> bytes:
-        """Raises Damage when there is not that much."""
-        if at + length > self.size:
-            raise Damage("the segment is cut off")
-        data = os.pread(self.fd, length, at)
-        while len(data) < length:
-            more = os.pread(self.fd, length - len(data), at + len(data))
-            if not more:
-                raise Damage("the segment is cut off")
-            data += more
-        return data
-
-    def __del__(self) -> None:
-        # No mapping is closed while a reader of another thread may be in it: the last reference decides.
-        try:
-            os.close(self.fd)
-        except (AttributeError, OSError):
-            pass
 
 
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, known: dict[Key, str | None] | None = None) -> None:
+        """``known`` has all that is in it, where that is in memory as it was written a moment ago."""
         self._file = File(path)
         self._header()
+        self.known = known
         self._tables: dict[str, Table | None] = {}
         #: managers by number, those that were asked for
         self._names: dict[int, str] = {}
@@ -297,16 +64,17 @@ class Segment:
                 continue
             data = self._file.read(at, HEADER.size)
             magic, count, size, types, managers, postings, length, crc = HEADER.unpack(data)
-            if crc32(data[: -OWNER.size]) == crc and magic == MAGIC:
+            if crc32(data[: -OWNER.size]) == crc and magic in (MAGIC, MAGIC_GONE):
                 break
         else:
             raise Damage("both headers of the segment are damaged")
+        self.gone: bool = magic == MAGIC_GONE
         self.count: int = count
         self.size: int = size
         self.postings_place: int = postings
         self.postings_length: int = length
-        self.types = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
-        self.managers = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
+        self.type_table = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
+        self.manager_table = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
 
     @property
     def name(self) -> str:
@@ -317,60 +85,105 @@ class Segment:
         try:
             return self._tables[type]
         except KeyError:
-            row = self.types.find(type)
+            row = self.type_table.find(type)
             table = None if row is None else Table(self._file, Place(*TABLE.unpack(row)), OWNER.size)
             self._tables[type] = table
             return table
 
-    def get(self, type: str, id: str) -> str | None:
-        """The manager of a resource."""
+    def find(self, type: str, id: str) -> str | Missing | None:
+        """The manager of a resource; None when it is gone."""
+        if self.known is not None:
+            return self.known.get((type, id), MISSING)
         try:
             table = self._tables[type]
         except KeyError:
             table = self.table(type)
         row = table.find(id) if table is not None else None
         if row is None:
-            return None
+            return MISSING
         (number,) = OWNER.unpack(row)
         try:
             return self._names[number]
         except KeyError:
-            name = self._names[number] = self.managers.name(number)
+            if number == NOBODY and self.gone:
+                return None
+            name = self._names[number] = self.manager_table.name(number)
             return name
 
-    def by_type(self, type: str) -> list[str]:
-        table = self.table(type)
-        return [] if table is None else table.sorted()
+    def types(self) -> list[str]:
+        return self.type_table.sorted()
 
-    def owners(self, type: str) -> dict[str, str]:
-        """id -> manager of a type, out of the view by type alone and the table of managers."""
+    def managers(self) -> list[str]:
+        return self.manager_table.sorted()
+
+    def ids(self, type: str) -> tuple[list[str], set[str]]:
+        """The ids of a type, sorted, and those that are gone."""
         table = self.table(type)
         if table is None:
-            return {}
-        managers = self.managers.names()
-        try:
-            return dict(zip(table.names(), map(managers.__getitem__, table.owners()), strict=True))
-        except (IndexError, ValueError):
-            raise Damage("a table has too few rows, or a row leads nowhere") from None
+            return [], set()
+        owners = table.owners() if self.gone else ()
+        if NOBODY not in owners:
+            return table.sorted(), set()
+        names = table.names()
+        gone = {name for name, number in zip(names, owners) if number == NOBODY}  # noqa: B905  as long as names() says
+        return sorted(name for name in names if name not in gone), gone
 
-    def by_manager(self, manager: str) -> list[tuple[str, str]]:
+    def owners(self, type: str) -> dict[str, str | None]:
+        """id -> manager of a type, out of the view by type alone and the table of managers."""
+        table = self.table(type)
+        return {} if table is None else dict(self._owned(table, self.manager_table.names()))
+
+    def by_manager(self, manager: str) -> list[Key]:
         posting = self.posting(manager)
         if posting is None:
             return []
         _, _, runs = decode(posting).partition("\1")
         return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
 
+    def among(self, type: str, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that this segment has a word on."""
+        table = self.table(type)
+        if table is None:
+            return set()
+        if table.place.total <= _FEW * len(ids):
+            return set(table.names()).intersection(ids)
+        self._file.look_ahead(len(ids))
+        return {id for id in ids if table.find(id) is not None}
+
+    def entries(self) -> dict[Key, str | None]:
+        """All of it, from the view by type."""
+        if self.known is not None:
+            return self.known
+        return {(type, id): manager for type, id, manager in self.by_type_triples()}
+
+    def _owned(self, table: Table, managers: list[str]) -> Iterator[tuple[str, str | None]]:
+        """(id, manager) of a table of ids. Raises Damage, as all that iterates over it does."""
+        numbers = table.owners()
+        try:
+            if self.gone:
+                found: list[str | None] = [None if number == NOBODY else managers[number] for number in numbers]
+            else:
+                found = list(map(managers.__getitem__, numbers))
+            yield from zip(table.names(), found, strict=True)
+        except (IndexError, ValueError):
+            raise Damage("a table has too few rows, or a row leads nowhere") from None
+
     def posting(self, manager: str) -> bytes | None:
         """The posting's text as it stands in the file."""
-        row = self.managers.find(manager)
+        row = self.manager_table.find(manager)
         if row is None:
             return None
         place, length, _ = PLACE.unpack(row)
         return self._posting(self._file.read(place, length))
 
-    def ids(self, place: Place) -> Table:
+    def table_at(self, place: Place) -> Table:
         """A table of ids by its place."""
         return Table(self._file, place, OWNER.size)
+
+    def posting_length(self, place: int) -> int:
+        """With its head."""
+        length, _ = POSTING.unpack(self._file.read(place, POSTING.size))
+        return POSTING.size + int(length)
 
     def raw_posting(self, place: int, length: int) -> bytes:
         """A posting with its head."""
@@ -389,26 +202,28 @@ class Segment:
 
     # --- all of it -------------------------------------------------------------------------------------------------
 
-    def by_type_triples(self) -> Iterator[Triple]:
+    def by_type_triples(self) -> Iterator[tuple[str, str, str | None]]:
         """All entries, from the view by type alone and the table of managers."""
-        managers = self.managers.names()
-        for type in self.types.names():
+        managers = self.manager_table.names()
+        for type in self.type_table.names():
             table = self.table(type)
             assert table is not None
-            yield from zip(repeat(type), table.names(), map(managers.__getitem__, table.owners()))
+            for id, manager in self._owned(table, managers):
+                yield type, id, manager
 
-    def by_manager_triples(self) -> Iterator[Triple]:
+    def by_manager_triples(self) -> Iterator[tuple[str, str, str | None]]:
         """All entries, from the postings alone."""
         at, end = self.postings_place, self.postings_place + self.postings_length
         while at < end:
-            length, _ = POSTING.unpack(self._file.read(at, POSTING.size))
-            text = decode(self._posting(self._file.read(at, POSTING.size + length)))
-            manager, _, runs = text.partition("\1")
+            length = self.posting_length(at)
+            text = decode(self._posting(self._file.read(at, length)))
+            name, _, runs = text.partition("\1")
+            manager = None if name == GONE else split(name)[0]
             for type, id in _pairs(runs):
-                yield type, id, split(manager)[0]
-            at += POSTING.size + length
+                yield type, id, manager
+            at += length
 
-    def salvage(self) -> dict[tuple[str, str], str]:
+    def salvage(self) -> dict[Key, str | None]:
         """All entries out of one view or the other. Raises Damage, with both reasons, when neither has them."""
         reasons = []
         for view in (self.by_type_triples, self.by_manager_triples):
@@ -447,21 +262,13 @@ class Segment:
         if len(sums) > 1 or any(count != self.count for count, _ in sums):
             found.append("the views by type and by manager disagree")
         try:
-            self.managers.check()
-            self.types.check()
-            for row in TABLE.iter_unpack(self.types.rows()):
-                self.ids(Place(*row)).check()
+            self.manager_table.check()
+            self.type_table.check()
+            for row in TABLE.iter_unpack(self.type_table.rows()):
+                self.table_at(Place(*row)).check()
         except Damage as exc:
             found.append(str(exc))
         return list(dict.fromkeys(found))
-
-
-def _numbers(kind: str, data: bytes, at: int, count: int) -> Sequence[int]:
-    """Numbers as they stand there, none of them unpacked before it is asked for."""
-    if sys.byteorder == "big":
-        return struct.unpack_from(f"<{count}{kind}", data, at)
-    view = memoryview(data)[at : at + count * struct.calcsize(f"={kind}")]
-    return view.cast("Q") if kind == "Q" else view.cast("I")
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:

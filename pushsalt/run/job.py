@@ -25,6 +25,8 @@ class Settings:
     cache_dir: Path | None = None
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
+    #: options of the configuration that go over its files
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

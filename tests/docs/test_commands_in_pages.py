@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from pushsalt.cli.app import COMMANDS, command
-from pushsalt.cli.options import GLOBAL
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "modules").rglob("*.md"))]
+#: words.md has command lines of others, and a test of its own
+OURS = [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "words.md"]
+PAGES = [ROOT / "README.md", *OURS, *sorted((ROOT / "docs" / "modules").rglob("*.md"))]
 SAID = re.compile(r"^(?: {4}|\t| *- run: | *- | {10})?\$? ?(pushsalt [^\n]*)$", re.M)
 
 
@@ -35,8 +37,9 @@ def flags_of(params):
     }
 
 
-TOP = {flag: opt.kind in ("value", "list") for opt in GLOBAL for flag in opt.flags}
-TOP |= dict.fromkeys(("--version", "--help", "-h", "--install-completion"), False)
+TOP = {flag: opt.kind in ("value", "list") for opt in (*GLOBAL, *JOB, *STATES) for flag in opt.flags}
+TARGET = {flag for opt in MATCHERS for flag in opt.flags}  #: behind one, TARGET may stand before the command
+TOP |= dict.fromkeys((*TARGET, "--version", "--help", "-h", "--install-completion"), False)
 
 
 @functools.cache
@@ -51,9 +54,9 @@ def wrong(line):
     except ValueError as exc:
         return str(exc)
     words = list(itertools.takewhile(lambda word: word not in ("|", "||", "&&", ">", ">>"), words))
-    flags, one, plain = dict(TOP), None, 0
+    flags, one, plain, word = dict(TOP), None, 0, ""
     while words:
-        word = words.pop(0)
+        before, word = word, words.pop(0)
         if word == "--" or (one is not None and one.name == "run" and plain == 2):
             return ""
         if word.startswith("-") and len(word) > 1:
@@ -64,6 +67,9 @@ def wrong(line):
             if flags.get(name) and not has_value and words:
                 words.pop(0)
         elif one is None:
+            if word not in COMMANDS and before in TARGET:
+                plain += 1
+                continue
             if word not in COMMANDS:
                 return "" if re.fullmatch(r"[A-Z.…\[]+.*", word) else f"no command {word}"
             one = top_command(word)

@@ -20,6 +20,10 @@ def resources_folder(folder):
         for n in range(5):
             index.put("a", f"new{n}", "m1")
         index.delete("a", "new3")
+        index.delete(*index.items()[0][:2])
+        index.put_many([("c", f"id{n}", f"m{n % 7}") for n in range(0, 120, 7)] * 70)  # a segment above that of the log
+        index.put("b", "last", "m2")
+        index.delete("c", "id7")
 
 
 def ask_resources(index):
@@ -107,9 +111,11 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
     resources_folder(tmp_path / "index")
     with ResourceIndex(tmp_path / "index") as index:
         want = ask_resources(index)
-    [segment] = (tmp_path / "index").glob("seg-*")
-    size = segment.stat().st_size
-    for at in range(0, size, size // 25):
+    segments = sorted((tmp_path / "index").glob("seg-*"))
+    assert len(segments) == 3
+    assert {path.read_bytes()[:8] for path in segments} == {b"psresrc1", b"psresrc2"}
+    places = [(path, at) for path in segments for at in range(0, path.stat().st_size, path.stat().st_size // 15)]
+    for segment, at in places:
         shutil.copytree(tmp_path / "index", tmp_path / "copy")
         path = tmp_path / "copy" / segment.name
         data = bytearray(path.read_bytes())
@@ -130,10 +136,10 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
 def test_zeros_anywhere_in_a_segment(tmp_path):
     """A hole that a file system left: no checksum takes it for something that is empty."""
     resources_folder(tmp_path / "index")
-    [segment] = (tmp_path / "index").glob("seg-*")
     with ResourceIndex(tmp_path / "index") as index:
         want = ask_resources(index)
-    for at in range(0, segment.stat().st_size, 67):
+    segments = sorted((tmp_path / "index").glob("seg-*"))
+    for segment, at in [(path, at) for path in segments for at in range(0, path.stat().st_size, 97)]:
         shutil.copytree(tmp_path / "index", tmp_path / "copy")
         with (tmp_path / "copy" / segment.name).open("r+b") as stream:
             stream.seek(at)
@@ -151,6 +157,7 @@ def test_a_segment_of_resources_that_is_cut_before_and_after_it_is_mapped(tmp_pa
     with ResourceIndex(tmp_path) as index:
         index.put_many([("a", f"id{n}", "m") for n in range(200)])
         index.compact()
+    with ResourceIndex(tmp_path) as index:  # who wrote it has it in memory
         assert {index.get("a", f"id{n}") for n in range(looks)} == {"m"}
         [segment] = tmp_path.glob("seg-*")
         os.truncate(segment, 100)
@@ -164,9 +171,9 @@ def test_a_segment_that_is_cut_while_it_is_mapped(tmp_path):
     resources_folder(tmp_path)
     with ResourceIndex(tmp_path) as index:
         want = ask_resources(index)
-        [segment] = tmp_path.glob("seg-*")
-        with segment.open("r+b") as stream:
-            stream.truncate(segment.stat().st_size // 2)
+        for segment in tmp_path.glob("seg-*"):
+            with segment.open("r+b") as stream:
+                stream.truncate(segment.stat().st_size // 2)
         try:
             assert ask_resources(index) == want
         except IndexCorrupt:
@@ -351,7 +358,7 @@ def test_no_room_for_a_merge(tmp_path, monkeypatch, caplog, kind):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(journal.os, "fsync", refuse)
-        monkeypatch.setattr(resources, "LOG_LEAST", 1000)
+        monkeypatch.setattr(resources, "LOG_BYTES", 1000)
         for n in range(80):
             if kind is ResourceIndex:
                 index.put("d", f"z{n}", "m1")

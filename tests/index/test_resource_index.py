@@ -1,14 +1,17 @@
 """ResourceIndex: what it answers, whoever wrote it, and wherever it lies by then: in the log or in a segment."""
 
+import math
+import os
 import subprocess
 import sys
 import tempfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pushsalt.index import ResourceIndex, build, resources, segment
+import pushsalt
+from pushsalt.index import ResourceIndex, build, compaction, resources, table
 
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
@@ -37,9 +40,24 @@ def agree(index, model):
         assert index.by_manager(manager) == sorted(key for key, of in model.items() if of == manager)
 
 
-@settings(max_examples=30)
+@pytest.fixture(params=["usual bounds", "small bounds"])
+def bounds(request):
+    """With small ones there are segments upon segments at once, and all ways of merging them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "small bounds":
+            small = {"LOG_WRITES": 4, "LOG_ENTRIES": 6, "BATCH": 5, "AT_ONCE": 12, "FEW": 3, "MOST": 5}
+            for name, value in small.items():
+                patch.setattr(resources, name, value)
+                if hasattr(compaction, name):
+                    patch.setattr(compaction, name, value)
+            # no process for each merge: the writer makes them, as it does where none can be started
+            patch.setattr(compaction.Child, "start", lambda *args: False)
+        yield
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.booleans(), operations), max_size=30))
-def test_any_writes_of_two(steps):
+def test_any_writes_of_two(bounds, steps):
     with tempfile.TemporaryDirectory() as folder:
         model = {}
         both = [ResourceIndex(folder), ResourceIndex(folder)]
@@ -68,7 +86,7 @@ def test_any_writes_of_two(steps):
 @pytest.mark.parametrize("chunk", [2, 256])
 def test_many_of_one_type_across_blocks_and_merges(tmp_path, monkeypatch, chunk):
     """More than a block of names, changed in the middle, at both ends and across managers."""
-    monkeypatch.setattr(segment, "CHUNK", chunk)
+    monkeypatch.setattr(table, "CHUNK", chunk)
     monkeypatch.setattr(build, "CHUNK", chunk)
     model = {}
     with ResourceIndex(tmp_path / "index") as index:
@@ -122,25 +140,123 @@ def test_readers_keep_up_with_a_rewrite(tmp_path):
     assert reader.by_type("ssh") == ["b", "c"]
 
 
-def test_the_log_is_merged_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "LOG_LEAST", 10_000)
-    with ResourceIndex(tmp_path) as index:
-        for n in range(1000):
-            index.put("ssh", f"h{n}", f"m{n % 3}")
-        assert (tmp_path / "log").stat().st_size < 20_000
-        assert len(index.by_type("ssh")) == 1000
-        assert len(list(tmp_path.glob("seg-*"))) == 1
+def load(folder, what):
+    """After each write by two: bytes and writes of the log, entries in it, segments. Then what there must be."""
+    model = {}
+    with ResourceIndex(folder) as one, ResourceIndex(folder) as other:
+        for n in range(0, 6000, what):
+            entries = [(f"t{m % 3}", f"h{m * 7919 % 6000}", f"m{m % 50}") for m in range(n, n + what)]
+            index = other if n // what % 5 == 0 else one
+            if what == 1:
+                index.put(*entries[0])
+            else:
+                index.put_many(entries)
+            model.update({entry[:2]: entry[2] for entry in entries})
+            if n % 10 == 0 and index.delete("t0", f"h{n}"):
+                del model["t0", f"h{n}"]
+            journal = index._journal
+            yield os.stat(folder / "log").st_size, journal.number, index._recent.count, len(journal.segments)
+        for index in (one, other):
+            assert index.items() == sorted((*key, manager) for key, manager in model.items())
+            assert index.by_manager("m7") == sorted(key for key, manager in model.items() if manager == "m7")
+            assert index.verify() == []
 
 
-def test_a_long_log_is_merged_by_another_process(tmp_path, monkeypatch):
+@pytest.mark.parametrize("what", [1, 10, 60, 700])
+def test_what_a_fresh_process_reads_is_bounded(tmp_path, monkeypatch, what):
+    """At every moment of a load, by single writes and by batches: the log, and how many segments there are."""
+    small = {"LOG_BYTES": 6000, "LOG_WRITES": 40, "LOG_ENTRIES": 100, "BATCH": 50, "BATCH_BYTES": 3000, "AT_ONCE": 500}
+    for name, value in small.items():
+        monkeypatch.setattr(resources, name, value)
+    for size, writes, entries, segments in load(tmp_path, what):
+        assert size < 2 * 6000 + 2 * 3000
+        assert writes <= 2 * 40 + 1
+        assert entries <= 2 * 100 + 50
+        assert segments <= compaction.MOST + 1  # a batch may bring two
+
+
+def test_the_usual_bounds():
+    """A log that is read in a millisecond or two, and few segments."""
+    most = resources.PATIENCE * resources.LOG_BYTES + 2 * resources.BATCH_BYTES
+    assert most < 1 << 20
+    assert resources.PATIENCE * max(resources.LOG_WRITES, resources.LOG_ENTRIES) <= 2048
+    assert compaction.FEW < compaction.MOST <= 16
+
+
+@given(st.lists(st.integers(min_value=1, max_value=3000), min_size=1, max_size=400))
+def test_how_often_an_entry_is_written_anew(flushed):
+    """Segments stay few, and the work is the number of entries times its logarithm."""
+    counts, work = [], 0
+    for count in flushed:
+        counts.append(count)
+        work += count
+        chosen = compaction.due(counts)
+        if chosen > 1:
+            merged = sum(counts[-chosen:])
+            counts[-chosen:] = [merged]
+            work += merged
+        assert len(counts) < compaction.MOST
+    assert work <= sum(flushed) * (2 + math.log2(sum(flushed)))
+
+
+def test_many_segments_are_merged_by_another_process(tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "AT_ONCE", 0)
-    index = ResourceIndex(tmp_path)
-    index.put_many([("ssh", f"host-number-{n}", "m") for n in range(10_000)])
-    index._child.wait()
-    assert len(list(tmp_path.glob("seg-*"))) == 1
-    assert len(index.by_type("ssh")) == 10_000
-    assert (tmp_path / "log").stat().st_size < 1000
-    index.close()
+    monkeypatch.setattr(resources, "BATCH", 100)
+    with ResourceIndex(tmp_path) as index:
+        for round in range(compaction.FEW + 1):
+            index.put_many([("ssh", f"host-{round}-{n}", "m") for n in range(200)])
+        index._child.wait()
+        assert len(list(tmp_path.glob("seg-*"))) == 1
+        assert len(index.by_type("ssh")) == 200 * (compaction.FEW + 1)
+
+
+def test_writes_of_others_while_a_large_batch_comes(tmp_path, monkeypatch):
+    """The batch counts from when all of it is there; what was written before is below it, what comes later above."""
+    monkeypatch.setattr(resources, "BATCH", 2)
+    one, other = ResourceIndex(tmp_path), ResourceIndex(tmp_path)
+    one.put("ssh", "a", "first")
+    merge, step = build.merge, []
+
+    def merge_while_others_write(path, base, changes, **how):
+        merge(path, base, changes, **how)
+        if not step:
+            step.append(1)
+            other.put("ssh", "a", "second")
+            other.put_many([("ssh", "b", "second"), ("ssh", "x", "second")])
+            other.delete("ssh", "a")
+            assert other.get("ssh", "c") is None
+
+    monkeypatch.setattr(build, "merge", merge_while_others_write)
+    one.put_many([("ssh", name, "batch") for name in "abc"])
+    other.put("ssh", "c", "third")
+    for index in (one, other):
+        assert index.owners("ssh") == {"a": "batch", "b": "batch", "c": "third", "x": "second"}
+        assert index.by_manager("second") == [("ssh", "x")]
+        assert index.by_manager("first") == []
+        assert index.verify() == []
+
+
+def test_an_index_of_before(tmp_path, monkeypatch):
+    """With one segment and a log without bound: it is read as it is, and the first writer makes the log short."""
+    with monkeypatch.context() as patch:
+        for name in ("LOG_BYTES", "LOG_WRITES", "LOG_ENTRIES", "BATCH", "BATCH_BYTES"):
+            patch.setattr(resources, name, 1 << 40)
+        with ResourceIndex(tmp_path) as index:
+            index.put_many([("ssh", f"h{n}", "m") for n in range(300)])
+            index.compact()
+            for n in range(3000):
+                index.put("ssh", f"h{n}", "later")
+            index.delete("ssh", "h7")
+    [segment] = tmp_path.glob("seg-*")
+    assert segment.read_bytes()[:8] == b"psresrc1"
+    with ResourceIndex(tmp_path) as index:
+        assert len(index.by_type("ssh")) == 2999
+        index.put("ssh", "h7", "new")
+        assert index._journal.number == 0
+        assert len(index.by_manager("later")) == 2999
+    with ResourceIndex(tmp_path) as index:
+        assert index.by_manager("new") == [("ssh", "h7")]
+        assert index.verify() == []
 
 
 def test_what_is_the_same_is_not_written_again(tmp_path):
@@ -169,3 +285,18 @@ def test_private_files(tmp_path):
     for path in (tmp_path / "deep" / "index").iterdir():
         assert path.stat().st_mode & 0o777 == 0o600, path
     assert (tmp_path / "deep").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    "code, without",
+    [
+        ("import pushsalt.index", ["typing", "re", "pathlib", "msgpack", "logging"]),
+        ("from pushsalt.index import ResourceIndex", ["msgpack", "logging", "dataclasses", "hashlib"]),
+    ],
+)
+def test_what_is_imported(code, without):
+    """Whoever looks up a resource waits for nothing that it does not need."""
+    root = os.path.dirname(os.path.dirname(pushsalt.__file__))
+    code = f"import sys; sys.path.insert(0, {root!r}); {code}; print(*sys.modules)"
+    found = subprocess.check_output([sys.executable, "-I", "-S", "-c", code], text=True).split()
+    assert not set(without) & set(found)

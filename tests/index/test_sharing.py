@@ -42,7 +42,7 @@ def test_killed_in_the_middle_of_a_rewrite(tmp_path):
     folder = tmp_path / "index"
     want = []
     with ResourceIndex(folder) as index:
-        for step, count in (("open", 6), ("os.rename", 2), ("os.remove", 3)):
+        for step, count in (("open", 16), ("os.rename", 3), ("os.remove", 4)):
             for left in range(count):
                 name = f"{step}-{left}"
                 index.put("ssh", name, "m")
@@ -64,8 +64,8 @@ def test_writes_during_a_rewrite(tmp_path, monkeypatch):
     index.put_many([("ssh", f"h{n}", "m") for n in range(50)])
     merge = build.merge
 
-    def merge_while_others_write(path, base, changes):
-        merge(path, base, changes)
+    def merge_while_others_write(path, base, changes, **how):
+        merge(path, base, changes, **how)
         other.put("ssh", "late", "m")
         other.delete("ssh", "h7")
         other.put_many([("ssh", "h8", "new"), ("ssh", "late", "newer")])

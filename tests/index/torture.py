@@ -9,6 +9,7 @@ of its own, and writes a line to a file of its own before and after each write.
 """
 
 import argparse
+import itertools
 import os
 import random
 import signal
@@ -19,9 +20,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from pushsalt.index import GrainIndex, ResourceIndex
+from pushsalt.index import GrainIndex, ResourceIndex, compaction, resources
 
 BATCH = 12
+#: of what the processes are told, so that the log becomes segments, and these are merged, many times a second
+BOUNDS = {"LOG_WRITES": 8, "LOG_ENTRIES": 60, "BATCH": BATCH * 2, "AT_ONCE": 200, "FEW": 3, "MOST": 8}
 
 
 class Resources:
@@ -31,7 +34,9 @@ class Resources:
         self.index = ResourceIndex(folder)
 
     def put(self, writer, n):
-        self.index.put_many([(writer, str(i), f"{writer}-{n}") for i in range(BATCH)])
+        entries = [(writer, str(i), f"{writer}-{n}") for i in range(BATCH)]
+        many = [("more", f"{writer}+{i}", "nobody") for i in range(BATCH * 2)]
+        self.index.put_many(entries if n % 5 else entries + many)  # every fifth is a segment of its own
 
     def put_one(self, writer, n):
         self.index.put("single", writer, str(n))
@@ -120,13 +125,21 @@ def read(kind, folder, writers):
 
 
 def compact(kind, folder):
+    """All of it now and then; what is worth it all the time, as the process does that writers start."""
     index = KINDS[kind](folder)
-    while True:
-        index.index.compact()
+    for round in itertools.count():
+        if round % 20:
+            index.index.maintain()
+        else:
+            index.index.compact()
         time.sleep(0.02)
 
 
 def main(role, kind, folder, *rest):
+    for module in (resources, compaction):
+        for name, value in BOUNDS.items():
+            if hasattr(module, name):
+                setattr(module, name, value)
     if role == "write":
         write(kind, folder, *rest)
     elif role == "read":

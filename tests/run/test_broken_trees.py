@@ -9,6 +9,7 @@ import pytest
 
 from pushsalt.api import Client, Selection, Settings
 from pushsalt.yamlio import load_yaml
+from tests.beds.project import Project
 
 CASES = load_yaml((Path(__file__).parent / "cases" / "broken_trees.yaml").read_text("utf-8"))
 
@@ -67,3 +68,10 @@ def line_of(place: str) -> str:
     if not number.isdigit():
         return ""
     return f"{number} | {Path(path).read_text('utf-8').splitlines()[int(number) - 1]}".rstrip()
+
+
+def test_a_target_that_is_never_connected_to_has_its_id_among_its_grains(tmp_path):
+    made = Project(tmp_path, {"a": {"transport": "offline", "grains": {"os": "Debian"}}})
+    made.write("salt/a.sls", "{{ grains.id }} of {{ grains.os }}:\n  test.nop: []\n")
+    assert made.json("run", "a", "state.show_low_sls", "a").data["a"][0]["__id__"] == "a of Debian"
+    assert made.json("grains", "a").data["a"] == {"id": "a", "os": "Debian"}

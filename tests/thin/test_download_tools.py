@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.thin import filebed
+from thin import link
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import web, webtool
 
@@ -138,3 +140,24 @@ def test_neither_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandExecutionError, match="install one of the packages python3, curl and wget"):
         web.fetch("http://127.0.0.1:9/x")
+
+
+def test_a_tool_that_may_come_with_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed = filebed.Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    lacking_http(monkeypatch)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    try:
+        for name, changes in ("new", {"newfile": f"{tmp_path}/new"}), ("old", {"diff": "not known yet"}):
+            if name == "old":
+                (tmp_path / "old").write_text("x")
+            words = {"source": "http://127.0.0.1:9/x", "skip_verify": True}
+            bed.opts["test"] = True
+            ret = bed.loaders.states["file.managed"](f"{tmp_path}/{name}", **words)
+            assert (ret["result"], ret["changes"]) == (None, changes), ret
+            assert "neither curl nor wget" in ret["comment"]
+        bed.opts["test"] = False
+        ret = bed.loaders.states["file.managed"](f"{tmp_path}/new", **words)
+        assert ret["result"] is False and "install one of the packages" in ret["comment"]
+    finally:
+        link.connect(before)

@@ -40,6 +40,8 @@ LACKING = """
 #: (file, module): why it may be tried there, and what else is done when it is missing
 ALLOWED = {
     ("thin/boot.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
+    ("thin/utf8.py", "ctypes"): "of Python 3.6 alone; otherwise names beyond ASCII are refused one by one",
     ("thin/grains/process.py", "_sha256"): "quickest where it is; hashlib otherwise",
     ("thin/utils/serial.py", "json"): "the controller reads and writes JSON otherwise",
     ("thin/utils/files/data.py", "plistlib"): "the controller reads and writes property lists otherwise",

@@ -274,6 +274,9 @@ def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tm
                 return ret
         return core.manage(name, wanted, wish, ret, from_source)
     except sources.NoContent as exc:
+        if __opts__["test"] and getattr(exc.__context__, "may_come", False):
+            ret["changes"] = {"diff": "not known yet"} if os.path.lexists(name) else {"newfile": name}
+            return dict(ret, result=None, comment="The file %s is set to be changed\nNote: %s" % (name, exc))
         words = str(exc) if __opts__["test"] else "Unable to manage file: %s" % exc
     except contents_of.Failed as exc:
         words = str(exc)

@@ -9,11 +9,17 @@ import subprocess
 from thin.exceptions import CommandExecutionError
 
 
+class NoTool(CommandExecutionError):
+    """Nothing on this machine can download; a state before this one may install what can."""
+
+    may_come = True
+
+
 def open_url(url, verify_ssl, head, timeout):
     """An answer with ``read`` and ``close``, for ``with``. What the program says of a failure comes as OSError, at the
     end of the body; of ``head`` nothing is read but whether it is there.
 
-    Raises CommandExecutionError when there is neither program.
+    Raises NoTool when there is neither program.
     """
     from thin import process
 
@@ -34,7 +40,7 @@ def open_url(url, verify_ssl, head, timeout):
         argv += [] if verify_ssl else ["--no-check-certificate"]
         argv += ["--spider"] if head else ["-O", "-"]
         return Answer(argv, url + "\n")
-    raise CommandExecutionError(
+    raise NoTool(
         "Cannot download: Python on this machine has no urllib.request (Debian's python3-minimal), and there is "
         "neither curl nor wget; install one of the packages python3, curl and wget"
     )

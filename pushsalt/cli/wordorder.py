@@ -1,0 +1,122 @@
+"""Where options stand: before the command, between its words, and behind a function, where they may be arguments.
+
+Options of a command that stand before it are put behind it: its own parser reads them there, and says which it does not
+have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Opt
+
+
+def behind(args: list[str], own: Mapping[str, bool], commands: Collection[str]) -> tuple[list[str], list[str]]:
+    """``args`` with options that are not ``own`` behind the command; and these options, where there is no command.
+
+    ``own``: the flags that stay, and whether each takes the next word. A TARGET may stand before the command too, if a
+    matcher does.
+    """
+    others = _flags(GLOBAL, JOB, MATCHERS, STATES)
+    matchers = _flags(MATCHERS).keys() - own.keys()
+    values = {flag for flag, has_value in {**others, **own}.items() if has_value}
+    kept: list[str] = []
+    moved: list[str] = []
+    target: list[str] = []
+    has_matcher = False
+    at = 0
+    while at < len(args) and args[at] != "--":
+        word = args[at]
+        if word.startswith("-") and word != "-":
+            flags = set(_flags_in(word, values))
+            has_matcher = has_matcher or not matchers.isdisjoint(flags)
+            count = 2 if takes_next(word, values) else 1
+            (moved if flags & (others.keys() - own.keys()) else kept).extend(args[at : at + count])
+            at += count
+        elif word in commands or target or not has_matcher:
+            break
+        else:
+            target = [word]
+            at += 1
+    rest = args[at:]
+    if rest and rest[0] in commands:
+        return [*kept, rest[0], *moved, *target, *rest[1:]], []
+    return [*kept, *target, *rest], moved
+
+
+def call(words: list[str], moved: list[str]) -> str:
+    """The command line for the words of a call of Salt's, TARGET MODULE.FUNCTION [ARG ...]; empty if they are none."""
+    function = words[1] if len(words) > 1 else ""
+    if "." not in function or not all(part.isidentifier() for part in function.split(".")):
+        return ""
+    import shlex
+
+    return shlex.join(["pushsalt", "run", *moved, *words])
+
+
+def end_options(args: list[str], takes_value: Mapping[str, bool]) -> list[str]:
+    """``args`` with a ``--`` before MODULE.FUNCTION, and before that the long options that stood behind it.
+
+    ``takes_value``: every option of ours, and whether it takes the next word. A ``--`` ends the options: all behind it
+    are the function's arguments.
+    """
+    value_flags = {flag for flag, takes in takes_value.items() if takes}
+    at = plain = 0
+    while at < len(args):
+        word = args[at]
+        if word == "--":
+            return args
+        if word.startswith("-") and word != "-":
+            at += 2 if takes_next(word, value_flags) else 1
+            continue
+        plain += 1
+        if plain == 2:
+            options, words = _split(args[at + 1 :], takes_value)
+            return [*args[:at], *options, "--", word, *words]
+        at += 1
+    return args
+
+
+def _split(words: list[str], takes_value: Mapping[str, bool]) -> tuple[list[str], list[str]]:
+    """Our long options with their values, and the function's own words."""
+    options: list[str] = []
+    own: list[str] = []
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            return options, own + words[at + 1 :]
+        if word.startswith("--") and word.partition("=")[0] in takes_value:
+            count = 2 if takes_value.get(word) else 1
+            options += words[at : at + count]
+            at += count
+            continue
+        own.append(word)
+        at += 1
+    return options, own
+
+
+def takes_next(word: str, value_flags: Collection[str]) -> bool:
+    """Whether the next word is the value of this option, or of the last of these."""
+    if word.startswith("--"):
+        return word in value_flags
+    for at, letter in enumerate(word[1:], 1):  # -vl debug, but -ldebug has its value already
+        if f"-{letter}" in value_flags:
+            return at == len(word) - 1
+    return False
+
+
+def _flags(*groups: tuple[Opt, ...]) -> dict[str, bool]:
+    return {flag: opt.has_value for group in groups for opt in group for flag in opt.spellings}
+
+
+def _flags_in(word: str, value_flags: Collection[str]) -> list[str]:
+    """The options that a word has: ``-vG`` two, ``--out=json`` one."""
+    if word.startswith("--"):
+        return [word.partition("=")[0]]
+    found = []
+    for letter in word[1:]:
+        found.append(f"-{letter}")
+        if found[-1] in value_flags:
+            break
+    return found

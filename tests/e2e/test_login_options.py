@@ -1,0 +1,42 @@
+"""``--user``, ``--priv`` and ``--sudo`` hold where the inventory does not say; also by the words of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.beds import sshd
+from tests.beds.project import Project
+
+pytestmark = [
+    pytest.mark.sshd,
+    pytest.mark.skipif(bool(sshd.missing()), reason=sshd.missing() or "-"),
+]
+
+
+@pytest.fixture
+def bare(bed: sshd.SshdBed, project: Callable[..., Project]) -> Project:
+    """t1 with its user and key; t2 without."""
+    known = bed.inventory()["hosts"]["t2"]
+    return project(t2={key: value for key, value in known.items() if key not in ("user", "priv")})
+
+
+def test_user_and_key(bed: sshd.SshdBed, bare: Project) -> None:
+    known = bed.inventory()["hosts"]["t2"]
+    assert bare.json("run", "t2", "test.ping", "--user", known["user"]).error("t2")["kind"] == "auth_failed"
+    for user, key in (("--user", "--priv"), ("-u", "--private-key")):
+        done = bare.json("run", user, known["user"], key, str(known["priv"]), "t2", "test.ping")
+        assert (done.code, done.data) == (0, {"t2": True}), done.err
+
+
+def test_what_the_inventory_says_goes_first(bare: Project) -> None:
+    done = bare.json("run", "-L", "t1,t2", "test.ping", "--user", "nobody-here", "--priv", "/nowhere")
+    assert (done.code, done.data["t1"]) == (3, True), done.err
+    assert "nobody-here" in bare.run("-l", "debug", "run", "t2", "test.ping", "--user", "nobody-here").err
+
+
+def test_a_user_that_cannot_be_one(bare: Project) -> None:
+    done = bare.run("run", "t2", "test.ping", "--user", "a b")
+    assert done.code == 1
+    assert "`user` of " in done.err
