@@ -12,6 +12,7 @@ A shell without job control starts what runs in the background with SIGINT ignor
 children inherit that: what stops at Ctrl-C could not be tested there.
 """
 
+import logging
 import os
 import signal
 import tempfile
@@ -29,6 +30,14 @@ settings.load_profile("same")
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
+
+
+@pytest.fixture(autouse=True)
+def log_level():
+    """Commands that run in this process set it, for good."""
+    before = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,7 +17,8 @@ def pythons() -> dict[str, str]:
     """version -> path, of pyenv's and those on PATH, from 3.6 on."""
     found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
     folders = [Path(part) for part in os.environ.get("PATH", "").split(":") if part]
-    for path in sorted(Path.home().glob(".pyenv/versions/3.*/bin/python3")):
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for path in sorted(pyenv.glob("versions/3.*/bin/python3")):
         version = ".".join(path.parts[-3].split(".")[:2])
         found.setdefault(version, str(path))
     for minor in range(6, 20):
