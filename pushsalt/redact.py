@@ -8,8 +8,8 @@ a secret was hidden is hidden, too (``counterparts``): it is the former one.
 Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
 common words (``admin``, ``password``), and what the same pillar has as a key or as the name of a user. Values of up to
 WHOLE_WORD characters are hidden as whole words only. Keys, ids and names of returns are what programs find them by:
-nothing of them is hidden unless they are whole commands or URLs, and then only what no user, package or SLS would be
-called.
+nothing of them is hidden unless they are whole commands or URLs, and then all but short words without a digit, which
+may be a user's or a package's name there.
 A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate,
 or an ``sdb://`` URI anywhere.
 
@@ -125,8 +125,8 @@ class Redactor:
         self._values: set[tuple[str, bool]] = set()
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
-        #: the same of those that are hidden in names
-        self._random: dict[str, _Forms] = {}
+        #: the same of those that are hidden in commands and URLs that are names
+        self._in_commands: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
         #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
         self._seen: tuple[int, re.Pattern[str]] | None = None
@@ -187,7 +187,7 @@ class Redactor:
             lines = (line.strip() for line in value.splitlines())
             pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
         with self._lock:
-            for table in (self._forms,) if is_name(value) else (self._forms, self._random):
+            for table in (self._forms,) if _is_short_name(value) else (self._forms, self._in_commands):
                 for piece in pieces:
                     for form in set(_forms(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
@@ -219,14 +219,15 @@ class Redactor:
         return block
 
     def name(self, text: str) -> str:
-        """A key, an id or a name; only within commands and URLs what cannot stand there by chance is replaced."""
+        """A key, an id or a name; only within commands and URLs are secrets replaced, but for short words."""
         if _IDENTIFIER.match(text):
             return text
         parts = (
-            part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._random))
+            part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._in_commands))
             for part in text.split(TAG_SEPARATOR)
         )
-        return TAG_SEPARATOR.join(parts)
+        hidden = TAG_SEPARATOR.join(parts)
+        return text if hidden == text else hidden
 
     def _by_value(self, text: str, forms: dict[str, _Forms]) -> str:
         if not forms:
@@ -361,6 +362,11 @@ def _is_part_of_a_word(text: str, at: int, end: int) -> bool:
 def is_name(value: str) -> bool:
     """Whether a user, a package or an SLS may be called so."""
     return bool(_NAME.match(value)) and len(_TURN.findall(value)) <= _MOST_TURNS
+
+
+def _is_short_name(value: str) -> bool:
+    """Whether a value stands in a command by chance as likely as not: most passwords that people make are no such."""
+    return len(value) <= WHOLE_WORD and is_name(value) and not any(map(str.isdigit, value))
 
 
 def has_mask(data: Any) -> bool:

@@ -134,6 +134,27 @@ def test_a_command_that_is_a_name_has_its_secrets_hidden():
     assert hide.data({"https://me:hunter2@x/y": 1}) == {f"https://me:{MASK}@x/y": 1}
 
 
+@pytest.mark.parametrize("secret", ["sunshine2024", "correct-horse", "iloveyousomuch", "Summer.2024", "pass.w0rd"])
+def test_a_command_that_is_a_name_has_passwords_of_words_hidden(secret):
+    hide = Redactor()
+    hide.add_pillar({"db": {"password": secret}})
+    basic = base64.b64encode(f"app:{secret}".encode()).decode()
+    for command in (f"mysql -uapp -p{secret}", f"https://db.example/?token={secret}", f"curl -H 'x: Basic {basic}' db"):
+        state = {"__id__": command, "__sls__": f"db.{secret}", "name": command}
+        ((key, shown),) = hide.data({f"cmd_|-{command}_|-{command}_|-run": state}).items()
+        assert MASK in shown["name"] and shown["name"] == shown["__id__"] == hide.name(command)
+        assert key == f"cmd_|-{shown['name']}_|-{shown['name']}_|-run"
+        assert not any(word in key for word in (secret, basic))
+        assert shown["__sls__"] == f"db.{secret}"
+    plain = {"__id__": secret, "__sls__": "db", "name": f"/etc/{secret}"}
+    data = {f"file_|-{secret}_|-/etc/{secret}_|-managed": plain}
+    assert hide.data(data) is data
+
+
+def test_a_short_secret_with_a_digit_is_hidden_in_a_command():
+    assert redactor("web4pp", "carolin").name("useradd carolin --key web4pp") == f"useradd carolin --key {MASK}"
+
+
 def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
     hide = Redactor()
     hide.add_pillar({"grafana": {"user": "grafadmin", "password": "grafadmin"}, "svcbackup": {"password": "svcbackup"}})
