@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pushsalt import redact
+from pushsalt import counterparts, redact
 from pushsalt.options import OPTIONS
 from pushsalt.redact import MASK, SECRET_KEYS, Redactor
 
@@ -376,3 +376,51 @@ def test_a_diff_of_any_length_takes_no_time():
         text = "@@ -1 +1 @@\n" + "-x\n" * 30_000 + "".join(line.format(number) for number in range(30_000))
         assert "-x\n" not in hide.text(text)
     assert time.perf_counter() - began < 10
+
+
+class CountedLine(str):
+    """A line that counts how often a line is compared with another."""
+
+    compared = 0
+
+    def startswith(self, *args):
+        CountedLine.compared += 1
+        return super().startswith(*args)
+
+
+@pytest.fixture
+def counted_lines(monkeypatch):
+    hidden_lines = counterparts._hidden
+
+    def counted(lines, *others):
+        return hidden_lines([CountedLine(line) for line in lines], *others)
+
+    monkeypatch.setattr(CountedLine, "compared", 0)
+    monkeypatch.setattr(counterparts, "_hidden", counted)
+
+
+@pytest.mark.parametrize("hunks", [1, 40])
+def test_a_text_of_many_diffs_is_compared_no_more_than_one(monkeypatch, counted_lines, hunks):
+    added = [f"+{number}c4nary-new-one\n" for number in range(99)]
+    hunk = "@@ -1 +1 @@\n" + "-former is a line of common length\n" * 400 + "".join(added)
+    text = hunk * hunks
+    monkeypatch.setattr(counterparts, "MOST_COMPARISONS", 50_000)
+    shown = redactor("c4nary-new-one").text(text)
+    assert "former" not in shown and "c4nary" not in shown
+    assert 0 < CountedLine.compared <= counterparts.MOST_COMPARISONS
+
+
+def test_small_diffs_are_compared_no_more_than_their_size(counted_lines):
+    text = "@@ -1 +1 @@\n" + "-line\n" * 2000 + "".join(f"+{number}{MASK}\n" for number in range(499))
+    texts = [f"{text}{number} c4nary-new-one\n" for number in range(3)]
+    shown = redactor("c4nary-new-one").data(texts)
+    assert not any("-line" in each for each in shown)
+    assert CountedLine.compared <= 4 * sum(map(len, texts))
+
+
+def test_a_place_after_a_costly_one_is_hidden():
+    costly = "-a\n" * 2000 + "".join(f"+{number}{MASK}\n" for number in range(2000))
+    pair = "-pw = former-one\n+pw = c4nary-new-one\n"
+    for text in (f"{costly} x\n{pair}", f"{pair} x\n{costly}"):
+        shown = redactor("c4nary-new-one").text(text)
+        assert f"-pw = {MASK}\n+pw = {MASK}\n" in shown and "-a\n" not in shown
