@@ -29,7 +29,7 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair
+from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair, texts
 from pushsalt.model import Explained
 
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``, whose default this is. Globs;
@@ -142,7 +142,7 @@ class Redactor:
 
     def add(self, value: Any) -> None:
         """A secret: a text, or all texts within a structure (decrypted pillar). Other types are left alone."""
-        for text in _texts(value):
+        for text in texts(value):
             self._add(text)
 
     def add_secrets(self, *values: Any) -> None:
@@ -167,7 +167,7 @@ class Redactor:
             case Mapping():
                 for key, value in pillar.items():
                     if self.is_secret_key(key):
-                        yield from (text for text in _texts(value) if not _is_open(text.strip()))
+                        yield from (text for text in texts(value) if not _is_open(text.strip()))
                     else:
                         yield from self._secrets(value)
             case list() | tuple():
@@ -292,9 +292,8 @@ class Redactor:
                 if not changed:
                     return value
                 for pair in PAIRS:
-                    one, other = (result.get(side) for side in pair)
-                    if isinstance(one, str) and isinstance(other, str) and MASK in one + other:
-                        result.update(zip(pair, (hide_pair(one, other), hide_pair(other, one)), strict=True))
+                    if all(side in result for side in pair):
+                        result.update(zip(pair, hide_pair(*(result[side] for side in pair)), strict=True))
                 return result
             case list() | tuple() | set() | frozenset():
                 items = [self._data(item) for item in value]
@@ -371,7 +370,7 @@ def _is_short_name(value: str) -> bool:
 
 def has_mask(data: Any) -> bool:
     """Whether something in a structure is hidden, by whomever."""
-    return any(MASK in text for text in _texts(data))
+    return any(MASK in text for text in texts(data))
 
 
 def _names(pillar: Any, named: bool = False) -> Iterator[str]:
@@ -400,20 +399,6 @@ def _is_open(value: str) -> bool:
 def _worth_hiding(value: str) -> bool:
     plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
     return len(value) >= SHORTEST and not plain
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case bytes():
-            yield value.decode("utf-8", "surrogateescape")
-        case Mapping():
-            for item in value.values():
-                yield from _texts(item)
-        case list() | tuple() | set() | frozenset():
-            for item in value:
-                yield from _texts(item)
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -326,6 +326,47 @@ def test_the_former_one_of_a_pair_is_hidden():
     assert hide.data(clean) is clean
 
 
+NEW = "N3wS3cretValue"
+OLD = "OldSecret99"
+
+
+@pytest.mark.parametrize(
+    "old, new, shown_old, shown_new",
+    [
+        ({"v": OLD, "w": "same"}, {"v": NEW, "w": "same"}, {"v": MASK, "w": "same"}, {"v": MASK, "w": "same"}),
+        ({"v": NEW}, {"v": OLD, "n": 1}, {"v": MASK}, {"v": MASK, "n": 1}),
+        (["a", OLD, 3], ["a", NEW, 4], ["a", MASK, 3], ["a", MASK, 4]),
+        ({"a": [{"b": f"x\npw={OLD}"}]}, {"a": [{"b": f"y\npw={NEW}"}]},
+         {"a": [{"b": f"x\npw={MASK}"}]}, {"a": [{"b": f"y\npw={MASK}"}]}),
+        ([OLD, "a", 1], ["a", NEW], [MASK, "a", 1], ["a", MASK]),
+        ([{"v": OLD}], [{"v": NEW}, {"v": "x"}], [MASK], [{"v": MASK}, {"v": "x"}]),
+        (OLD, ["x", {"v": NEW}], MASK, ["x", {"v": MASK}]),
+        ({"v": [OLD]}, {"v": NEW}, {"v": MASK}, {"v": MASK}),
+        ({"v": None, "w": "", "x": []}, {"v": NEW, "w": NEW, "x": [NEW]},
+         {"v": None, "w": "", "x": []}, {"v": MASK, "w": MASK, "x": [MASK]}),
+        (None, {"v": NEW}, None, {"v": MASK}),
+        ({OLD}, {NEW}, {MASK}, {MASK}),
+        ({"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": NEW},
+         {"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": MASK}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("sides", [("old", "new"), ("before", "after"), ("Previous", "New")])
+def test_the_former_one_within_the_sides_of_a_pair_is_hidden(old, new, shown_old, shown_new, sides):
+    data = {"changes": dict(zip(sides, (old, new), strict=True))}
+    given = repr(data)
+    assert redactor(NEW).data(data) == {"changes": dict(zip(sides, (shown_old, shown_new), strict=True))}
+    assert repr(data) == given
+
+
+def test_pairs_within_each_other():
+    many: object = [f"word {number}" for number in range(10_000)]
+    for _ in range(60):
+        many = {"old": many, "new": "x"}
+    shown = redactor(NEW).data([many, {"old": many, "new": NEW}])
+    assert shown[0] == many
+    assert shown[1] == {"old": MASK, "new": MASK}
+
+
 def test_values_may_come_later():
     hide = Redactor()
     assert hide.data(["late-secret"]) == ["late-secret"]
