@@ -1,13 +1,15 @@
 """The other side of what was hidden: after a rotation, a diff and an ``{old, new}`` pair have the former secret too.
 
 Where a line of one side of a diff has MASK, the line that it took the place of is hidden as far as the two differ.
-Which line that is, is not known for sure: in doubt more is hidden, not less.
+Which line that is, is not known for sure: in doubt more is hidden, not less. The sides of a pair may be structures.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 MASK = "**********"
 #: What stands before the sign of a line of a diff, perhaps within a comment; the sign; the line.
@@ -17,21 +19,40 @@ _QUOTED = re.compile(r"((?:.*?['\"])?(?:[ \t]|\\[rt])*)([-+<>])(.*)", re.S)
 _OTHER = {"-": "+", "<": ">"}
 #: Between the sides, as ``diff`` writes it.
 _BETWEEN = ("---", "\\ No newline at end of file")
-#: Of lines, for one place of a diff; beyond that all of it is hidden.
+#: Of lines, for one text, and for each of its characters: many small texts take no longer than a large one. Where a
+#: place of a diff takes more than what is left, all of it is hidden.
 MOST_COMPARISONS = 1_000_000
+COMPARISONS_PER_CHARACTER = 4
+#: So many texts of a structure are searched for a mask: changes may lie in each other, and each looks.
+MOST_TEXTS = 1000
 #: Names of the two sides of a change in returns.
 PAIRS = (("old", "new"), ("Old", "New"), ("before", "after"), ("from", "to"), ("Previous", "New"))
 
 
+class _Budget:
+    """How many lines of a text may still be compared."""
+
+    def __init__(self, characters: int) -> None:
+        self._left = min(MOST_COMPARISONS, characters * COMPARISONS_PER_CHARACTER)
+
+    def spend(self, comparisons: int) -> bool:
+        """Whether so many are left, which are then spent."""
+        if comparisons > self._left:
+            return False
+        self._left -= comparisons
+        return True
+
+
 def hide_counterparts(text: str) -> str:
     """A text with what was hidden on one side of its diffs hidden on the other, too; also as ``repr`` writes texts."""
+    budget = _Budget(len(text))
     for end, pattern in (("\n", _LINE), ("\\n", _QUOTED)):
         if MASK in text and end in text:
-            text = end.join(_both_sides(text.split(end), pattern))
+            text = end.join(_both_sides(text.split(end), pattern, budget))
     return text
 
 
-def _both_sides(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
+def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> list[str]:
     found = [None if line in _BETWEEN else pattern.match(line) for line in lines]
     for at in range(1, len(lines)):
         if lines[at - 1].startswith("--- ") and lines[at].startswith("+++ "):
@@ -55,22 +76,82 @@ def _both_sides(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
         end = after(begin, _OTHER[sign])
         old, new = ([each for each in side if each is not None] for side in (found[at:middle], found[begin:end]))
         former, present = [each[3] for each in old], [each[3] for each in new]
-        lines[at:middle] = [each[1] + each[2] + text for each, text in zip(old, _hidden(former, present), strict=True)]
-        lines[begin:end] = [each[1] + each[2] + text for each, text in zip(new, _hidden(present, former), strict=True)]
+        shown = _hidden(former, present, budget), _hidden(present, former, budget)
+        lines[at:middle] = [each[1] + each[2] + text for each, text in zip(old, shown[0], strict=True)]
+        lines[begin:end] = [each[1] + each[2] + text for each, text in zip(new, shown[1], strict=True)]
         at = max(end, middle)
     return lines
 
 
-def hide_pair(one: str, other: str) -> str:
-    """``one`` with what is hidden in ``other`` hidden, too."""
-    return "\n".join(_hidden(one.split("\n"), other.split("\n"))) if MASK in other else one
+def hide_pair(one: Any, other: Any) -> tuple[Any, Any]:
+    """Both sides of a change, each with the counterparts of what is hidden in the other hidden, too.
+
+    Structures are walked together: mappings by key, lists of one length by index. Where the sides are of different
+    shapes, or lists of different lengths, a mask on one side hides what only the other has.
+    """
+    match one, other:
+        case str(), str():
+            if MASK not in one and MASK not in other:
+                return one, other
+            budget = _Budget(len(one) + len(other))
+            lines, others = one.split("\n"), other.split("\n")
+            return "\n".join(_hidden(lines, others, budget)), "\n".join(_hidden(others, lines, budget))
+        case Mapping(), Mapping():
+            pairs = {key: hide_pair(value, other[key]) for key, value in one.items() if key in other}
+            first, second = ({key: pair[at] for key, pair in pairs.items()} for at in (0, 1))
+            return {**one, **first}, {**other, **second}
+        case (list() | tuple(), list() | tuple()) if len(one) == len(other):
+            both = [hide_pair(*pair) for pair in zip(one, other, strict=True)]
+            return type(one)(pair[0] for pair in both), type(other)(pair[1] for pair in both)
+        case (list() | tuple() | set() | frozenset(), list() | tuple() | set() | frozenset()):
+            return _only_here(one, other), _only_here(other, one)
+        case _:
+            return _unlike(one, other), _unlike(other, one)
 
 
-def _hidden(lines: list[str], others: Sequence[str]) -> list[str]:
+def _only_here(items: Any, others: Any) -> Any:
+    """A list or set with its items hidden that the other one does not have, if that has a mask."""
+    if not _may_have_mask(others):
+        return items
+    kept = {other for other in others if isinstance(other, str)}
+    return type(items)(item if isinstance(item, str) and item in kept else _unlike(item, MASK) for item in items)
+
+
+def _unlike(one: Any, other: Any) -> Any:
+    """One side of a change between values of different shapes, hidden whole if the other has a mask."""
+    shown = not one or not isinstance(one, str | Mapping | list | tuple | set | frozenset)
+    return one if shown or (isinstance(one, str) and MASK in one) or not _may_have_mask(other) else MASK
+
+
+def _may_have_mask(value: Any) -> bool:
+    """Whether there is a mask in a structure; of many texts it is assumed."""
+    count = 0
+    for count, text in enumerate(islice(texts(value), MOST_TEXTS), 1):  # noqa: B007 (of the last one, afterwards)
+        if MASK in text:
+            return True
+    return count == MOST_TEXTS
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts within a structure, but for keys."""
+    match value:
+        case str():
+            yield value
+        case bytes():
+            yield value.decode("utf-8", "surrogateescape")
+        case Mapping():
+            for item in value.values():
+                yield from texts(item)
+        case list() | tuple() | set() | frozenset():
+            for item in value:
+                yield from texts(item)
+
+
+def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[str]:
     """``lines`` with the counterparts of what is hidden in ``others`` hidden."""
     result = list(lines)
     masked = {other: place for place, other in enumerate(others) if MASK in other}
-    if len(masked) * len(lines) > MOST_COMPARISONS:
+    if not budget.spend(len(masked) * len(lines)):
         return [line if MASK in line else MASK for line in lines]
     for other, place in masked.items():
         before, _, rest = other.partition(MASK)

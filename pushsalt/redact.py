@@ -8,8 +8,8 @@ a secret was hidden is hidden, too (``counterparts``): it is the former one.
 Left alone, because hiding them would make every other line unreadable: values shorter than SHORTEST, plain numbers,
 common words (``admin``, ``password``), and what the same pillar has as a key or as the name of a user. Values of up to
 WHOLE_WORD characters are hidden as whole words only. Keys, ids and names of returns are what programs find them by:
-nothing of them is hidden unless they are whole commands or URLs, and then only what no user, package or SLS would be
-called.
+nothing of them is hidden unless they are whole commands or URLs, and then all but short words without a digit, which
+may be a user's or a package's name there.
 A *path* below a key like ``private_key`` says where a secret is, and is none; nor is a public key or a certificate,
 or an ``sdb://`` URI anywhere.
 
@@ -29,7 +29,7 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair
+from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair, texts
 from pushsalt.model import Explained
 
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``, whose default this is. Globs;
@@ -125,8 +125,8 @@ class Redactor:
         self._values: set[tuple[str, bool]] = set()
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
-        #: the same of those that are hidden in names
-        self._random: dict[str, _Forms] = {}
+        #: the same of those that are hidden in commands and URLs that are names
+        self._in_commands: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
         #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
         self._seen: tuple[int, re.Pattern[str]] | None = None
@@ -142,7 +142,7 @@ class Redactor:
 
     def add(self, value: Any) -> None:
         """A secret: a text, or all texts within a structure (decrypted pillar). Other types are left alone."""
-        for text in _texts(value):
+        for text in texts(value):
             self._add(text)
 
     def add_secrets(self, *values: Any) -> None:
@@ -167,7 +167,7 @@ class Redactor:
             case Mapping():
                 for key, value in pillar.items():
                     if self.is_secret_key(key):
-                        yield from (text for text in _texts(value) if not _is_open(text.strip()))
+                        yield from (text for text in texts(value) if not _is_open(text.strip()))
                     else:
                         yield from self._secrets(value)
             case list() | tuple():
@@ -187,7 +187,7 @@ class Redactor:
             lines = (line.strip() for line in value.splitlines())
             pieces += [line for line in lines if len(line) >= LINE_SHORTEST and not _ARMOUR.match(line)]
         with self._lock:
-            for table in (self._forms,) if is_name(value) else (self._forms, self._random):
+            for table in (self._forms,) if _is_short_name(value) else (self._forms, self._in_commands):
                 for piece in pieces:
                     for form in set(_forms(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
@@ -219,14 +219,15 @@ class Redactor:
         return block
 
     def name(self, text: str) -> str:
-        """A key, an id or a name; only within commands and URLs what cannot stand there by chance is replaced."""
+        """A key, an id or a name; only within commands and URLs are secrets replaced, but for short words."""
         if _IDENTIFIER.match(text):
             return text
         parts = (
-            part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._random))
+            part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._in_commands))
             for part in text.split(TAG_SEPARATOR)
         )
-        return TAG_SEPARATOR.join(parts)
+        hidden = TAG_SEPARATOR.join(parts)
+        return text if hidden == text else hidden
 
     def _by_value(self, text: str, forms: dict[str, _Forms]) -> str:
         if not forms:
@@ -291,9 +292,8 @@ class Redactor:
                 if not changed:
                     return value
                 for pair in PAIRS:
-                    one, other = (result.get(side) for side in pair)
-                    if isinstance(one, str) and isinstance(other, str) and MASK in one + other:
-                        result.update(zip(pair, (hide_pair(one, other), hide_pair(other, one)), strict=True))
+                    if all(side in result for side in pair):
+                        result.update(zip(pair, hide_pair(*(result[side] for side in pair)), strict=True))
                 return result
             case list() | tuple() | set() | frozenset():
                 items = [self._data(item) for item in value]
@@ -363,9 +363,14 @@ def is_name(value: str) -> bool:
     return bool(_NAME.match(value)) and len(_TURN.findall(value)) <= _MOST_TURNS
 
 
+def _is_short_name(value: str) -> bool:
+    """Whether a value stands in a command by chance as likely as not: most passwords that people make are no such."""
+    return len(value) <= WHOLE_WORD and is_name(value) and not any(map(str.isdigit, value))
+
+
 def has_mask(data: Any) -> bool:
     """Whether something in a structure is hidden, by whomever."""
-    return any(MASK in text for text in _texts(data))
+    return any(MASK in text for text in texts(data))
 
 
 def _names(pillar: Any, named: bool = False) -> Iterator[str]:
@@ -394,20 +399,6 @@ def _is_open(value: str) -> bool:
 def _worth_hiding(value: str) -> bool:
     plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
     return len(value) >= SHORTEST and not plain
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case bytes():
-            yield value.decode("utf-8", "surrogateescape")
-        case Mapping():
-            for item in value.values():
-                yield from _texts(item)
-        case list() | tuple() | set() | frozenset():
-            for item in value:
-                yield from _texts(item)
 
 
 def _forms(value: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pushsalt import redact
+from pushsalt import counterparts, redact
 from pushsalt.options import OPTIONS
 from pushsalt.redact import MASK, SECRET_KEYS, Redactor
 
@@ -132,6 +132,27 @@ def test_a_command_that_is_a_name_has_its_secrets_hidden():
     shown = f"mysql -u carolina -p{MASK}"
     assert ret == {f"cmd_|-it_|-{shown}_|-run": {"__id__": "it", "name": shown}}
     assert hide.data({"https://me:hunter2@x/y": 1}) == {f"https://me:{MASK}@x/y": 1}
+
+
+@pytest.mark.parametrize("secret", ["sunshine2024", "correct-horse", "iloveyousomuch", "Summer.2024", "pass.w0rd"])
+def test_a_command_that_is_a_name_has_passwords_of_words_hidden(secret):
+    hide = Redactor()
+    hide.add_pillar({"db": {"password": secret}})
+    basic = base64.b64encode(f"app:{secret}".encode()).decode()
+    for command in (f"mysql -uapp -p{secret}", f"https://db.example/?token={secret}", f"curl -H 'x: Basic {basic}' db"):
+        state = {"__id__": command, "__sls__": f"db.{secret}", "name": command}
+        ((key, shown),) = hide.data({f"cmd_|-{command}_|-{command}_|-run": state}).items()
+        assert MASK in shown["name"] and shown["name"] == shown["__id__"] == hide.name(command)
+        assert key == f"cmd_|-{shown['name']}_|-{shown['name']}_|-run"
+        assert not any(word in key for word in (secret, basic))
+        assert shown["__sls__"] == f"db.{secret}"
+    plain = {"__id__": secret, "__sls__": "db", "name": f"/etc/{secret}"}
+    data = {f"file_|-{secret}_|-/etc/{secret}_|-managed": plain}
+    assert hide.data(data) is data
+
+
+def test_a_short_secret_with_a_digit_is_hidden_in_a_command():
+    assert redactor("web4pp", "carolin").name("useradd carolin --key web4pp") == f"useradd carolin --key {MASK}"
 
 
 def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
@@ -305,6 +326,47 @@ def test_the_former_one_of_a_pair_is_hidden():
     assert hide.data(clean) is clean
 
 
+NEW = "N3wS3cretValue"
+OLD = "OldSecret99"
+
+
+@pytest.mark.parametrize(
+    "old, new, shown_old, shown_new",
+    [
+        ({"v": OLD, "w": "same"}, {"v": NEW, "w": "same"}, {"v": MASK, "w": "same"}, {"v": MASK, "w": "same"}),
+        ({"v": NEW}, {"v": OLD, "n": 1}, {"v": MASK}, {"v": MASK, "n": 1}),
+        (["a", OLD, 3], ["a", NEW, 4], ["a", MASK, 3], ["a", MASK, 4]),
+        ({"a": [{"b": f"x\npw={OLD}"}]}, {"a": [{"b": f"y\npw={NEW}"}]},
+         {"a": [{"b": f"x\npw={MASK}"}]}, {"a": [{"b": f"y\npw={MASK}"}]}),
+        ([OLD, "a", 1], ["a", NEW], [MASK, "a", 1], ["a", MASK]),
+        ([{"v": OLD}], [{"v": NEW}, {"v": "x"}], [MASK], [{"v": MASK}, {"v": "x"}]),
+        (OLD, ["x", {"v": NEW}], MASK, ["x", {"v": MASK}]),
+        ({"v": [OLD]}, {"v": NEW}, {"v": MASK}, {"v": MASK}),
+        ({"v": None, "w": "", "x": []}, {"v": NEW, "w": NEW, "x": [NEW]},
+         {"v": None, "w": "", "x": []}, {"v": MASK, "w": MASK, "x": [MASK]}),
+        (None, {"v": NEW}, None, {"v": MASK}),
+        ({OLD}, {NEW}, {MASK}, {MASK}),
+        ({"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": NEW},
+         {"v": "left", "w": ["x"]}, {"v": "right", "w": ["y", "z"], "x": MASK}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("sides", [("old", "new"), ("before", "after"), ("Previous", "New")])
+def test_the_former_one_within_the_sides_of_a_pair_is_hidden(old, new, shown_old, shown_new, sides):
+    data = {"changes": dict(zip(sides, (old, new), strict=True))}
+    given = repr(data)
+    assert redactor(NEW).data(data) == {"changes": dict(zip(sides, (shown_old, shown_new), strict=True))}
+    assert repr(data) == given
+
+
+def test_pairs_within_each_other():
+    many: object = [f"word {number}" for number in range(10_000)]
+    for _ in range(60):
+        many = {"old": many, "new": "x"}
+    shown = redactor(NEW).data([many, {"old": many, "new": NEW}])
+    assert shown[0] == many
+    assert shown[1] == {"old": MASK, "new": MASK}
+
+
 def test_values_may_come_later():
     hide = Redactor()
     assert hide.data(["late-secret"]) == ["late-secret"]
@@ -355,3 +417,51 @@ def test_a_diff_of_any_length_takes_no_time():
         text = "@@ -1 +1 @@\n" + "-x\n" * 30_000 + "".join(line.format(number) for number in range(30_000))
         assert "-x\n" not in hide.text(text)
     assert time.perf_counter() - began < 10
+
+
+class CountedLine(str):
+    """A line that counts how often a line is compared with another."""
+
+    compared = 0
+
+    def startswith(self, *args):
+        CountedLine.compared += 1
+        return super().startswith(*args)
+
+
+@pytest.fixture
+def counted_lines(monkeypatch):
+    hidden_lines = counterparts._hidden
+
+    def counted(lines, *others):
+        return hidden_lines([CountedLine(line) for line in lines], *others)
+
+    monkeypatch.setattr(CountedLine, "compared", 0)
+    monkeypatch.setattr(counterparts, "_hidden", counted)
+
+
+@pytest.mark.parametrize("hunks", [1, 40])
+def test_a_text_of_many_diffs_is_compared_no_more_than_one(monkeypatch, counted_lines, hunks):
+    added = [f"+{number}c4nary-new-one\n" for number in range(99)]
+    hunk = "@@ -1 +1 @@\n" + "-former is a line of common length\n" * 400 + "".join(added)
+    text = hunk * hunks
+    monkeypatch.setattr(counterparts, "MOST_COMPARISONS", 50_000)
+    shown = redactor("c4nary-new-one").text(text)
+    assert "former" not in shown and "c4nary" not in shown
+    assert 0 < CountedLine.compared <= counterparts.MOST_COMPARISONS
+
+
+def test_small_diffs_are_compared_no_more_than_their_size(counted_lines):
+    text = "@@ -1 +1 @@\n" + "-line\n" * 2000 + "".join(f"+{number}{MASK}\n" for number in range(499))
+    texts = [f"{text}{number} c4nary-new-one\n" for number in range(3)]
+    shown = redactor("c4nary-new-one").data(texts)
+    assert not any("-line" in each for each in shown)
+    assert CountedLine.compared <= 4 * sum(map(len, texts))
+
+
+def test_a_place_after_a_costly_one_is_hidden():
+    costly = "-a\n" * 2000 + "".join(f"+{number}{MASK}\n" for number in range(2000))
+    pair = "-pw = former-one\n+pw = c4nary-new-one\n"
+    for text in (f"{costly} x\n{pair}", f"{pair} x\n{costly}"):
+        shown = redactor("c4nary-new-one").text(text)
+        assert f"-pw = {MASK}\n+pw = {MASK}\n" in shown and "-a\n" not in shown
