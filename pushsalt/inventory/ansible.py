@@ -143,11 +143,11 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         elif kind == "vars":
             name, equals, value = line.partition("=")
             if not equals:
-                raise InventoryError(f"{line!r} is no variable", "write name=value", where)
+                raise InventoryError(f"{_shown(line, source)} is no variable", "write name=value", where)
             group.variables[name.strip()] = _literal(value.strip())
             group.stand(None, {name.strip(): where})
         else:
-            variables = dict(_pair(word, where) for word in words[1:])
+            variables = dict(_pair(word, where, source) for word in words[1:])
             for id in _expanded(words[0], where):
                 name, port = _with_port(id)
                 group.hosts.setdefault(name, {}).update({**port, **variables})
@@ -219,7 +219,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
     ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
-    beside = Beside(source)
+    beside = Beside(source, warnings)
     left_out: set[str] = set()
 
     def own(variables: dict[Any, Any]) -> dict[Any, Any]:
@@ -449,10 +449,14 @@ def _names(value: Any, what: str, source: Source, key: str) -> list[str]:
     return [str(item) for item in value]
 
 
-def _pair(word: str, where: Position) -> tuple[str, Any]:
+def _shown(text: str, source: Source) -> str:
+    return "what stands there" if source.encrypted else repr(text)
+
+
+def _pair(word: str, where: Position, source: Source) -> tuple[str, Any]:
     name, equals, value = word.partition("=")
     if not equals:
-        raise InventoryError(f"{word!r} is no variable", "write  name key=value key=value", where)
+        raise InventoryError(f"{_shown(word, source)} is no variable", "write  name key=value key=value", where)
     return name, _literal(value)
 
 

@@ -161,10 +161,13 @@ def _sum(sizes: Iterable[int]) -> int:
 class Beside:
     """``group_vars`` and ``host_vars`` beside an inventory."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, warnings: list[str]) -> None:
         self._folder = source.path.parent
         self._detailed = source.detailed
         self._vault = source.vault
+        self._warnings = warnings
+        #: whether vaults are opened: for hosts that a program named, none are
+        self._own = source.own
         self._there = {kind: (self._folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
 
     def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
@@ -174,6 +177,9 @@ class Beside:
         for path in self._files(kind, name) if self._there[kind] else ():
             try:
                 written = regular.read_text(path)
+                if written.startswith(HEADER) and not self._own:
+                    self._closed(path)
+                    continue
                 text = self._vault.open(written) if written.startswith(HEADER) else written
                 if text is None:
                     self._vault.left_out.setdefault(path, [])
@@ -189,10 +195,16 @@ class Beside:
                 where = Position(str(path), None if place is None else place + 1)
                 raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
             if isinstance(data, dict):
-                named = opened({str(key): value for key, value in data.items()}, self._vault, path)
+                named = {str(key): value for key, value in data.items()}
+                named = opened(named, self._vault, path) if self._own else named
                 variables.update(named)
                 places.update(Source(path, data, {}, text, self._detailed).places((), named))
         return variables, places
+
+    def _closed(self, path: Path) -> None:
+        said = f"{path}: encrypted by ansible-vault, and left out: a program, or what one printed, names the hosts"
+        if said not in self._warnings:
+            self._warnings.append(said)
 
     def _files(self, kind: str, name: str) -> Iterator[Path]:
         base = self._folder / kind

@@ -112,6 +112,8 @@ class _Reader:
         self._execute = execute
         self._base = base
         self._warnings = warnings
+        #: files that are encrypted as a whole
+        self._encrypted: set[Path] = set()
 
     def read(self, path: Path) -> list[Host]:
         if path.is_dir():
@@ -134,6 +136,7 @@ class _Reader:
             if opened is None:
                 where = Position(str(path), 1)
                 raise InventoryError("the inventory is encrypted by ansible-vault", self._vault.why(), where)
+            self._encrypted.add(path)
             text = opened
         return kinds.template(path, text) or text
 
@@ -179,16 +182,18 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
         more: dict[str, Any] = {"transports": self._transports} if own else {}
+        more["encrypted"] = path in self._encrypted
         return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault, **more)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
         """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""
         foreign = isinstance(text, Foreign)
         if not isinstance(text, Trusted):
+            lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
             if is_ssh_config(text):
-                return parse_ssh_config(Source(path, {}, {}, text, foreign=foreign), self._base, self._warnings)
+                return parse_ssh_config(lines, self._base, self._warnings)
             if ansible.is_ini(text):
-                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign, vault=self._vault)
+                source = replace(lines, detailed=self._detailed, own=not foreign)
                 return ansible.parse_ini(source, self._base, self._warnings)
         source = self._parsed(path, text)
         if source.data is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +18,7 @@ from pushsalt.inventory.ansiblevars import References
 from pushsalt.inventory.load import load_inventory
 from pushsalt.inventory.vault import Vault
 from pushsalt.run import vaultpassword
+from pushsalt.run.programs import list_inventory
 from tests.beds.project import Project
 
 FOLDER = Path(__file__).parent / "ansible"
@@ -121,6 +125,79 @@ def test_an_inventory_that_is_encrypted_as_a_whole(tmp_path):
     assert "ANSIBLE_VAULT_PASSWORD_FILE" in caught.value.hint and caught.value.where.path == str(path)
     with pytest.raises(InventoryError, match="`host` of host vault_become has a space"):
         load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
+
+
+def encrypted(text, password=PASSWORD):
+    """As ansible-vault writes it. Source: Ansible's documentation, the format of files."""
+    salt = bytes(32)
+    keys = hashlib.pbkdf2_hmac("sha256", password, salt, 10_000, 80)
+    room = 16 - len(text.encode()) % 16
+    encryptor = Cipher(algorithms.AES(keys[:32]), modes.CTR(keys[64:])).encryptor()
+    data = encryptor.update(text.encode() + bytes([room]) * room) + encryptor.finalize()
+    mac = hmac.digest(keys[32:64], data, "sha256")
+    digits = b"\n".join(part.hex().encode() for part in (salt, mac, data)).hex()
+    lines = [digits[at : at + 80] for at in range(0, len(digits), 80)]
+    return "\n".join(["$ANSIBLE_VAULT;1.1;AES256", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        (
+            "hosts.ini",
+            "[web]\nserver-1 ansible_password=InnerS3cretLogin ansible_user=operator\n[web:vars]\nx=In-Group\n",
+        ),
+        (
+            "hosts.yml",
+            "web:\n  hosts: {server-1: {ansible_password: InnerS3cretLogin, ansible_user: operator}}\n"
+            "  vars: {x: In-Group}\n",
+        ),
+        (
+            "native.yaml",
+            "hosts: {server-1: {host: server-1, passwd: InnerS3cretLogin, user: operator}}\n"
+            "groups: {web: {hosts: ['*'], transport: offline, pillar: {x: In-Group}}}\n",
+        ),
+        ("roster", "server-1: {host: h, passwd: InnerS3cretLogin, user: operator, pillar: {x: In-Group}}\n"),
+    ],
+)
+def test_the_values_of_an_inventory_that_is_encrypted_as_a_whole_are_secrets(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(encrypted(text))
+    heard = []
+    found = load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)], heard.append))
+    assert found.targets["server-1"].passwd == "InnerS3cretLogin"
+    assert {"InnerS3cretLogin", "operator", "In-Group"} <= set(heard) == set(found.secrets)
+    assert not {"server-1", "web", "offline"} & set(heard)
+
+
+def test_a_line_of_an_encrypted_inventory_is_not_shown(tmp_path):
+    path = tmp_path / "hosts.ini"
+    for text in ("[web]\nweb1 InnerS3cretLogin\n", "[web:vars]\nInnerS3cretLogin\n"):
+        path.write_text(encrypted(text))
+        with pytest.raises(InventoryError, match="what stands there is no variable"):
+            load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
+
+
+def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
+    """The program would say where the secrets go."""
+    for name, text in {"all.yml": f"ansible_password: {tagged(PLAIN)}plain: 1\n", "web.yml": FILE}.items():
+        (tmp_path / "group_vars").mkdir(exist_ok=True)
+        (tmp_path / "group_vars" / name).write_text(text)
+    program = tmp_path / "inventory"
+    listing = {"web": {"hosts": ["evil"]}, "_meta": {"hostvars": {"evil": {"ansible_host": "192.0.2.6"}}}}
+    program.write_text(f"#!/bin/sh\necho '{json.dumps(listing)}'\n")
+    program.chmod(0o755)
+    written = tmp_path / "list.json"
+    written.write_text(json.dumps(listing))
+    for path in (program, written):
+        vault = Vault(lambda: [("", PASSWORD)])
+        found = load_inventory([path], render=no_render, vault=vault, execute=list_inventory)
+        evil = found.targets["evil"]
+        assert (evil.host, evil.passwd, evil.sudo_password, evil.pillar) == ("192.0.2.6", None, None, {"plain": 1})
+        assert not vault.secrets and not vault.left_out
+        assert [f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text for text in
+            found.warnings] == [True, False]  # fmt: skip
+        assert "in a vault are Ansible's, and left out: ansible_password" in found.warnings[1]
 
 
 def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
@@ -236,6 +313,13 @@ def test_a_file_of_a_password_that_is_none_is_an_error(tmp_path, make):
     with pytest.raises(InventoryError, match="the file of a vault's password") as caught:
         vaultpassword.passwords({"ansible_vault_password_file": str(tmp_path / "password")}, {})
     assert caught.value.hint
+
+
+def test_the_values_of_an_encrypted_inventory_are_hidden(project):
+    project.write("hosts.ini", encrypted("[web]\nweb1 ansible_connection=local ansible_password=InnerS3cretLogin\n"))
+    project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = str(project.folder / "password")
+    done = project.run("run", "web1", "cmd.run", "echo InnerS3cretLogin")
+    assert done.code == 0 and "InnerS3" not in done.out + done.err and "**********" in done.out
 
 
 def test_the_image_of_a_large_inventory_hides_what_was_opened(project):
