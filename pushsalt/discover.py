@@ -84,7 +84,10 @@ def _installed(env: Mapping[str, str], trust: Trust, saltfile_options: SaltfileO
     own = user_folder(env, "XDG_CONFIG_HOME", ".config") / "pushsalt" / NAME
     saltfile = Path(env.get("HOME") or Path.home()) / ".salt" / SALTFILE
     for file in (own, saltfile, Path("/etc/pushsalt") / NAME):
-        if not os.path.lexists(file) or not trust.allows(file):
+        if not os.path.lexists(file):
+            continue
+        if not trust.allows(file):
+            refused = refused or file
             continue
         if file != saltfile:
             return Place(file, file.parent, refused=refused)
