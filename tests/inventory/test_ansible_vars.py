@@ -26,6 +26,8 @@ FOLDER = Path(__file__).parent / "ansible"
 PASSWORD, LABELLED = b"first password", ("prod", b"second password")
 PLAIN, WITH_LABEL, FILE = [(FOLDER / name).read_text() for name in ("plain.vault", "labelled.vault", "file.vault")]
 
+NO_OPTION = {"ansible_vault_password_file": ""}
+
 
 def tagged(envelope):
     return "!vault |\n" + "".join(f"  {line}\n" for line in envelope.splitlines())
@@ -305,6 +307,47 @@ def test_the_password_is_found_where_ansible_finds_it(project, way):
     assert project.json("run", "web1", "pillar.get", "sentence", "unmask=True").data == {
         "web1": "say open sesame, please"
     }
+
+
+def test_a_program_that_others_can_change_is_not_asked_for_a_password(tmp_path, monkeypatch):
+    program = tmp_path / "vault-pass"
+    program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/ran\necho secret\n")
+    program.chmod(0o777)
+    env = {"ANSIBLE_VAULT_PASSWORD_FILE": str(program)}
+    with pytest.raises(InventoryError, match="others can change, and is not run") as caught:
+        vaultpassword.passwords(NO_OPTION, env)
+    assert f"PUSHSALT_TRUST={tmp_path}" in caught.value.hint and not (tmp_path / "ran").exists()
+    monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))
+    assert vaultpassword.passwords(NO_OPTION, env) == [("", b"secret")]
+
+
+def test_a_home_that_is_not_there_is_said(project):
+    project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = "~nosuch-user/x"
+    done = project.run("target", "*")
+    assert done.code == 1 and "~nosuch-user/x, is not there" in done.err and "defect" not in done.err
+    project.write("group_vars/web.yml", "a: 1\n")
+    assert project.run("target", "*").out == "web1\n", "it is not needed"
+
+
+def test_only_what_ansible_asks_for_is_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("prompt", "prompt_ask_vault_pass", "prompt-of-prod", "prompts"):
+        Path(name).write_text(name)
+    entries = "a@prompt, b@prompt_ask_vault_pass, c@prompt-of-prod, prompts, prompt"
+    assert vaultpassword.passwords(NO_OPTION, {"ANSIBLE_VAULT_IDENTITY_LIST": entries}) == [
+        ("c", b"prompt-of-prod"),
+        ("", b"prompts"),
+    ]
+
+
+def test_one_password_that_is_missing_does_not_stop_the_others(project):
+    project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = f"dev@gone, prod@{project.folder / 'password'}"
+    done = project.run("run", "web1", "pillar.get", "sentence", "unmask=True")
+    assert done.code == 0 and "say open sesame, please" in done.out
+    assert "the file of a vault's password, gone, is not there" in done.err
+    project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = "dev@gone, prod@none"
+    done = project.run("run", "web1", "test.ping")
+    assert done.code == 1 and "the file of a vault's password, gone, is not there" in done.err
 
 
 @pytest.mark.parametrize("make", [lambda path: None, os.mkfifo, Path.touch, Path.mkdir])
