@@ -152,14 +152,18 @@ class Trust:
         """Whether PUSHSALT_TRUST names a folder that it is in, itself and what a link leads to."""
         return any(path.resolve().is_relative_to(folder) for folder in self._folders)
 
-    def allows(self, path: Path) -> bool:
-        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted."""
+    def allows(self, path: Path, way: str = "") -> bool:
+        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted.
+
+        ``way``: how else to have it used, where the file itself cannot be named.
+        """
         try:
             # the folder as found, and whatever a link leads to
             for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
                 problem = _problem(each)
                 if problem and not self.names(each):
-                    self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way_to_trust(path)}")
+                    way = way or way_to_trust(path)
+                    self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way}")
                     return False
         except (OSError, RuntimeError) as exc:
             self._warnings.append(f"{path} is not used: {getattr(exc, 'strerror', None) or exc}")

@@ -168,7 +168,10 @@ class Beside:
         self._warnings = warnings
         #: whether vaults are opened: for hosts that a program named, none are
         self._own = source.own
-        self._there = {kind: (self._folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
+        self._may = source.beside
+        self._allowed: dict[Path, bool] = {}
+        folders = {kind: self._folder / kind for kind in ("group_vars", "host_vars")}
+        self._there = {kind: path.is_dir() and self._allows(path) for kind, path in folders.items()}
 
     def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
         """The variables of a group or host, and where they stand; of several files the later by name wins."""
@@ -206,7 +209,18 @@ class Beside:
         if said not in self._warnings:
             self._warnings.append(said)
 
+    def _allows(self, path: Path) -> bool:
+        """Whether it may be used, and each folder on the way to it; that is asked, and said, once."""
+        if path == self._folder:
+            return True
+        if path not in self._allowed:
+            self._allowed[path] = self._allows(path.parent) and self._may(path, self._warnings)
+        return self._allowed[path]
+
     def _files(self, kind: str, name: str) -> Iterator[Path]:
+        return filter(self._allows, self._all_files(kind, name))
+
+    def _all_files(self, kind: str, name: str) -> Iterator[Path]:
         base = self._folder / kind
         if "/" in name or name in (".", ".."):
             return

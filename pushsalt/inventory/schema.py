@@ -53,6 +53,8 @@ class Source:
     vault: Vault = field(default_factory=Vault)
     #: whether the file is encrypted as a whole: the values in it are secrets then
     encrypted: bool = False
+    #: whether a file or folder beside it may be used; what may not is added to the warnings
+    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: gives the transports that may be named; the user's own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 

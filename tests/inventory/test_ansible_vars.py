@@ -288,6 +288,33 @@ def test_hosts_ini_beside_a_project_is_found(project):
     assert project.run("target", "*").out == "own\n"
 
 
+@pytest.mark.parametrize(
+    "victim, count",
+    [("group_vars", 1), ("group_vars/web", 2100), ("group_vars/web/in", 1), ("group_vars/web/in/x.yml", 2100)],
+)
+def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, victim, count):
+    hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(count))
+    project.write("hosts.ini", f"[web]\n{hosts}")
+    (project.folder / "group_vars/web.yml").unlink()
+    project.write("group_vars/web/in/x.yml", "mine: yes-it-is\n")
+    words = ("run", "w0", "pillar.get", "mine", "unmask=True")
+    assert "yes-it-is" in project.run(*words).out
+    path = project.folder / victim
+    mode = path.stat().st_mode
+    path.chmod(0o777)
+    for _ in range(2):
+        done = project.run(*words)
+        assert done.code == 0 and "yes-it-is" not in done.out
+        [said] = {line for line in done.err.splitlines() if "is not used: others can write to" in line}
+        assert f"{path} (chmod go-w it); if you trust it: -i {project.folder}/hosts.ini, or PUSHSALT_TRUST=" in said
+    assert "yes-it-is" in project.run("-i", "hosts.ini", *words).out
+    project.variables["PUSHSALT_TRUST"] = str(project.folder)
+    assert "yes-it-is" in project.run(*words).out
+    del project.variables["PUSHSALT_TRUST"]
+    path.chmod(mode)
+    assert "yes-it-is" in project.run(*words).out
+
+
 @pytest.mark.parametrize("way", ["file", "identities", "program", "option"])
 def test_the_password_is_found_where_ansible_finds_it(project, way):
     path = str(project.folder / "password")
