@@ -16,7 +16,7 @@ import yaml
 
 from pushsalt import regular
 from pushsalt.errors import InventoryError, Position
-from pushsalt.inventory.ansibleyaml import Vaulted, load
+from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load
 from pushsalt.inventory.schema import Source
 from pushsalt.inventory.vault import HEADER, Vault
 from pushsalt.yamlio import YamlError
@@ -68,7 +68,7 @@ def refers(variables: Mapping[Any, Any]) -> bool:
 
 def _has_braces(value: Any) -> bool:
     if isinstance(value, str):
-        return "{{" in value
+        return "{{" in value and not isinstance(value, Unsafe)
     if isinstance(value, dict):
         return any(map(_has_braces, value.values()))
     return isinstance(value, list) and any(map(_has_braces, value))
@@ -109,17 +109,19 @@ class References:
         return value, 1
 
     def _text(self, text: str) -> tuple[Any, int]:
-        if not _JINJA.search(text):
+        if isinstance(text, Unsafe) or not _JINJA.search(text):
             return text, len(text) + 1
         whole = _REFERENCE.fullmatch(text.strip())
         if whole is not None:
             return self._named(whole[1])
         pieces: list[str] = []
+        kind: type[str] = str
         size, end = 1, 0
         for found in _REFERENCE.finditer(text):
             value, _ = self._named(found[1])
             if isinstance(value, dict | list) or value is None:
                 raise _NotPlain
+            kind = Unsafe if isinstance(value, Unsafe) else kind
             pieces += [text[end : found.start()], str(value)]
             size = _sum((size, len(pieces[-2]), len(pieces[-1])))
             end = found.end()
@@ -127,7 +129,7 @@ class References:
                 raise _NotPlain
         if _JINJA.search(text, end):
             raise _NotPlain
-        return "".join((*pieces, text[end:])), _sum((size, len(text) - end))
+        return kind("".join((*pieces, text[end:]))), _sum((size, len(text) - end))
 
     def _named(self, name: str) -> tuple[Any, int]:
         if name not in self._filled:

@@ -168,7 +168,7 @@ class _Reader:
         if is_program(path):
             return []
         text = self._named(path)
-        if not isinstance(text, Trusted) and (ansible.is_ini(text) or is_ssh_config(text)):
+        if not isinstance(text, Trusted) and (ansible.is_ini(text, path.name) or is_ssh_config(text)):
             return []
         source = self._parsed(path, text)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
@@ -194,11 +194,11 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         if not isinstance(text, Trusted):
             lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
-            if is_ssh_config(text):
-                return parse_ssh_config(lines, self._base, self._warnings)
-            if ansible.is_ini(text):
+            if ansible.is_ini(text, "" if foreign else path.name):
                 source = replace(lines, detailed=self._detailed, own=not foreign, beside=self._beside)
                 return ansible.parse_ini(source, self._base, self._warnings)
+            if is_ssh_config(text):
+                return parse_ssh_config(lines, self._base, self._warnings)
         source = self._parsed(path, text)
         if source.data is None:
             return []

@@ -107,6 +107,45 @@ def test_variables_are_as_ansible_has_them(inventory):
     assert said == f"{inventory}: {words}"
 
 
+@pytest.mark.parametrize("own", ["hosts.yml", "group_vars/web.yml"])
+def test_unsafe_texts_keep_their_braces(tmp_path, own):
+    """Source: Ansible's documentation, "Unsafe or raw strings"."""
+    variables = {
+        "raw": '!unsafe "{{ inventory_hostname }}"',
+        "list": '[!unsafe "{% x %}", "{{ inventory_hostname }}"]',
+        "whole": '!unsafe {a: ["{{ b }}"]}',
+        "same": '"{{ raw }}"',
+        "within": '"a {{ raw }} {{ inventory_hostname }}"',
+        "ansible_password": '!unsafe "{{ pass }}"',
+        "number": "!unsafe 7",
+    }
+    lines = "".join(f"{name}: {text}\n" for name, text in variables.items())
+    texts = {"hosts.yml": "web:\n  hosts: {web1: }\n", "group_vars/web.yml": ""}
+    texts[own] += "  vars:\n    " + lines.replace("\n", "\n    ") if own == "hosts.yml" else lines
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = load_inventory([tmp_path / "hosts.yml"], render=no_render)
+    target = found.targets["web1"]
+    assert (target.passwd, found.warnings) == ("{{ pass }}", ())
+    assert target.pillar == {
+        "raw": "{{ inventory_hostname }}",
+        "list": ["{% x %}", "web1"],
+        "whole": {"a": ["{{ b }}"]},
+        "same": "{{ inventory_hostname }}",
+        "within": "a {{ inventory_hostname }} web1",
+        "number": "7",
+    }
+    assert {type(target.pillar[name]) for name in ("raw", "same", "within")} == {str}
+
+
+@pytest.mark.parametrize("text", ["h1\n", "h1\nh2:22\n", "# all\nh1 \n[web]\nh1\n"])
+def test_what_is_called_ini_is_ini(tmp_path, text):
+    path = tmp_path / "hosts.ini"
+    path.write_text(text)
+    assert "h1" in load_inventory([path], render=no_render).targets
+
+
 def test_what_is_not_opened_is_said_once_for_each_file(inventory):
     found = load_inventory([inventory], render=no_render, vault=Vault(lambda: [LABELLED]))
     assert found.targets["web1"].pillar["other"] == "open sesame"
