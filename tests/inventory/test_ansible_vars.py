@@ -425,7 +425,7 @@ def test_a_file_of_a_password_that_is_none_is_an_error(tmp_path, make):
 
 
 def test_the_values_of_an_encrypted_inventory_are_hidden(project):
-    project.write("hosts.ini", encrypted("[web]\nweb1 ansible_connection=local ansible_password=InnerS3cretLogin\n"))
+    project.write("hosts.ini", encrypted("[web]\nweb1 ansible_connection=local login=InnerS3cretLogin\n"))
     project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = str(project.folder / "password")
     done = project.run("run", "web1", "cmd.run", "echo InnerS3cretLogin")
     assert done.code == 0 and "InnerS3" not in done.out + done.err and "**********" in done.out
