@@ -79,6 +79,8 @@ class Config:
     locked: bool = False
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
+    #: whether the inventory was found, and not named: what lies beside it must be trusted too
+    found: bool = False
     #: plug-ins that make the inventory, which has no files then
     rosters: tuple[str, ...] = ()
 
@@ -134,7 +136,7 @@ def load_config(
     if cli.log_level:
         opts["log_level"] = cli.log_level
     rosters = _rosters(cli, env, opts, place)
-    inventories, refused = ([], None) if rosters else _inventories(here, cli, env, opts, place, warnings)
+    inventories, refused, found = ([], None, False) if rosters else _inventories(here, cli, env, opts, place, warnings)
     return Config(
         opts=opts,
         path=place.file or place.saltfile,
@@ -146,6 +148,7 @@ def load_config(
         given=frozenset(given),
         locked=cli.locked,
         refused=refused,
+        found=found,
         rosters=rosters,
     )
 
@@ -296,19 +299,19 @@ def _rosters(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], pl
 
 def _inventories(
     here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
-) -> tuple[list[Path], Path | None]:
-    """The inventories, and the file that was found and is not trusted, if it is missed."""
+) -> tuple[list[Path], Path | None, bool]:
+    """The inventories, the file that was found and is not trusted, if it is missed, and whether they were found."""
     if cli.inventories:
-        return [absolute(here, path) for path in cli.inventories], None
+        return [absolute(here, path) for path in cli.inventories], None, False
     if env.get("PUSHSALT_INVENTORY"):
-        return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None
+        return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
     if place.refused is not None:  # the user's own inventory is not meant in somebody's project
-        return [], place.refused
+        return [], place.refused, False
     if opts["inventory"]:
-        return [Path(path) for path in opts["inventory"]], None
+        return [Path(path) for path in opts["inventory"]], None, False
     if opts["roster_file"]:
-        return [Path(opts["roster_file"])], None
-    return inventory_of(place, here, env, warnings)
+        return [Path(opts["roster_file"])], None, False
+    return *inventory_of(place, here, env, warnings), not place.named
 
 
 # --- what ------------------------------------------------------------------------------------------------------------

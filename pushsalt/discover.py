@@ -84,7 +84,10 @@ def _installed(env: Mapping[str, str], trust: Trust, saltfile_options: SaltfileO
     own = user_folder(env, "XDG_CONFIG_HOME", ".config") / "pushsalt" / NAME
     saltfile = Path(env.get("HOME") or Path.home()) / ".salt" / SALTFILE
     for file in (own, saltfile, Path("/etc/pushsalt") / NAME):
-        if not os.path.lexists(file) or not trust.allows(file):
+        if not os.path.lexists(file):
+            continue
+        if not trust.allows(file):
+            refused = refused or file
             continue
         if file != saltfile:
             return Place(file, file.parent, refused=refused)
@@ -149,14 +152,18 @@ class Trust:
         """Whether PUSHSALT_TRUST names a folder that it is in, itself and what a link leads to."""
         return any(path.resolve().is_relative_to(folder) for folder in self._folders)
 
-    def allows(self, path: Path) -> bool:
-        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted."""
+    def allows(self, path: Path, way: str = "") -> bool:
+        """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted.
+
+        ``way``: how else to have it used, where the file itself cannot be named.
+        """
         try:
             # the folder as found, and whatever a link leads to
             for each in dict.fromkeys((path.parent, path.resolve().parent, path.resolve())):
                 problem = _problem(each)
                 if problem and not self.names(each):
-                    self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way_to_trust(path)}")
+                    way = way or way_to_trust(path)
+                    self._warnings.append(f"{path} is not used: {problem}; if you trust it: {way}")
                     return False
         except (OSError, RuntimeError) as exc:
             self._warnings.append(f"{path} is not used: {getattr(exc, 'strerror', None) or exc}")

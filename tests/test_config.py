@@ -382,3 +382,14 @@ def test_cachedir_of_a_target(tmp_path, name, transport, own, want):
     (tmp_path / name).write_text("cachedir: /somewhere\n")
     config = load_config(tmp_path / name)
     assert minion_opts(config, Target("it", transport=transport, minion_opts=own))["cachedir"] == want
+
+
+@pytest.mark.parametrize("victim", ["home/.config/pushsalt/pushsalt.yaml", "home/.salt/Saltfile"])
+def test_no_inventory_takes_the_place_of_the_user_s_own_that_is_not_trusted(load, tree, victim):
+    files = {"home/.salt/Saltfile": "salt-ssh: {config_dir: ../etc}\n", "home/etc/roster": "a: b\n", "x/y": ""}
+    top = tree(**{victim: "", **files})
+    os.chmod(top / victim, 0o666)
+    config = load(cwd=top / "x")
+    assert (config.inventories, config.refused) == ([], top / victim)
+    assert f"{victim} is not used: others can write to" in config.warnings[0]
+    assert load(cwd=top / "x", PUSHSALT_TRUST=str(top)).refused is None

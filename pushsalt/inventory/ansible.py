@@ -21,7 +21,7 @@ import yaml
 
 from pushsalt.errors import InventoryError, Position
 from pushsalt.inventory.ansiblevars import Beside, References, opened, refers
-from pushsalt.inventory.ansibleyaml import Vaulted, load
+from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load, plain
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import BECOME, FIELDS, Layer, Source, check_id, parse_layer
 from pushsalt.inventory.sshwords import option as sshoption
@@ -79,8 +79,12 @@ class Group:
             self.places.setdefault(id, {}).update(places)
 
 
-def is_ini(text: str) -> bool:
-    """Whether a text begins as an Ansible INI inventory: with a section, or with ``host key=value``."""
+def is_ini(text: str, name: str = "") -> bool:
+    """Whether a file is called so, or its text begins as an Ansible INI inventory: with a section, or with
+    ``host key=value``.
+    """
+    if name.lower().endswith(".ini"):
+        return True
     for line in text.splitlines():
         line = line.strip()
         if line and not line.startswith(("#", ";")):
@@ -143,11 +147,11 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         elif kind == "vars":
             name, equals, value = line.partition("=")
             if not equals:
-                raise InventoryError(f"{line!r} is no variable", "write name=value", where)
+                raise InventoryError(f"{_shown(line, source)} is no variable", "write name=value", where)
             group.variables[name.strip()] = _literal(value.strip())
             group.stand(None, {name.strip(): where})
         else:
-            variables = dict(_pair(word, where) for word in words[1:])
+            variables = dict(_pair(word, where, source) for word in words[1:])
             for id in _expanded(words[0], where):
                 name, port = _with_port(id)
                 group.hosts.setdefault(name, {}).update({**port, **variables})
@@ -219,7 +223,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
     ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
-    beside = Beside(source)
+    beside = Beside(source, warnings)
     left_out: set[str] = set()
 
     def own(variables: dict[Any, Any]) -> dict[Any, Any]:
@@ -361,7 +365,9 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
     for name, value in variables.items():
         if _is_ansibles(value) or (name == _METHOD and value not in BECOME):
             left_out.add(str(name))
-        elif name in _SETTINGS:
+            continue
+        value = plain(value)
+        if name in _SETTINGS:
             settings[_SETTINGS[name]] = value
         elif name == "ansible_connection":
             settings["transport"] = _CONNECTIONS.get(str(value).rpartition(".")[2], "ssh")
@@ -415,7 +421,9 @@ def _ssh_args(text: str) -> Iterator[tuple[str, str]]:
 def _is_ansibles(value: Any) -> bool:
     """Whether there is Jinja or a vault in it."""
     if isinstance(value, str):
-        return "{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;")
+        return not isinstance(value, Unsafe) and (
+            "{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;")
+        )
     if isinstance(value, Mapping):
         return "__ansible_vault" in value or any(_is_ansibles(item) for item in value.values())
     return isinstance(value, Vaulted) or (isinstance(value, list) and any(map(_is_ansibles, value)))
@@ -449,10 +457,14 @@ def _names(value: Any, what: str, source: Source, key: str) -> list[str]:
     return [str(item) for item in value]
 
 
-def _pair(word: str, where: Position) -> tuple[str, Any]:
+def _shown(text: str, source: Source) -> str:
+    return "what stands there" if source.encrypted else repr(text)
+
+
+def _pair(word: str, where: Position, source: Source) -> tuple[str, Any]:
     name, equals, value = word.partition("=")
     if not equals:
-        raise InventoryError(f"{word!r} is no variable", "write  name key=value key=value", where)
+        raise InventoryError(f"{_shown(word, source)} is no variable", "write  name key=value key=value", where)
     return name, _literal(value)
 
 

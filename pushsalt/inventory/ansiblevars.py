@@ -16,7 +16,7 @@ import yaml
 
 from pushsalt import regular
 from pushsalt.errors import InventoryError, Position
-from pushsalt.inventory.ansibleyaml import Vaulted, load
+from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load
 from pushsalt.inventory.schema import Source
 from pushsalt.inventory.vault import HEADER, Vault
 from pushsalt.yamlio import YamlError
@@ -68,7 +68,7 @@ def refers(variables: Mapping[Any, Any]) -> bool:
 
 def _has_braces(value: Any) -> bool:
     if isinstance(value, str):
-        return "{{" in value
+        return "{{" in value and not isinstance(value, Unsafe)
     if isinstance(value, dict):
         return any(map(_has_braces, value.values()))
     return isinstance(value, list) and any(map(_has_braces, value))
@@ -109,17 +109,19 @@ class References:
         return value, 1
 
     def _text(self, text: str) -> tuple[Any, int]:
-        if not _JINJA.search(text):
+        if isinstance(text, Unsafe) or not _JINJA.search(text):
             return text, len(text) + 1
         whole = _REFERENCE.fullmatch(text.strip())
         if whole is not None:
             return self._named(whole[1])
         pieces: list[str] = []
+        kind: type[str] = str
         size, end = 1, 0
         for found in _REFERENCE.finditer(text):
             value, _ = self._named(found[1])
             if isinstance(value, dict | list) or value is None:
                 raise _NotPlain
+            kind = Unsafe if isinstance(value, Unsafe) else kind
             pieces += [text[end : found.start()], str(value)]
             size = _sum((size, len(pieces[-2]), len(pieces[-1])))
             end = found.end()
@@ -127,7 +129,7 @@ class References:
                 raise _NotPlain
         if _JINJA.search(text, end):
             raise _NotPlain
-        return "".join((*pieces, text[end:])), _sum((size, len(text) - end))
+        return kind("".join((*pieces, text[end:]))), _sum((size, len(text) - end))
 
     def _named(self, name: str) -> tuple[Any, int]:
         if name not in self._filled:
@@ -161,11 +163,17 @@ def _sum(sizes: Iterable[int]) -> int:
 class Beside:
     """``group_vars`` and ``host_vars`` beside an inventory."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, warnings: list[str]) -> None:
         self._folder = source.path.parent
         self._detailed = source.detailed
         self._vault = source.vault
-        self._there = {kind: (self._folder / kind).is_dir() for kind in ("group_vars", "host_vars")}
+        self._warnings = warnings
+        #: whether vaults are opened: for hosts that a program named, none are
+        self._own = source.own
+        self._may = source.beside
+        self._allowed: dict[Path, bool] = {}
+        folders = {kind: self._folder / kind for kind in ("group_vars", "host_vars")}
+        self._there = {kind: path.is_dir() and self._allows(path) for kind, path in folders.items()}
 
     def of(self, kind: str, name: str) -> tuple[dict[str, Any], dict[str, Position]]:
         """The variables of a group or host, and where they stand; of several files the later by name wins."""
@@ -174,6 +182,9 @@ class Beside:
         for path in self._files(kind, name) if self._there[kind] else ():
             try:
                 written = regular.read_text(path)
+                if written.startswith(HEADER) and not self._own:
+                    self._closed(path)
+                    continue
                 text = self._vault.open(written) if written.startswith(HEADER) else written
                 if text is None:
                     self._vault.left_out.setdefault(path, [])
@@ -189,12 +200,29 @@ class Beside:
                 where = Position(str(path), None if place is None else place + 1)
                 raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
             if isinstance(data, dict):
-                named = opened({str(key): value for key, value in data.items()}, self._vault, path)
+                named = {str(key): value for key, value in data.items()}
+                named = opened(named, self._vault, path) if self._own else named
                 variables.update(named)
                 places.update(Source(path, data, {}, text, self._detailed).places((), named))
         return variables, places
 
+    def _closed(self, path: Path) -> None:
+        said = f"{path}: encrypted by ansible-vault, and left out: a program, or what one printed, names the hosts"
+        if said not in self._warnings:
+            self._warnings.append(said)
+
+    def _allows(self, path: Path) -> bool:
+        """Whether it may be used, and each folder on the way to it; that is asked, and said, once."""
+        if path == self._folder:
+            return True
+        if path not in self._allowed:
+            self._allowed[path] = self._allows(path.parent) and self._may(path, self._warnings)
+        return self._allowed[path]
+
     def _files(self, kind: str, name: str) -> Iterator[Path]:
+        return filter(self._allows, self._all_files(kind, name))
+
+    def _all_files(self, kind: str, name: str) -> Iterator[Path]:
         base = self._folder / kind
         if "/" in name or name in (".", ".."):
             return

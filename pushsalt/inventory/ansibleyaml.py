@@ -18,13 +18,45 @@ class Vaulted:
     text: str
 
 
+class Unsafe(str):
+    """A text with the tag ``!unsafe``: braces in it are braces."""
+
+    __slots__ = ()
+
+
+def plain(value: Any) -> Any:
+    """The value with such texts as any others."""
+    if isinstance(value, Unsafe):
+        return str(value)
+    if isinstance(value, dict):
+        return {plain(key): plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _unsafe(value: Any) -> Any:
+    if isinstance(value, str):
+        return Unsafe(value)
+    if isinstance(value, dict):
+        return {key: _unsafe(item) for key, item in value.items()}
+    return [_unsafe(item) for item in value] if isinstance(value, list) else value
+
+
+def _untagged(loader: Any, node: Any) -> Any:
+    """A value as if it had no tag; a scalar is text then. Source: Ansible's ``!unsafe``."""
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node)
+
+
 class _Loader(yaml.SafeLoader):
     """YAML as Ansible writes it."""
 
 
 _Loader.add_constructor("!vault", lambda loader, node: Vaulted(str(node.value)))
 _Loader.add_constructor("!vault-encrypted", lambda loader, node: Vaulted(str(node.value)))
-_Loader.add_constructor("!unsafe", lambda loader, node: node.value)
+_Loader.add_constructor("!unsafe", lambda loader, node: _unsafe(_untagged(loader, node)))
 
 
 class _Bounds(YamlBuilder):
@@ -48,4 +80,4 @@ def load(text: str) -> Any:
 
 def has_tags(text: str) -> bool:
     """Whether tags are in a text that only Ansible's YAML has."""
-    return re.search(r":\s+!(vault|unsafe)\b", text) is not None
+    return re.search(r"[:-]\s+!(vault|unsafe)\b", text) is not None

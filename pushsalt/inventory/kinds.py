@@ -5,7 +5,7 @@ never matters. What looks like data is data:
 
 - what a program printed, whatever its shape;
 - JSON and states of Terraform: the name ends in ``.json`` or ``.tfstate``, or the first thing in it is ``{`` or ``[``;
-- Ansible's INI, and ssh_config;
+- Ansible's INI (whatever is called ``.ini``), and ssh_config;
 - YAML with a key ``hosts``, ``_meta`` or ``terraform_version`` at its left edge, or ``hosts``, ``children`` or ``vars``
   right below one: our native shape, and Ansible's.
 
@@ -52,7 +52,7 @@ def template(path: Path, text: str) -> Trusted | None:
         )
     if text.startswith("#!"):
         return Trusted(text, str(path))
-    if not has_jinja(text) or ansible.is_ini(text) or is_ssh_config(text) or _is_data(text):
+    if not has_jinja(text) or ansible.is_ini(text, path.name) or is_ssh_config(text) or _is_data(text):
         return None
     return Trusted(text, str(path))
 

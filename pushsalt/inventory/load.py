@@ -61,6 +61,7 @@ def load_inventory(
     vault: Vault | None = None,
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
     made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
+    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
 ) -> Inventory:
     """The targets of these files; with no file at all the one local target ``localhost``.
 
@@ -68,6 +69,7 @@ def load_inventory(
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
     ``vault`` opens what ansible-vault has encrypted. ``transports`` gives the names that `transport` may have in the
     operator's own files; it is called when one is none of ours. ``made``: hosts that plug-ins gave, and their files.
+    ``beside``: whether a file or folder beside an inventory may be used; what may not is added to the warnings.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
@@ -78,7 +80,7 @@ def load_inventory(
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
-    reader = _Reader(render, execute, base, warnings, detailed, vault, transports)
+    reader = _Reader(render, execute, base, warnings, detailed, vault, transports, beside)
     found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
     for _, of_one in found:
         for host in of_one:
@@ -104,7 +106,9 @@ class _Reader:
         detailed: bool,
         vault: Vault,
         transports: Callable[[], Collection[str]],
+        beside: Callable[[Path, list[str]], bool],
     ) -> None:
+        self._beside = beside
         self._transports = transports
         self._detailed = detailed
         self._vault = vault
@@ -112,6 +116,8 @@ class _Reader:
         self._execute = execute
         self._base = base
         self._warnings = warnings
+        #: files that are encrypted as a whole
+        self._encrypted: set[Path] = set()
 
     def read(self, path: Path) -> list[Host]:
         if path.is_dir():
@@ -134,6 +140,7 @@ class _Reader:
             if opened is None:
                 where = Position(str(path), 1)
                 raise InventoryError("the inventory is encrypted by ansible-vault", self._vault.why(), where)
+            self._encrypted.add(path)
             text = opened
         return kinds.template(path, text) or text
 
@@ -161,7 +168,7 @@ class _Reader:
         if is_program(path):
             return []
         text = self._named(path)
-        if not isinstance(text, Trusted) and (ansible.is_ini(text) or is_ssh_config(text)):
+        if not isinstance(text, Trusted) and (ansible.is_ini(text, path.name) or is_ssh_config(text)):
             return []
         source = self._parsed(path, text)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
@@ -179,17 +186,19 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
         more: dict[str, Any] = {"transports": self._transports} if own else {}
+        more |= {"encrypted": path in self._encrypted, "beside": self._beside}
         return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault, **more)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
         """The hosts of a text: ``Trusted`` is a roster to render, ``Foreign`` a program's."""
         foreign = isinstance(text, Foreign)
         if not isinstance(text, Trusted):
-            if is_ssh_config(text):
-                return parse_ssh_config(Source(path, {}, {}, text, foreign=foreign), self._base, self._warnings)
-            if ansible.is_ini(text):
-                source = Source(path, {}, {}, text, self._detailed, foreign, own=not foreign, vault=self._vault)
+            lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
+            if ansible.is_ini(text, "" if foreign else path.name):
+                source = replace(lines, detailed=self._detailed, own=not foreign, beside=self._beside)
                 return ansible.parse_ini(source, self._base, self._warnings)
+            if is_ssh_config(text):
+                return parse_ssh_config(lines, self._base, self._warnings)
         source = self._parsed(path, text)
         if source.data is None:
             return []

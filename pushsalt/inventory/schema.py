@@ -30,6 +30,10 @@ BECOME: Final = get_args(BecomeMethod)
 _KEY: Final = re.compile(r"[ \t]*['\"]?([^\s'\"].*?)['\"]?[ \t]*:")
 
 
+#: settings whose values are words of ours, or ids
+_WORDS: Final = frozenset(("transport", "become", "become_method", "jump"))
+
+
 @dataclass(frozen=True)
 class Source:
     """One inventory file that was read: its data and where each key of it stands."""
@@ -47,6 +51,10 @@ class Source:
     own: bool = False
     #: opens what ansible-vault has encrypted in the operator's own files
     vault: Vault = field(default_factory=Vault)
+    #: whether the file is encrypted as a whole: the values in it are secrets then
+    encrypted: bool = False
+    #: whether a file or folder beside it may be used; what may not is added to the warnings
+    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: gives the transports that may be named; the user's own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 
@@ -131,6 +139,8 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
     """
     if raw is None:
         return Layer(words, {})
+    if source.encrypted:
+        source.vault.tell(_texts(raw, key_path))
     if not isinstance(raw, dict):
         raise InventoryError(
             f"{words} must be a mapping of settings, not {in_words(raw)}",
@@ -177,6 +187,14 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
     if raw.get("become") is not None and "sudo" not in settings:  # to say by what is to say that
         settings["sudo"] = Setting(True, settings["become"].where)
     return Layer(words, settings)
+
+
+def _texts(raw: object, key_path: KeyPath) -> object:
+    """What is secret in the settings of an encrypted file: all but words of ours, and the id, which has to be shown."""
+    if not isinstance(raw, dict):
+        return raw
+    shown = [str(key) for key in key_path]
+    return [value for key, value in raw.items() if key not in _WORDS and not (key == "host" and value in shown)]
 
 
 def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:

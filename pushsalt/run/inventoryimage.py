@@ -46,7 +46,8 @@ def digest_of(project: Project) -> bytes | None:
     if project.config.rosters:  # code of the user's own: it is asked each time
         return None
     vaults = vaultpassword.identity(project.config.opts, os.environ)
-    seen = hashlib.sha256(repr((_FORMAT, __version__, project.target_defaults(), vaults)).encode())
+    trusted = os.environ.get("PUSHSALT_TRUST") if project.config.found else None
+    seen = hashlib.sha256(repr((_FORMAT, __version__, project.target_defaults(), vaults, trusted)).encode())
     total = 0
     loops = False
     for path in project.config.inventories:
@@ -62,6 +63,8 @@ def digest_of(project: Project) -> bytes | None:
                 return None
             total += len(data)
             loops = loops or b"{%" in data
+            if project.config.found and file != path:  # whether they may be used depends on these
+                seen.update(_states(file, path.parent))
             seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
     return seen.digest() if loops or total > WORTH_IT * 4 else None
 
@@ -74,6 +77,12 @@ def _files(path: Path) -> Iterator[Path]:
         folder = beside / kind
         if folder.is_dir():
             yield from sorted(each for each in folder.rglob("*") if each.is_file())
+
+
+def _states(file: Path, top: Path) -> bytes:
+    """Owner and mode of a file and of the folders that it lies in, below ``top``."""
+    way = [file, file.resolve().parent, *(folder for folder in file.parents if folder.is_relative_to(top))]
+    return repr([(state.st_uid, state.st_mode) for state in (each.stat() for each in way)]).encode()
 
 
 def is_worth_it(project: Project, inventory: Inventory) -> bool:

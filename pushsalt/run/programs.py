@@ -35,11 +35,8 @@ def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
     return Completed(done.returncode, done.stdout, done.stderr)
 
 
-def list_inventory(path: Path) -> str:
-    """What an inventory that is a program prints when it is called with ``--list``. Raises InventoryError.
-
-    Only a program that nobody but the user and root can change is run, or one in a folder that is trusted.
-    """
+def trusted_program(path: Path) -> Path:
+    """The program behind a path. Raises InventoryError for one that others can change, and OSError."""
     program = path.resolve()
     status = program.stat()
     is_open = status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022
@@ -49,6 +46,15 @@ def list_inventory(path: Path) -> str:
             hint="it must belong to you or root, and nobody else may write to it (chmod go-w);"
             f" if you trust it: PUSHSALT_TRUST={path.parent}",
         )
+    return program
+
+
+def list_inventory(path: Path) -> str:
+    """What an inventory that is a program prints when it is called with ``--list``. Raises InventoryError.
+
+    Only a program that nobody but the user and root can change is run, or one in a folder that is trusted.
+    """
+    program = trusted_program(path)
     try:
         done = bounded([str(program), "--list"], MAX_BYTES, TIMEOUT)
     except (OSError, TimeoutError) as exc:

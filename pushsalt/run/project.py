@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.config import CliOverrides, Config, load_config
-from pushsalt.discover import INVENTORIES, way_to_trust
+from pushsalt.discover import INVENTORIES, Trust, way_to_trust, working_folder
 from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory import THIS_MACHINE, Inventory
@@ -141,6 +141,7 @@ class Project(Trees):
             execute=self.listed,
             detailed=detailed,
             transports=self._transports,
+            beside=self._beside,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
@@ -148,6 +149,13 @@ class Project(Trees):
         for target in found.targets.values():
             self.hide(target)
         return found
+
+    def _beside(self, path: Path, warnings: list[str]) -> bool:
+        """Whether `group_vars` and the like may be used: beside an inventory that was found they must be trusted."""
+        if not self.config.found:
+            return True
+        [inventory] = self.config.inventories
+        return Trust(working_folder(), os.environ, warnings).allows(path, way_to_trust(inventory))
 
     def _transports(self) -> Collection[str]:
         """What `transport` of a host may be."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +18,15 @@ from pushsalt.inventory.ansiblevars import References
 from pushsalt.inventory.load import load_inventory
 from pushsalt.inventory.vault import Vault
 from pushsalt.run import vaultpassword
+from pushsalt.run.programs import list_inventory
 from tests.beds.project import Project
 
 FOLDER = Path(__file__).parent / "ansible"
 #: They were written by ansible-vault of ansible-core 2.19, and hold "open sesame" each, with and without a label.
 PASSWORD, LABELLED = b"first password", ("prod", b"second password")
 PLAIN, WITH_LABEL, FILE = [(FOLDER / name).read_text() for name in ("plain.vault", "labelled.vault", "file.vault")]
+
+NO_OPTION = {"ansible_vault_password_file": ""}
 
 
 def tagged(envelope):
@@ -101,6 +107,45 @@ def test_variables_are_as_ansible_has_them(inventory):
     assert said == f"{inventory}: {words}"
 
 
+@pytest.mark.parametrize("own", ["hosts.yml", "group_vars/web.yml"])
+def test_unsafe_texts_keep_their_braces(tmp_path, own):
+    """Source: Ansible's documentation, "Unsafe or raw strings"."""
+    variables = {
+        "raw": '!unsafe "{{ inventory_hostname }}"',
+        "list": '[!unsafe "{% x %}", "{{ inventory_hostname }}"]',
+        "whole": '!unsafe {a: ["{{ b }}"]}',
+        "same": '"{{ raw }}"',
+        "within": '"a {{ raw }} {{ inventory_hostname }}"',
+        "ansible_password": '!unsafe "{{ pass }}"',
+        "number": "!unsafe 7",
+    }
+    lines = "".join(f"{name}: {text}\n" for name, text in variables.items())
+    texts = {"hosts.yml": "web:\n  hosts: {web1: }\n", "group_vars/web.yml": ""}
+    texts[own] += "  vars:\n    " + lines.replace("\n", "\n    ") if own == "hosts.yml" else lines
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = load_inventory([tmp_path / "hosts.yml"], render=no_render)
+    target = found.targets["web1"]
+    assert (target.passwd, found.warnings) == ("{{ pass }}", ())
+    assert target.pillar == {
+        "raw": "{{ inventory_hostname }}",
+        "list": ["{% x %}", "web1"],
+        "whole": {"a": ["{{ b }}"]},
+        "same": "{{ inventory_hostname }}",
+        "within": "a {{ inventory_hostname }} web1",
+        "number": "7",
+    }
+    assert {type(target.pillar[name]) for name in ("raw", "same", "within")} == {str}
+
+
+@pytest.mark.parametrize("text", ["h1\n", "h1\nh2:22\n", "# all\nh1 \n[web]\nh1\n"])
+def test_what_is_called_ini_is_ini(tmp_path, text):
+    path = tmp_path / "hosts.ini"
+    path.write_text(text)
+    assert "h1" in load_inventory([path], render=no_render).targets
+
+
 def test_what_is_not_opened_is_said_once_for_each_file(inventory):
     found = load_inventory([inventory], render=no_render, vault=Vault(lambda: [LABELLED]))
     assert found.targets["web1"].pillar["other"] == "open sesame"
@@ -121,6 +166,79 @@ def test_an_inventory_that_is_encrypted_as_a_whole(tmp_path):
     assert "ANSIBLE_VAULT_PASSWORD_FILE" in caught.value.hint and caught.value.where.path == str(path)
     with pytest.raises(InventoryError, match="`host` of host vault_become has a space"):
         load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
+
+
+def encrypted(text, password=PASSWORD):
+    """As ansible-vault writes it. Source: Ansible's documentation, the format of files."""
+    salt = bytes(32)
+    keys = hashlib.pbkdf2_hmac("sha256", password, salt, 10_000, 80)
+    room = 16 - len(text.encode()) % 16
+    encryptor = Cipher(algorithms.AES(keys[:32]), modes.CTR(keys[64:])).encryptor()
+    data = encryptor.update(text.encode() + bytes([room]) * room) + encryptor.finalize()
+    mac = hmac.digest(keys[32:64], data, "sha256")
+    digits = b"\n".join(part.hex().encode() for part in (salt, mac, data)).hex()
+    lines = [digits[at : at + 80] for at in range(0, len(digits), 80)]
+    return "\n".join(["$ANSIBLE_VAULT;1.1;AES256", *lines, ""])
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        (
+            "hosts.ini",
+            "[web]\nserver-1 ansible_password=InnerS3cretLogin ansible_user=operator\n[web:vars]\nx=In-Group\n",
+        ),
+        (
+            "hosts.yml",
+            "web:\n  hosts: {server-1: {ansible_password: InnerS3cretLogin, ansible_user: operator}}\n"
+            "  vars: {x: In-Group}\n",
+        ),
+        (
+            "native.yaml",
+            "hosts: {server-1: {host: server-1, passwd: InnerS3cretLogin, user: operator}}\n"
+            "groups: {web: {hosts: ['*'], transport: offline, pillar: {x: In-Group}}}\n",
+        ),
+        ("roster", "server-1: {host: h, passwd: InnerS3cretLogin, user: operator, pillar: {x: In-Group}}\n"),
+    ],
+)
+def test_the_values_of_an_inventory_that_is_encrypted_as_a_whole_are_secrets(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(encrypted(text))
+    heard = []
+    found = load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)], heard.append))
+    assert found.targets["server-1"].passwd == "InnerS3cretLogin"
+    assert {"InnerS3cretLogin", "operator", "In-Group"} <= set(heard) == set(found.secrets)
+    assert not {"server-1", "web", "offline"} & set(heard)
+
+
+def test_a_line_of_an_encrypted_inventory_is_not_shown(tmp_path):
+    path = tmp_path / "hosts.ini"
+    for text in ("[web]\nweb1 InnerS3cretLogin\n", "[web:vars]\nInnerS3cretLogin\n"):
+        path.write_text(encrypted(text))
+        with pytest.raises(InventoryError, match="what stands there is no variable"):
+            load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
+
+
+def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
+    """The program would say where the secrets go."""
+    for name, text in {"all.yml": f"ansible_password: {tagged(PLAIN)}plain: 1\n", "web.yml": FILE}.items():
+        (tmp_path / "group_vars").mkdir(exist_ok=True)
+        (tmp_path / "group_vars" / name).write_text(text)
+    program = tmp_path / "inventory"
+    listing = {"web": {"hosts": ["evil"]}, "_meta": {"hostvars": {"evil": {"ansible_host": "192.0.2.6"}}}}
+    program.write_text(f"#!/bin/sh\necho '{json.dumps(listing)}'\n")
+    program.chmod(0o755)
+    written = tmp_path / "list.json"
+    written.write_text(json.dumps(listing))
+    for path in (program, written):
+        vault = Vault(lambda: [("", PASSWORD)])
+        found = load_inventory([path], render=no_render, vault=vault, execute=list_inventory)
+        evil = found.targets["evil"]
+        assert (evil.host, evil.passwd, evil.sudo_password, evil.pillar) == ("192.0.2.6", None, None, {"plain": 1})
+        assert not vault.secrets and not vault.left_out
+        assert [f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text for text in
+            found.warnings] == [True, False]  # fmt: skip
+        assert "in a vault are Ansible's, and left out: ansible_password" in found.warnings[1]
 
 
 def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
@@ -209,6 +327,33 @@ def test_hosts_ini_beside_a_project_is_found(project):
     assert project.run("target", "*").out == "own\n"
 
 
+@pytest.mark.parametrize(
+    "victim, count",
+    [("group_vars", 1), ("group_vars/web", 2100), ("group_vars/web/in", 1), ("group_vars/web/in/x.yml", 2100)],
+)
+def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, victim, count):
+    hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(count))
+    project.write("hosts.ini", f"[web]\n{hosts}")
+    (project.folder / "group_vars/web.yml").unlink()
+    project.write("group_vars/web/in/x.yml", "mine: yes-it-is\n")
+    words = ("run", "w0", "pillar.get", "mine", "unmask=True")
+    assert "yes-it-is" in project.run(*words).out
+    path = project.folder / victim
+    mode = path.stat().st_mode
+    path.chmod(0o777)
+    for _ in range(2):
+        done = project.run(*words)
+        assert done.code == 0 and "yes-it-is" not in done.out
+        [said] = {line for line in done.err.splitlines() if "is not used: others can write to" in line}
+        assert f"{path} (chmod go-w it); if you trust it: -i {project.folder}/hosts.ini, or PUSHSALT_TRUST=" in said
+    assert "yes-it-is" in project.run("-i", "hosts.ini", *words).out
+    project.variables["PUSHSALT_TRUST"] = str(project.folder)
+    assert "yes-it-is" in project.run(*words).out
+    del project.variables["PUSHSALT_TRUST"]
+    path.chmod(mode)
+    assert "yes-it-is" in project.run(*words).out
+
+
 @pytest.mark.parametrize("way", ["file", "identities", "program", "option"])
 def test_the_password_is_found_where_ansible_finds_it(project, way):
     path = str(project.folder / "password")
@@ -230,12 +375,60 @@ def test_the_password_is_found_where_ansible_finds_it(project, way):
     }
 
 
+def test_a_program_that_others_can_change_is_not_asked_for_a_password(tmp_path, monkeypatch):
+    program = tmp_path / "vault-pass"
+    program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/ran\necho secret\n")
+    program.chmod(0o777)
+    env = {"ANSIBLE_VAULT_PASSWORD_FILE": str(program)}
+    with pytest.raises(InventoryError, match="others can change, and is not run") as caught:
+        vaultpassword.passwords(NO_OPTION, env)
+    assert f"PUSHSALT_TRUST={tmp_path}" in caught.value.hint and not (tmp_path / "ran").exists()
+    monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))
+    assert vaultpassword.passwords(NO_OPTION, env) == [("", b"secret")]
+
+
+def test_a_home_that_is_not_there_is_said(project):
+    project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = "~nosuch-user/x"
+    done = project.run("target", "*")
+    assert done.code == 1 and "~nosuch-user/x, is not there" in done.err and "defect" not in done.err
+    project.write("group_vars/web.yml", "a: 1\n")
+    assert project.run("target", "*").out == "web1\n", "it is not needed"
+
+
+def test_only_what_ansible_asks_for_is_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("prompt", "prompt_ask_vault_pass", "prompt-of-prod", "prompts"):
+        Path(name).write_text(name)
+    entries = "a@prompt, b@prompt_ask_vault_pass, c@prompt-of-prod, prompts, prompt"
+    assert vaultpassword.passwords(NO_OPTION, {"ANSIBLE_VAULT_IDENTITY_LIST": entries}) == [
+        ("c", b"prompt-of-prod"),
+        ("", b"prompts"),
+    ]
+
+
+def test_one_password_that_is_missing_does_not_stop_the_others(project):
+    project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = f"dev@gone, prod@{project.folder / 'password'}"
+    done = project.run("run", "web1", "pillar.get", "sentence", "unmask=True")
+    assert done.code == 0 and "say open sesame, please" in done.out
+    assert "the file of a vault's password, gone, is not there" in done.err
+    project.variables["ANSIBLE_VAULT_IDENTITY_LIST"] = "dev@gone, prod@none"
+    done = project.run("run", "web1", "test.ping")
+    assert done.code == 1 and "the file of a vault's password, gone, is not there" in done.err
+
+
 @pytest.mark.parametrize("make", [lambda path: None, os.mkfifo, Path.touch, Path.mkdir])
 def test_a_file_of_a_password_that_is_none_is_an_error(tmp_path, make):
     make(tmp_path / "password")
     with pytest.raises(InventoryError, match="the file of a vault's password") as caught:
         vaultpassword.passwords({"ansible_vault_password_file": str(tmp_path / "password")}, {})
     assert caught.value.hint
+
+
+def test_the_values_of_an_encrypted_inventory_are_hidden(project):
+    project.write("hosts.ini", encrypted("[web]\nweb1 ansible_connection=local login=InnerS3cretLogin\n"))
+    project.variables["ANSIBLE_VAULT_PASSWORD_FILE"] = str(project.folder / "password")
+    done = project.run("run", "web1", "cmd.run", "echo InnerS3cretLogin")
+    assert done.code == 0 and "InnerS3" not in done.out + done.err and "**********" in done.out
 
 
 def test_the_image_of_a_large_inventory_hides_what_was_opened(project):
