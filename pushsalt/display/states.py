@@ -22,6 +22,8 @@ OUTCOMES = {
 _NO_STATES = "no.None"
 #: Changes that only repeat the state's name, by their key.
 _REPEATED = {"newfile": "new file", "cmd": ""}
+#: State modules whose changes are what something answered.
+_ANSWERING = ("cmd", "module", "http")
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
 #: All states of a target show at most so many lines.
 ROWS = 200_000
@@ -121,6 +123,14 @@ def _comment(value: Any) -> str:
 
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def answers(results: list[StateResult]) -> Iterator[str]:
+    """What commands, functions and queries among the states answered: values that somebody asked for."""
+    for item in results:
+        if item.function.partition(".")[0] in _ANSWERING:
+            shown = item.changes
+            yield str({key: shown[key] for key in shown if key != "pid"} if isinstance(shown, Mapping) else shown)
 
 
 def counts(results: list[StateResult]) -> list[Span]:
