@@ -38,11 +38,12 @@ def test_a_silent_command_says_its_exit_status(project: Project) -> None:
 
 
 def test_the_command_for_those_that_failed_does_just_that(project: Project) -> None:
-    done = project.run("apply", "*", "one", "--pillar", "{extra: 1}", "--batch", "2")
+    project.write("extra.yaml", "extra: 1\n")
+    done = project.run("apply", "*", "one", "--pillar", "@extra.yaml", "--batch", "2")
     assert done.code == 3
     assert "failed     web2\nno answer  gone\nagain      " in done.out
     words = shlex.split(done.out.rpartition("again      ")[2])
-    assert words == ["pushsalt", "apply", "--pillar", "{extra: 1}", "--batch", "2", "-L", "web2,gone", "one"]
+    assert words == ["pushsalt", "apply", "--pillar", "@extra.yaml", "--batch", "2", "-L", "web2,gone", "one"]
     again = project.run(*words[1:])
     assert again.code == 3 and "web1" not in again.out
 
@@ -51,6 +52,24 @@ def test_the_same_for_a_function_with_words_like_options(project: Project) -> No
     done = project.run("run", "*", "test.arg", "--", "--out", "x=1")
     words = shlex.split(done.out.rpartition("again      ")[2])
     assert words == ["pushsalt", "run", "-L", "gone", "test.arg", "--", "--out", "x=1"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "*", "one", "--pillar", "{db_password: hunter2-and-more}"),
+        ("apply", "*", "one", "--pillar", "{extra: 1}"),
+        ("run", "*", "state.apply", "one", "pillar={extra: 1}"),
+        ("run", "*", "state.single", "test.nop", "kept-in-pillar"),
+        ("run", "*", "state.single", "test.nop", "kept'in pillar"),
+    ],
+)
+def test_no_line_to_paste_has_a_mask_or_pillar_in_it(project: Project, words: tuple[str, ...]) -> None:
+    project.write("pillar/top.sls", "base: {'*': [db]}\n")
+    project.write("pillar/db.sls", "one_password: kept-in-pillar\nother_password: \"kept'in pillar\"\n")
+    done = project.run(*words)
+    ids = "web2,gone" if "one" in words else "gone"
+    assert done.out.endswith(f"again      the same command with -L {ids}\n"), done.out
 
 
 def test_states_alike_but_for_the_id_are_one(project: Project) -> None:
