@@ -85,9 +85,9 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
     return [_result(tag, value) for tag, value in items]
 
 
-def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
-    tag, value = trimmed(tag), trimmed(value)
-    module, _, rest = tag.partition("_|-")
+def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
+    text, value = trimmed(_text(tag)), trimmed(value)
+    module, _, rest = text.partition("_|-")
     rest, _, function = rest.rpartition("_|-")
     id, _, name = rest.partition("_|-")
     changes, result = value.get("changes"), value.get("result")
