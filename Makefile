@@ -8,7 +8,7 @@
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
 #   make hostile                         a thousand commands of each kind against targets that speak the protocol wrongly
-#   make docs                            docs/modules from the modules' docstrings
+#   make docs                            the pages that are made from the code: modules, configuration, most-used-states, words
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 
 EXAMPLES ?= 300
@@ -25,6 +25,8 @@ hostile:
 
 docs:
 	$${PYTHON:-python3} scripts/module_docs.py
+	$${PYTHON:-python3} scripts/configuration_docs.py
+	$${PYTHON:-python3} scripts/states_page.py
 	$${PYTHON:-python3} scripts/words_docs.py
 
 salt:

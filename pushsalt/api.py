@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from pushsalt.redact import Redactor
+    from pushsalt.run.copying import Copy
     from pushsalt.run.project import Project
     from pushsalt.run.wrappers import ControllerFunctions
 
@@ -160,6 +161,36 @@ class Client:
     def stream_clean(self, selection: Selection, options: JobOptions | None = None) -> AsyncIterator[TargetReturn]:
         return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
 
+    def raw(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        """Run a command by each target's own shell, without Python: ``stdout``, ``stderr``, ``retcode``."""
+        return self._wait(self.raw_async(selection, command, options))
+
+    async def raw_async(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_raw(selection, command, options))
+
+    def stream_raw(
+        self, selection: Selection, command: str, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("raw", "raw", [command], options=options or JobOptions()))
+
+    def copy(self, selection: Selection, copy: Copy, options: JobOptions | None = None) -> dict[str, TargetReturn]:
+        """Copy a file or a tree to each target, or from it."""
+        return self._wait(self.copy_async(selection, copy, options))
+
+    async def copy_async(
+        self, selection: Selection, copy: Copy, options: JobOptions | None = None
+    ) -> dict[str, TargetReturn]:
+        return await _gather(self.stream_copy(selection, copy, options))
+
+    def stream_copy(
+        self, selection: Selection, copy: Copy, options: JobOptions | None = None
+    ) -> AsyncIterator[TargetReturn]:
+        return self._stream(selection, Job("copy", "cp", [copy], options=options or JobOptions()))
+
     def stop(self) -> None:
         """Ask the work under way to end soon, from any thread; targets without a return get ``interrupted``."""
         if self._stop is not None:
@@ -188,6 +219,7 @@ class Client:
         runner = Runner(project, job, new_jid(), width, alone=len(ids) == 1)
         try:
             await project.prepare(stop)
+            await runner.look_at_sources()
             async for result in fan_out(ids, runner.run, width, self.reporter, stop):
                 yield result
         finally:

@@ -92,6 +92,8 @@ class Target:
     ssh_options: tuple[str, ...] = ()
     python: str | None = None
     thin_dir: str | None = None
+    #: install Python where there is none; None: as the configuration says
+    bootstrap: bool | None = None
     minion_opts: Mapping[str, Any] = field(default_factory=dict)
     grains: Mapping[str, Any] = field(default_factory=dict)
     pillar: Mapping[str, Any] = field(default_factory=dict)

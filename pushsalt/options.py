@@ -247,6 +247,7 @@ _CONTROLLER: Final = _of(
     ("concurrency", "int", None, "Connections at a time."),
     ("connect_timeout", "number", None, "Seconds for connecting, where the host has no `timeout`."),
     ("accept_new_host_keys", "bool", False, "Take unknown host keys into known_hosts; changed ones are refused."),
+    ("bootstrap", "bool", False, "Install Python by the system's package manager on targets that have none."),
     ("formula_base_url", "text", "https://github.com/saltstack-formulas", "Where `formula add NAME` looks."),
     ("check", "map", {}, "`pushsalt check`: `systems` (names, files of grains), `levels` (rule: level or off)."),
     ("strict_arguments", "text", "near", "Arguments of states that nothing knows: error, near (misspelt), warn, off."),

@@ -67,16 +67,16 @@ class Controller(object):
         for path in list(have) + [self._elsewhere.get(digest)]:
             if path and blobs.digest_of(path) == digest:
                 return path
-        path = self._arrived(digest)
+        path = self.arrived(digest)
         if path is None and self._fetch_ahead(digest, saltenv):
-            path = self._arrived(digest)
+            path = self.arrived(digest)
         if path is None:
             self._store.expect(digest, secret=False)
             part = self._store.part(digest)
             answer = self._ask({"k": "file", "url": url, "saltenv": saltenv, "have": [], "part": part})
             if answer.get("digest") != digest:  # what was announced will never come
                 self._store.forget(digest)
-            path = self._arrived(digest)
+            path = self.arrived(digest)
         if path is None:
             raise LinkError("the file %s changed on the controller during the run" % url)
         return path
@@ -177,7 +177,7 @@ class Controller(object):
             for digest in missing:
                 if digest not in coming["digests"]:
                     self._store.forget(digest)
-        return {digest: self._arrived(digest) for digest in digests}
+        return {digest: self.arrived(digest) for digest in digests}
 
     def pillar(self):
         return self._ask({"k": "pillar"})["pillar"]
@@ -197,6 +197,13 @@ class Controller(object):
                     pass
             raise
 
+    def arrived(self, digest):
+        """Path of the blob, once it is complete; None when it is not here and not coming."""
+        self._channel.wait(lambda: not self._store.waiting(digest))
+        if self._store.failure(digest):
+            raise LinkError(self._store.failure(digest))
+        return self._store.path(digest)
+
     # below
 
     def _ask(self, question):
@@ -204,13 +211,6 @@ class Controller(object):
         if answer.get("error") is not None:
             raise LinkError(answer["error"], answer.get("exception") or "SaltException")
         return answer
-
-    def _arrived(self, digest):
-        """Path of the blob, once it is complete; None when it is not here and not coming."""
-        self._channel.wait(lambda: not self._store.waiting(digest))
-        if self._store.failure(digest):
-            raise LinkError(self._store.failure(digest))
-        return self._store.path(digest)
 
     def _text(self, digest):
         self._channel.wait(lambda: not self._store.waiting(digest))

@@ -51,6 +51,7 @@ class Worker(object):
         self._custom = None
         self._resource = None  # that which the session is about: (type, whether it is here inside of it), see on_init
         self._plain = None  # thin.resourcetypes.Plain, when it is one that nothing can be run in
+        self._transfers = None  # thin.utils.transfer.Transfers, once something is copied
         self._held = None  # messages that wait until the session is ready
         link.connect(self.controller)
         store = runtime.backend()
@@ -218,6 +219,18 @@ class Worker(object):
 
         declared = message.get("declared") or {}
         self._answer(message, lambda: resourcetypes.discover(self.loaders, runtime, self._own(), declared))
+
+    def on_copy(self, message):
+        if self._transfers is None:
+            from importlib import import_module  # few sessions copy: it is in the other archive
+
+            self._transfers = import_module("thin.utils.transfer").Transfers(self.controller, self.blobs)
+
+        def need(wanted):
+            self.channel.send({"k": "need", "re": message["n"], "digests": [digest for digest, _ in wanted],
+                               "parts": dict(item for item in wanted if item[1])})
+
+        self._answer(message, lambda: self._transfers.answer(message, need))
 
     def on_run(self, message):
         need = self.controller.begin(

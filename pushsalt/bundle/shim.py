@@ -77,7 +77,11 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, become: 
     """
     candidates = [_plain(target, "python", target.python)] if target.python else list(CANDIDATES)
     words = ["/bin/sh", "-c", _SCRIPT, "pushsalt", _ONE_LINE, nonce, f"{'g' if go else ''}{size}", *candidates]
-    words = [*target.enter, *words]
+    return as_user(target, [*target.enter, *words], become)
+
+
+def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:
+    """The words of a command that runs these as another user, if there is one to become. Raises TargetError."""
     if become is None:
         return words
     _plain(target, "sudo_user", become.user)

@@ -25,6 +25,7 @@ from pushsalt.outputters import nearest
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
+    "cp": ("pushsalt.cli.cp", "Copy files and trees to targets, and from them"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
     "inventory": ("pushsalt.cli.inventory", "What is in the inventory: list, show, graph, check"),

@@ -51,11 +51,12 @@ def run_job(
     *,
     unmask: bool = False,
     hint: str = "",
-    words: Sequence[str] = (),
+    words: Sequence[str] | Callable[[str], Sequence[str]] = (),
 ) -> int:
     """Does one job and writes its returns; the exit code. Raises CommandError when the command itself was wrong.
 
-    ``words`` are the command and what stands behind its target, for the command line that does it again.
+    ``words`` are the command and what stands behind its target, for the command line that does it again; or give all
+    words for the ids that it is done to.
     ``unmask`` says that a value was asked for in clear: secrets then show in the output (not in logs). ``hint`` is said
     once if something was masked.
     """
@@ -120,17 +121,23 @@ def run_job(
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
 
 
-def _again(given: Given, words: Sequence[str], ids: Sequence[str], redact: Callable[[str], str]) -> str:
+def _again(
+    given: Given,
+    words: Sequence[str] | Callable[[str], Sequence[str]],
+    ids: Sequence[str],
+    redact: Callable[[str], str],
+) -> str:
     """The command line that does the same on these targets; of one that may have a secret in it, only their words."""
-    command, *rest = words
+    chosen = ",".join(ids)
+    command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
-    chosen = ["-L", ",".join(ids)]
-    all_words = ["pushsalt", command, *given.flags(), *chosen, *rest]
+    target = ["-L"] if callable(words) else ["-L", chosen]  # those make it one of their own words
+    all_words = ["pushsalt", command, *given.flags(), *target, *rest]
     line = shlex.join(all_words)
     pillar = [given.pillar_data or "@", *(word for word in rest if word.startswith("pillar="))]
     if not all(text.startswith("@") for text in pillar) or any(redact(text) != text for text in (line, *all_words)):
-        return f"the same command with {shlex.join(chosen)}"
+        return f"the same command with -L {shlex.quote(chosen)}"
     return line
 
 

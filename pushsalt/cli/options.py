@@ -137,6 +137,11 @@ STATES = _rows(
     Opt("pillarenv", ("--pillarenv",), "Take pillar from this environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render for each target, however alike they are.", "flag"),
 )
+#: Of ``run`` alone.
+RAW = _rows(
+    "What is done",
+    Opt("raw", ("--raw",), "Run a command line by the login's shell, without Python: stdout, stderr, retcode.", "flag"),
+)
 LIMITS = _rows(
     "How it is done",
     Opt("batch", ("--batch",), "At most so many targets at a time, in order.", metavar="N|P%"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pushsalt.cli.app import TERMINAL, CallCommand, complete_targets
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Given, takes
 from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -18,13 +18,14 @@ pushsalt run '*' test.ping
 pushsalt run web1 cmd.run 'df -h /' timeout=10
 pushsalt run --out json 'db*' pkg.version openssl
 pushsalt run web1 cmd.run 'ls -l'
+pushsalt run --raw switch1 'show version'   by the login's shell; no Python is needed there
 pushsalt run web1 test.arg -x key=[1,2]     words behind the function are its arguments,
 pushsalt run web1 test.arg --out json -- --out    except for pushsalt's own long options
 """
 
 
 @app.command(cls=CallCommand, epilog=EXAMPLES)
-@takes(STATES, MATCHERS, JOB, GLOBAL)
+@takes(STATES, RAW, MATCHERS, JOB, GLOBAL)
 def run(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="Which targets.", autocompletion=complete_targets)],
     function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
@@ -34,10 +35,21 @@ def run(
         typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
     ] = None,
 ) -> int:
-    """Call an execution function on each target."""
+    """Call an execution function on each target; with --raw, run a command by its shell."""
     from pushsalt.cli.job import run_job
     from pushsalt.cliargs import parse_args
 
+    if given.raw:
+        command = " ".join([function, *(words or ())])
+        if given.test:
+            raise UsageError("--test: a command of --raw has no dry run", hint="leave --test out to run it")
+        return run_job(
+            given,
+            TERMINAL.get(),
+            target,
+            lambda client, selection, options: client.stream_raw(selection, command, options),
+            words=["run", "--raw", function, *(words or ())],
+        )
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         command = " ".join([function, *map(shlex.quote, words or ())])
         call = shlex.join(["pushsalt", "run", target, "cmd.run", command])

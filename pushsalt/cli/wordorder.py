@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Opt
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, RAW, STATES, Opt
 
 
 def behind(args: list[str], own: Mapping[str, bool], commands: Collection[str]) -> tuple[list[str], list[str]]:
@@ -17,7 +17,7 @@ def behind(args: list[str], own: Mapping[str, bool], commands: Collection[str]) 
     ``own``: the flags that stay, and whether each takes the next word. A TARGET may stand before the command too, if a
     matcher does.
     """
-    others = _flags(GLOBAL, JOB, MATCHERS, STATES)
+    others = _flags(GLOBAL, JOB, MATCHERS, STATES, RAW)
     matchers = _flags(MATCHERS).keys() - own.keys()
     values = {flag for flag, has_value in {**others, **own}.items() if has_value}
     kept: list[str] = []

@@ -135,7 +135,7 @@ ROWS: Final = tuple(Row(*row) for row in (
     (_SALT, "--args-stdin", ANSWERED, "arguments stand behind the function; the shell's xargs reads them from stdin"),
     (_BOTH, "--no-parse", ANSWERED, "quote twice what is text: \"'0644'\""),
     (_SALT, "--module-executors --executor-opts", ANSWERED, "write `sudo` and `sudo_user` into the inventory"),
-    (_SSH, "-r --raw --raw-shell", ANSWERED, "pushsalt run TARGET cmd.run 'COMMAND'"),
+    (_SSH, "-r --raw --raw-shell", TAKEN, "--raw"),
     (_SSH, "--pre-flight", ANSWERED, "nothing runs before the connection's work: pushsalt run TARGET cmd.script FILE"),
     (_SSH, "-w --wipe", ANSWERED, "pushsalt clean TARGET, afterwards"),
     (_SSH, "-W --rand-thin-dir", ANSWERED, "write `thin_dir` into the inventory; what is there is private"),

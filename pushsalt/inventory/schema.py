@@ -452,6 +452,7 @@ FIELDS: Final[Mapping[str, tuple[str, _Parser]]] = {
     "ssh_options": ("ssh_options", _several(_checked(sshwords.option_problem))),
     "python": ("python", _checked(sshwords.command_problem)),
     "thin_dir": ("thin_dir", _remote_dir),
+    "bootstrap": ("bootstrap", _bool),
     "minion_opts": ("minion_opts", _mapping),
     "mine_functions": ("minion_opts", _mine_functions),
     "grains": ("grains", _mapping),

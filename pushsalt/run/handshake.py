@@ -58,14 +58,22 @@ class Opening:
 
     def command(self, size: int) -> list[str]:
         """Raises TargetError."""
-        become, target = self.become, self.target
-        if become is not None and become.asks and become.method.terminal and target.transport == "local":
+        self._check_terminal()
+        return shim.command(self.target, self.nonce, size, go=self.waits, become=self.become)
+
+    def as_user(self, words: list[str]) -> list[str]:
+        """The words of a command that runs these as who one is to become. Raises TargetError."""
+        self._check_terminal()
+        return shim.as_user(self.target, words, self.become)
+
+    def _check_terminal(self) -> None:
+        become, id = self.become, self.target.id
+        if become is not None and become.asks and become.method.terminal and self.target.transport == "local":
             name = become.method.name
             raise TargetError(
-                "sudo_password_required", f"{target.id}: {name} asks for a password on a terminal, and here is none",
+                "sudo_password_required", f"{id}: {name} asks for a password on a terminal, and here is none",
                 f"{become.method.without}; or become another user by sudo or su",
             )  # fmt: skip
-        return shim.command(target, self.nonce, size, go=self.waits, become=become)
 
     def heard(self, data: bytes, stream: str = "stderr") -> bytes:
         """Take what came on stderr or before a frame; what to answer. Raises TargetError when there is no answer."""

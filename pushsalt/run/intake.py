@@ -180,6 +180,7 @@ class Intake:
     def __init__(self, target: Target, clock: Callable[[], float] = time.monotonic) -> None:
         self._target = target
         self._received = self._stderr = 0
+        self._most = SESSION_LIMIT
         self._kept = 0
         self._frames = Bucket(100_000, 10_000, clock)
         self._events = Bucket(5_000, 1_000, clock)
@@ -191,8 +192,12 @@ class Intake:
     def received(self, size: int) -> None:
         """So many bytes have come."""
         self._received += size
-        if self._received > SESSION_LIMIT:
+        if self._received > self._most:
             raise wire.Excess(f"more than {SESSION_LIMIT // 1024 // 1024} MiB in one session")
+
+    def wanted(self, size: int) -> None:
+        """So many bytes of a file were asked for: they come besides."""
+        self._most += size
 
     def heard(self, size: int) -> None:
         """So many bytes have come beside the frames, on stderr."""

@@ -91,7 +91,7 @@ class JobOptions:
 class Job:
     """One function for every target; ``apply`` is state.apply (with SLS names) or state.highstate's function."""
 
-    kind: Literal["apply", "call", "grains", "clean"]
+    kind: Literal["apply", "call", "grains", "clean", "raw", "copy"]
     fun: str = ""
     args: list[Any] = field(default_factory=list)
     kwargs: dict[str, Any] = field(default_factory=dict)
@@ -104,4 +104,8 @@ class Job:
         if self.kind == "apply":
             what = " ".join(str(arg) for arg in self.args) or "highstate"
             return f"apply {what}" + (" (test)" if self.options.test else "")
+        if self.kind == "raw":
+            return str(self.args[0])
+        if self.kind == "copy":
+            return f"cp {self.args[0].source}"
         return self.fun or self.kind

@@ -20,6 +20,7 @@ from pushsalt.run.job import Job
 from pushsalt.run.single import Work
 
 if TYPE_CHECKING:
+    from pushsalt.run.copying import Sources
     from pushsalt.run.project import Project
 
 Result = TypeVar("Result")
@@ -38,6 +39,7 @@ class Runner:
         self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
+        self.sources: Sources | None = None
         self.connecting = _connect_options(project, job)
         if "shared" in project.__dict__:  # there was a job before
             project.shared.look_again()
@@ -85,6 +87,13 @@ class Runner:
             work = declared_of(self, self.job.options, manager)
             self._declared[manager] = asyncio.create_task(work, name=f"pillar {manager}")
         return await asyncio.shield(self._declared[manager])
+
+    async def look_at_sources(self) -> None:
+        """What a copy takes to all targets is known. Raises CommandError."""
+        if self.job.kind == "copy" and self.job.args[0].to_target:
+            from pushsalt.run.copying import Sources
+
+            self.sources = await self.in_thread(partial(Sources, self.job.args[0]))
 
     def ready_to_render(self) -> None:
         """The processes that render know what this job renders."""

@@ -193,6 +193,14 @@ class Session:
             calls.append({**call, "n": number})
         return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
 
+    async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
+        """What a method of thin.utils.transfer gives. ``blobs`` gives what the target lacks; ``wanted``: bytes of files
+        that are asked for. Raises FunctionError and TargetError."""
+        if blobs is not None:
+            self._questions.blobs = blobs
+        self._line.intake.wanted(wanted)
+        return await self._ask({"k": "copy", "what": what, **fields})
+
     async def close(self) -> None:
         """End the session: in order when nothing is under way, else by stopping what runs. Bounded in time."""
         if self._trouble is None and not self._pending and not self._reader.done():

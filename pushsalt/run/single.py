@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pushsalt.run.line import Lines
     from pushsalt.run.minion import Minion
     from pushsalt.run.runner import Runner
-    from pushsalt.run.session import LockRequest, Session
+    from pushsalt.run.session import LockRequest, Session, Start
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class Work:
             )
         if self.options.timeout is not None:
             self._ends = time.monotonic() + self.options.timeout
-        if self.job.kind in ("apply", "call") and self.project.knows_pillar(self.target):
+        if self.job.kind in ("apply", "call", "raw") and self.project.knows_pillar(self.target):
             await self.runner.in_thread(partial(self.project.hide_kept, self.target))
         if self.target.transport == "offline":
             return await self._offline(), 0
@@ -185,6 +185,8 @@ class Work:
         if self.total:
             where = f"stopped during the run{self._how_far()}"
             hint = "the state under way was killed: look at it before you apply again"
+        elif self.job.kind == "copy" and self.session is not None:
+            where, hint = "stopped while it was copied", "run it again: it goes on where it was"
         elif self.sent:
             where = f"stopped after {self.job.fun} was sent: what it did is unknown"
             hint = "look at the target before you run it again"
@@ -200,6 +202,10 @@ class Work:
             return grains
         if self.job.kind == "clean":
             return []
+        if self.job.kind in ("raw", "copy"):
+            what = "no command runs there" if self.job.kind == "raw" else "nothing is copied"
+            hint = "give it another transport in the inventory"
+            raise TargetError("offline", f"{self.target.id}: {what}: it is offline", hint)
         called = await self._called(self._render(grains))
         if called.is_plan:
             raise TargetError(
@@ -221,9 +227,13 @@ class Work:
     # over a connection -----------------------------------------------------------------------------------------------
 
     async def _online(self) -> tuple[Any, int]:
-        from pushsalt.run.session import Session, Start
+        from pushsalt.run.session import Start
 
         job = self.job
+        if job.kind in ("raw", "copy"):
+            self._with_shell()
+        if job.kind == "raw":
+            return await self._raw()
         own = self.project.functions.named(job.fun) is not None
         runs_states = job.fun in RUNS_STATES
         grains_only = job.kind == "grains"
@@ -236,7 +246,9 @@ class Work:
             deadline=self.options.timeout,
             log_level=self.options.log_level,
             clean=job.kind == "clean",
-            custom=self.project.custom_archive(str(opts.get("saltenv") or "base")) if job.kind != "clean" else None,
+            custom=self.project.custom_archive(str(opts.get("saltenv") or "base"))
+            if job.kind not in ("clean", "copy")
+            else None,
             salt=self.project.salt_python.told() if self.project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
         )
@@ -250,19 +262,11 @@ class Work:
             first.append({"k": "resources", "declared": declared})
         first += [each.message() for each in mined]
         with self.phase("bootstrap"):
-            self.session = await Session.open(
-                self.target,
-                self._connection,
-                self.project.runtime,
-                start=start,
-                first=first,
-                serve=self._serve,
-                on_event=self._event,
-                warnings=self.warnings,
-                lines=cast("Lines", self._connection) if self.target.place != self.target.key else None,
-            )
+            self.session = await self._begun(self._connection, start, first)
         if job.kind == "clean":
             return self.session.removed, 0
+        if job.kind == "copy":
+            return await self._copy(self.session)
         if not own and job.kind == "call":
             with self.phase("run"):
                 value = await self.session.first[0]
@@ -297,6 +301,69 @@ class Work:
             (only,) = returns.values()
             return only, int(only.get("result") is False)
         return returns, 0
+
+    async def _begun(self, connection: transport.Connection, start: Start, first: list[dict[str, Any]]) -> Session:
+        """A session; with ``bootstrap`` Python is installed for it where there is none."""
+        from pushsalt.run import bootstrap
+        from pushsalt.run.session import Session
+
+        open_one = partial(
+            Session.open,
+            self.target,
+            connection,
+            self.project.runtime,
+            start=start,
+            first=first,
+            serve=self._serve,
+            on_event=self._event,
+            warnings=self.warnings,
+            lines=cast("Lines", connection) if self.target.place != self.target.key else None,
+        )
+        try:
+            return await open_one()
+        except TargetError as exc:
+            if not bootstrap.helps(exc, self.target) or self.job.kind == "clean":
+                raise
+            wanted = self.target.bootstrap
+            if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
+                raise TargetError(exc.kind, exc.message, f"{exc.hint}; or `bootstrap: true` installs it") from exc
+            if self.options.test:
+                hint = "leave --test out; `bootstrap: true` then installs Python first"
+                raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
+        self.reporter.target_phase(self.name, "install Python")
+        self.warnings.append(await bootstrap.install(self.target, connection))
+        return await open_one()
+
+    def _with_shell(self) -> None:
+        """Raises FunctionError for a resource that nothing runs in."""
+        if self.target.place != self.target.key:
+            message = f"{self.target.id}: a {self.target.resource} has neither a shell nor files"
+            hint = f"use its manager, {self.target.manager}"
+            raise FunctionError("exception", message, hint, "CommandExecutionError")
+
+    async def _copy(self, session: Session) -> tuple[Any, int]:
+        from pushsalt.run import copying
+
+        copy, test, sources = self.job.args[0], self.options.test, self.runner.sources
+        say = partial(self.reporter.target_phase, self.name)
+        with self.phase("copy"):
+            if sources is not None:
+                value = await copying.send(session, copy, sources, test, say)
+            else:
+                copy = copying.folder_of(copy, self.name, many=not self.runner.alone)
+                value = await copying.Fetch(session, copy, test, say).run()
+        return value, int("failed" in value)
+
+    async def _raw(self) -> tuple[Any, int]:
+        """A command by the target's own shell; nothing of ours goes there."""
+        from pushsalt.run import raw
+
+        with self.phase("connect"):
+            self._connection = await transport.connect(self.target, self.runner.connecting)
+        self.sent = True
+        with self.phase("run"):
+            value = await raw.run(self.target, self._connection, str(self.job.args[0]))
+        return value, int(value["retcode"])
 
     async def _returned(self, value: Any) -> Any:
         """What a function returned, as it is shown; all grains are kept."""

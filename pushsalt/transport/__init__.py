@@ -36,6 +36,9 @@ class Stream(Protocol):
     def write(self, data: bytes) -> None:
         """Queue bytes for stdin; nothing happens when the command has ended."""
 
+    def write_eof(self) -> None:
+        """Nothing more will be written: its stdin ends."""
+
     async def drain(self) -> None:
         """Wait until little is queued."""
 
@@ -57,7 +60,10 @@ class Connection(Protocol):
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> Stream:
-        """Run a command. ``on_stderr`` is called with each piece of its stderr as it comes."""
+        """Run a command: its words, or one text for the login's own shell.
+
+        ``on_stderr`` is called with each piece of its stderr as it comes.
+        """
 
     async def close(self) -> None:
         """Give the connection back; bounded in time, never raises."""

@@ -41,6 +41,7 @@ class LocalConnection:
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> LocalStream:
         """``pty`` has no meaning here: nothing between us changes bytes."""
+        words = ["/bin/sh", "-c", words] if isinstance(words, str) else words
         pipe = asyncio.subprocess.PIPE
         loop = asyncio.get_running_loop()
         try:
@@ -108,6 +109,11 @@ class LocalStream(Program):
         stdin = self._stdin()
         if stdin is not None and not stdin.is_closing():
             stdin.write(data)
+
+    def write_eof(self) -> None:
+        stdin = self._stdin()
+        if stdin is not None and not stdin.is_closing():
+            stdin.write_eof()
 
     async def drain(self) -> None:
         await self._gate.wait()

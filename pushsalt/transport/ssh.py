@@ -106,10 +106,11 @@ class SshConnection:
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> SshStream:
+        line = words if isinstance(words, str) else shell_line(words)
         terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
         try:
             _, stream = await self.connection.create_session(
-                lambda: SshStream(self.id, on_stderr), shell_line(words), encoding=None,
+                lambda: SshStream(self.id, on_stderr), line, encoding=None,
                 request_pty="force" if pty else False, **terminal,  # type: ignore[arg-type]
             )  # fmt: skip
         except asyncssh.ChannelOpenError as exc:
@@ -188,6 +189,11 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
         if not self._channel.is_closing():
             with contextlib.suppress(BrokenPipeError):
                 self._channel.write(data)
+
+    def write_eof(self) -> None:
+        if not self._channel.is_closing():
+            with contextlib.suppress(BrokenPipeError):
+                self._channel.write_eof()
 
     async def drain(self) -> None:
         await self._gate.wait()

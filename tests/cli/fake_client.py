@@ -65,6 +65,9 @@ class FakeClient:
     def stream_run(self, selection, fun, args, kwargs, options):
         return self._stream(selection, options, "run", fun, args, kwargs)
 
+    def stream_raw(self, selection, command, options):
+        return self._stream(selection, options, "raw", command)
+
     def stream_grains(self, selection, options):
         return self._stream(selection, options, "grains")
 

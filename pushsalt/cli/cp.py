@@ -1,0 +1,105 @@
+"""``pushsalt cp``: files and trees to targets, and from them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from pushsalt.cli.app import TERMINAL, Command
+from pushsalt.cli.options import GLOBAL, JOB, MATCHERS, STATES, Given, takes
+from pushsalt.errors import UsageError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+EXAMPLES = """
+pushsalt cp app.conf 'web*':/etc/app/ --mode 640 --owner root:app
+pushsalt cp site/ web1:/srv/site            what is in it; without the slash, the folder
+pushsalt cp 'web*':/var/log/app.log logs    logs/web1/app.log, logs/web2/app.log
+pushsalt cp web1:/etc/nginx . --test        what would be copied
+"""
+_TEST = tuple(opt for opt in STATES if opt.name == "test")
+_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+
+@app.command(cls=Command, epilog=EXAMPLES)
+@takes(_TEST, MATCHERS, JOB, GLOBAL)
+def cp(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="A file or folder, here or as TARGET:PATH.")],
+    destination: Annotated[str, typer.Argument(metavar="DST", help="Where to, here or as TARGET:PATH.")],
+    given: Given,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="USER[:GROUP]", help="Who owns what is written.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", help="Mode of files.")] = None,
+    dir_mode: Annotated[str | None, typer.Option("--dir-mode", metavar="MODE", help="Mode of folders.")] = None,
+    max_size: Annotated[
+        str | None, typer.Option("--max-size", metavar="SIZE", help="Take at most so much of a target (default 10G).")
+    ] = None,
+) -> int:
+    """Copy a file or a tree to targets, or from them. What is there already is not sent."""
+    from pushsalt.cli.job import run_job
+    from pushsalt.run.copying import MOST_BYTES, Copy, problem
+
+    above, below = split(source), split(destination)
+    if (above is None) == (below is None):
+        which = "neither" if above is None else "each"
+        hint = "pushsalt cp SRC TARGET:DST, or pushsalt cp TARGET:SRC DST; a path here with a colon: ./PATH"
+        raise UsageError(f"one of SRC and DST is on targets, as TARGET:PATH, and {which} is", hint=hint)
+    user, _, group = (owner or "").partition(":")
+    copy = Copy(
+        source=above[1] if above else source,
+        target=below[1] if below else destination,
+        to_target=above is None,
+        user=_name(user),
+        group=_name(group),
+        mode=mode,
+        dir_mode=dir_mode,
+        max_size=MOST_BYTES if max_size is None else _bytes(max_size),
+    )
+    if wrong := problem(copy):
+        raise UsageError(wrong, hint="for example --mode 0644")
+    options = {"--owner": owner, "--mode": mode, "--dir-mode": dir_mode, "--max-size": max_size}
+    own = [word for flag, value in options.items() if value is not None for word in (flag, value)]
+
+    def again(ids: str) -> list[str]:
+        paths = [f"{ids}:{above[1]}", destination] if above else [source, f"{ids}:{copy.target}"]
+        return ["cp", *paths, *own]
+
+    target = (above or below or ("", ""))[0]
+    return run_job(
+        given,
+        TERMINAL.get(),
+        target,
+        lambda client, selection, options: client.stream_copy(selection, copy, options),
+        words=again,
+    )
+
+
+def split(word: str) -> tuple[str, str] | None:
+    """TARGET and PATH of ``TARGET:PATH``; None for a path here.
+
+    TARGET may have colons itself (``os:Debian``): an absolute path begins at the first ``:/`` or ``:~``, another behind
+    the last colon. As with scp, what has a slash before its first colon is a path here, but for ``10.0.0.0/8:/etc``.
+    """
+    if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
+        return None
+    found = re.search(r":(?=[/~])", word)
+    if found is not None and found.start():
+        return word[: found.start()], word[found.end() :]
+    target, colon, path = word.rpartition(":")
+    if not colon or not target or "/" in target:
+        return None
+    return target, path
+
+
+def _name(word: str) -> str | int | None:
+    return int(word) if word.isascii() and word.isdigit() else word or None
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,15})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not found:
+        raise UsageError(f"--max-size: {text!r} is no size", hint="bytes, or 500M, 20G")
+    return int(found[1]) * _UNITS[found[2].upper()]

@@ -1,0 +1,2 @@
+/srv/app/old:
+  file.absent

@@ -1,0 +1,5 @@
+/srv/app/current:
+  file.symlink:
+    - target: /srv/app/releases/2
+    - force: true
+    - makedirs: true

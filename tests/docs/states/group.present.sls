@@ -1,0 +1,5 @@
+webteam:
+  group.present:
+    - gid: 3100
+    - system: false
+    - addusers: [root]

@@ -1,0 +1,3 @@
+old-tools:
+  pkg.removed:
+    - pkgs: [telnet, rsh-client]

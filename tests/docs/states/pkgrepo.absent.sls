@@ -1,0 +1,3 @@
+old-repository:
+  pkgrepo.absent:
+    - name: deb https://packages.example.org/debian oldstable main

@@ -1,0 +1,3 @@
+exim4:
+  service.dead:
+    - enable: false

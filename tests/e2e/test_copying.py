@@ -1,0 +1,298 @@
+"""``cp``: files and trees to real servers and this machine, and from them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.beds.project import Project
+from tests.beds.sshd import SshdBed
+
+Make = Callable[..., Project]
+BIG = os.urandom(1024) * 5000
+
+
+def tree(root: Path) -> dict[str, Any]:
+    """What is below a folder: content, link target or None of a folder."""
+    found: dict[str, Any] = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        found[name] = str(path.readlink()) if path.is_symlink() else None if path.is_dir() else path.read_bytes()
+    return found
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A tree with everything that can be copied."""
+    root = tmp_path / "site"
+    (root / "conf" / "empty").mkdir(parents=True)
+    (root / "conf" / "a b.conf").write_text("one\n")
+    (root / "conf" / "ü.conf").write_text("two\n")
+    (root / "run").write_text("#!/bin/sh\n")
+    (root / "run").chmod(0o755)
+    (root / "none").touch()
+    (root / "big").write_bytes(BIG)
+    (root / "conf" / "link").symlink_to("../run")
+    return root
+
+
+def test_a_file_to_targets_and_only_once(bed: SshdBed, project: Make, tmp_path: Path) -> None:
+    made = project()
+    made.write("app.conf", "a: 1\n")
+    (made.folder / "app.conf").chmod(0o640)
+    home = bed.targets["t1"].home
+    dry = made.json("cp", "app.conf", "t1:etc/app/", "--test")
+    assert dry.code == 0 and not (home / "etc").exists()
+    assert dry.data["t1"] == {"changed": {f"{home}/etc/app/app.conf": "new"}, "same": 0, "test": True}
+    done = made.json("cp", "app.conf", "t*:etc/app/")
+    assert done.code == 0 and list(done.data) == ["t1", "t2", "t3"]
+    there = home / "etc/app/app.conf"
+    assert there.read_text() == "a: 1\n" and stat.S_IMODE(there.stat().st_mode) == 0o640
+    assert done.data["t1"] == {"changed": {str(there): "new"}, "same": 0}
+    before = there.stat()
+    assert made.json("cp", "app.conf", "t1:etc/app/").data["t1"] == {"changed": {}, "same": 1}
+    assert there.stat().st_mtime_ns == before.st_mtime_ns and there.stat().st_ino == before.st_ino
+    assert made.json("cp", "app.conf", "t1:etc/app", "--mode", "0600").data["t1"]["changed"] == {str(there): "mode"}
+    assert stat.S_IMODE(there.stat().st_mode) == 0o600
+    made.write("app.conf", "a: 2\n")
+    assert made.json("cp", "app.conf", "t1:~/etc/app/app.conf").data["t1"]["changed"] == {str(there): "content"}
+    assert stat.S_IMODE(there.stat().st_mode) == 0o600, "what is there keeps its mode"
+    assert not list((home / ".cache").rglob("files/*")), "no copy is kept"
+
+
+def test_a_tree_to_a_target_and_back(bed: SshdBed, project: Make, tmp_path: Path, site: Path) -> None:
+    made = project(here={"transport": "local"})
+    for id, top in (("t1", bed.targets["t1"].home / "srv"), ("here", tmp_path / "srv")):
+        done = made.json("cp", str(site), f"{id}:{top}/", "--dir-mode", "700")
+        assert done.code == 0, done.out
+        assert tree(top / "site") == tree(site)
+        assert stat.S_IMODE((top / "site/run").stat().st_mode) == 0o755
+        assert stat.S_IMODE((top / "site/conf").stat().st_mode) == 0o700
+        assert len(done.data[id]["changed"]) == 9 and done.data[id]["same"] == 0
+        assert made.json("cp", f"{site}/", f"{id}:{top}/site").data[id] == {"changed": {}, "same": 9}
+    back = made.json("cp", f"t1:{bed.targets['t1'].home}/srv/site/", "back")
+    assert back.code == 0 and tree(made.folder / "back") == tree(site)
+    assert stat.S_IMODE((made.folder / "back/run").stat().st_mode) == 0o755
+    again = made.json("cp", f"t1:{bed.targets['t1'].home}/srv/site/", "back")
+    assert again.data["t1"] == {"changed": {}, "same": 9}
+
+
+def test_to_several_logins_of_one_user_at_a_time(project: Make, tmp_path: Path, site: Path) -> None:
+    """They receive the same bytes into the same private folder."""
+    made = project(**{f"here{number}": {"transport": "local"} for number in range(4)})
+    (site / "twice").write_bytes(BIG)
+    for number in range(40):
+        (site / f"file{number}").write_bytes(bytes([number]) * 300_000)
+    for number in range(2):
+        done = made.json("cp", f"{site}/", f"here*:{tmp_path}/there{number}")
+        assert all("failed" not in ret for ret in done.data.values()), done.out
+        assert tree(tmp_path / f"there{number}") == tree(site)
+
+
+def test_from_several_targets_each_into_a_folder_of_its_own(bed: SshdBed, project: Make) -> None:
+    made = project()
+    for id in ("t1", "t2"):
+        (bed.targets[id].home / "log").write_text(id)
+    dry = made.json("cp", "t1,t2:log", "logs", "-L", "--test")
+    assert dry.data["t1"]["changed"] == {str(made.folder / "logs/t1/log"): "new"}
+    assert not (made.folder / "logs").exists()
+    done = made.json("cp", "t*:log", "logs")
+    assert done.code == 2 and "No such file" in done.error("t3")["message"]
+    assert tree(made.folder / "logs") == {"t1": None, "t1/log": b"t1", "t2": None, "t2/log": b"t2"}
+    assert made.json("cp", "-L", "t1,t2:log", "by-id/{id}.log").code == 0
+    assert tree(made.folder / "by-id") == {"t1.log": b"t1", "t2.log": b"t2"}
+    people = made.run("cp", "t*:log", "logs")
+    assert "pushsalt cp" in people.out and "t3:log logs" in people.out
+
+
+def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path) -> None:
+    """Nothing that a target has leads out of where it is written to."""
+    made = project()
+    home = bed.targets["t1"].home / "odd"
+    (home / "sub").mkdir(parents=True)
+    (home / "sub" / "fine").write_text("fine")
+    (home / "line\nbreak").write_text("x")
+    (home / "folder\x1b[2J").mkdir()
+    (home / "folder\x1b[2J" / "in").write_text("x")
+    (home / "out").symlink_to("../../secret")
+    (home / "absolute").symlink_to("/etc/passwd")
+    (home / "through").symlink_to("sub/../../..")
+    (home / "sub" / "inside").symlink_to("../sub/fine")
+    os.mkfifo(home / "pipe")
+    (home / "setuid").write_text("x")
+    (home / "setuid").chmod(0o4755)
+    with socket.socket(socket.AF_UNIX) as listening:
+        os.chdir(home)
+        listening.bind("socket")
+    done = made.json("cp", "t1:odd/", "odd", timeout=30)
+    assert done.code == 0, done.out
+    kept = tree(made.folder / "odd")
+    assert kept == {"setuid": b"x", "sub": None, "sub/fine": b"fine", "sub/inside": "../sub/fine"}
+    assert stat.S_IMODE((made.folder / "odd/setuid").stat().st_mode) == 0o755
+    left_out = done.data["t1"]["left_out"]
+    assert {"out", "absolute", "through", "pipe", "socket", "line\\u000abreak", "folder\\u001b[2J"} == set(left_out)
+    # a link of ours in the way: nothing is written through it
+    elsewhere = made.folder / "elsewhere"
+    elsewhere.mkdir()
+    (made.folder / "linked").mkdir()
+    (made.folder / "linked" / "sub").symlink_to(elsewhere)
+    refused = made.json("cp", "t1:odd/", "linked")
+    assert refused.code == 2 and not list(elsewhere.iterdir())
+    assert str(made.folder / "linked/sub/fine") in refused.data["t1"]["failed"]
+    # and to the target
+    (bed.targets["t1"].home / "full" / "run").mkdir(parents=True)
+    failed = made.json("cp", f"{site}/", "t1:full")
+    assert failed.code == 2 and list(failed.data["t1"]["failed"]) == [str(bed.targets["t1"].home / "full/run")]
+    assert (bed.targets["t1"].home / "full/big").read_bytes() == BIG, "the rest is there"
+
+
+def test_too_much(bed: SshdBed, project: Make) -> None:
+    made = project()
+    (bed.targets["t2"].home / "big").write_bytes(BIG)
+    done = made.json("cp", "t2:big", ".", "--max-size", "4M")
+    assert done.error("t2")["kind"] == "excess" and "--max-size" in done.error("t2")["hint"] and done.code == 3
+    assert not (made.folder / "big").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
+def test_owner(bed: SshdBed, project: Make, site: Path) -> None:
+    made = project()
+    home = bed.targets["t1"].home
+    assert made.json("cp", f"{site}/", "t1:owned", "--owner", "nobody:1234").code == 0
+    found = (home / "owned/run").stat()
+    assert (found.st_gid, home.joinpath("owned/conf").stat().st_uid) == (1234, found.st_uid) and found.st_uid != 0
+    wrong = made.json("cp", f"{site}/", "t1:owned", "--owner", "no-such-user")
+    assert wrong.code == 2 and "no-such-user" in wrong.error("t1")["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a", "b"), "neither is"),
+        (("t1:a", "t2:b"), "each is"),
+        (("missing", "t1:b"), "cannot be read"),
+        (("t1:a", "b", "--mode", "rw"), "no mode"),
+        (("t1:a", "b", "--max-size", "much"), "no size"),
+        (("t1:a", "b", "--owner", "no-such-user"), "no-such-user"),
+    ],
+)
+def test_wrong_commands(bed: SshdBed, project: Make, words: tuple[str, ...], said: str) -> None:
+    (bed.targets["t1"].home / "a").touch()
+    done = project().run("cp", *words)
+    assert done.code == (2 if "--owner" in words else 1) and said in done.out + done.err
+
+
+# --- connections that break
+
+
+class Breaking:
+    """A way to a server whose first connection breaks once so many bytes have gone through it; the others do not."""
+
+    def __init__(self, port: int, after: int) -> None:
+        self._to, self._left = port, after
+        self._broken = False
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, _ = self._listening.accept()
+            except OSError:
+                return
+            far = socket.create_connection(("127.0.0.1", self._to))
+            ends = not self._broken
+            self._broken = True
+            for one, other in ((near, far), (far, near)):
+                threading.Thread(target=self._pass, args=(one, other, ends), daemon=True).start()
+
+    def _pass(self, one: socket.socket, other: socket.socket, ends: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                if ends:
+                    self._left -= len(data)
+                    if self._left < 0:
+                        break
+                other.sendall(data)
+        for each in (one, other):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        one.close()
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@pytest.fixture
+def breaking(bed: SshdBed, project: Make) -> Iterator[Project]:
+    way = Breaking(bed.targets["t3"].port, 8 * 1024 * 1024)
+    made = project(far={**bed.inventory()["hosts"]["t3"], "port": way.port})
+    known = made.home / ".ssh" / "known_hosts"
+    kind, key = Path(f"{bed.host_key}.pub").read_text().split()[:2]
+    known.write_text(known.read_text() + f"[127.0.0.1]:{way.port} {kind} {key}\n")
+    shutil.rmtree(bed.targets["t3"].home, ignore_errors=True)
+    bed.targets["t3"].home.mkdir()
+    yield made
+    way.close()
+
+
+LARGE = os.urandom(12 * 1024 * 1024)
+
+
+def test_from_a_target_it_goes_on_where_it_broke_off(bed: SshdBed, breaking: Project) -> None:
+    (bed.targets["t3"].home / "large").write_bytes(LARGE)
+    lost = breaking.json("cp", "far:large", "large")
+    assert lost.code == 3 and lost.error("far")["kind"] == "connection_lost", lost.out
+    [part] = breaking.folder.glob(".pushsalt-*.part")
+    found = part.stat()
+    assert 2**20 <= found.st_size < len(LARGE) and stat.S_IMODE(found.st_mode) == 0o600
+    done = breaking.json("cp", "far:large", "large")
+    assert done.code == 0 and (breaking.folder / "large").read_bytes() == LARGE
+    assert (breaking.folder / "large").stat().st_ino == found.st_ino, "it is the same file, continued"
+    assert not list(breaking.folder.glob(".pushsalt-*"))
+
+
+def test_what_was_kept_of_it_counts_only_if_it_is_right(bed: SshdBed, breaking: Project) -> None:
+    (bed.targets["t3"].home / "large").write_bytes(LARGE)
+    assert breaking.json("cp", "far:large", "large").code == 3
+    [part] = breaking.folder.glob(".pushsalt-*.part")
+    part.write_bytes(bytes(part.stat().st_size))
+    assert breaking.json("cp", "far:large", "large").code == 0
+    assert (breaking.folder / "large").read_bytes() == LARGE
+
+
+def test_to_a_target_it_goes_on_where_it_broke_off(bed: SshdBed, breaking: Project) -> None:
+    home = bed.targets["t3"].home
+    breaking.write("large", LARGE)
+    lost = breaking.json("cp", "large", "far:there/")
+    assert lost.code == 3 and lost.error("far")["kind"] == "connection_lost", lost.out
+    assert not (home / "there/large").exists(), "a file is whole, or not there"
+    kept = settled(home)
+    assert kept >= 2**20
+    done = breaking.run("cp", "large", "far:there/", "-l", "debug")
+    assert done.code == 0 and (home / "there/large").read_bytes() == LARGE
+    assert not list(home.rglob("*.part"))
+
+
+def settled(home: Path) -> int:
+    """Bytes of the transfer that was cut off, once the target has noticed."""
+    import time
+
+    before = -1
+    for _ in range(100):
+        now = sum(part.stat().st_size for part in home.rglob("*.part"))
+        if now and now == before:
+            return now
+        before = now
+        time.sleep(0.1)
+    return before

@@ -1,0 +1,163 @@
+"""``run --raw`` on real servers without a Python, and Python installed there where ``bootstrap`` says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.bundle import shim
+from tests.beds import sshd
+from tests.beds.project import Project
+
+#: Asks for a password as sudo does with -S and -p, and runs what stands behind --.
+SUDO = """#!/bin/sh
+while [ "$1" != -- ]; do [ "$1" = -p ] && prompt=$2; shift; done; shift
+[ -n "$prompt" ] || { echo 'sudo: a password is required' >&2; exit 1; }
+printf %s "$prompt" >&2; read -r given
+[ "$given" = 'pass word' ] || { printf %s "$prompt" >&2; echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }
+exec "$@"
+"""
+MANAGER = """#!/bin/sh
+echo "$0 $*" >> {log}
+[ -e {folder}/broken ] && {{ echo 'no mirror answers' >&2; exit 100; }}
+/bin/ln -s {python} {folder}/python3
+"""
+COMMAND = """printf '%s|%s' 'a b' "\\\\x" '!' "$((1+1))"; echo err >&2; exit 7"""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[sshd.SshdBed]:
+    """A server whose logins find sh, and what stands in the folder ``tools``: no Python."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "dd", "id", "uname", "cat", "env"):
+        found = shutil.which(name)
+        assert found
+        (tools / name).symlink_to(found)
+    (tools / "sudo").write_text(SUDO)
+    (tools / "sudo").chmod(0o755)
+    with sshd.SshdBed(tmp_path / "bed") as bed:
+        bed.add("bare", [f"SetEnv PATH={tools} HOME={tmp_path}"], host="127.0.0.1")
+        bed.wait()
+        yield bed
+
+
+def make(bed: sshd.SshdBed, tmp_path: Path, **settings: object) -> Project:
+    host = {**bed.inventory()["hosts"]["bare"], **settings}
+    project = Project(tmp_path, {"bare": host, "here": {"transport": "local"}, "paper": {"transport": "offline"}})
+    shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+    return project
+
+
+def test_a_command_where_there_is_no_python(bare: sshd.SshdBed, tmp_path: Path) -> None:
+    project = make(bare, tmp_path)
+    done = project.json("run", "--raw", "*", COMMAND)
+    said = {"stdout": "a b|\\x!|2", "stderr": "err", "retcode": 7}
+    assert done.data["bare"] == done.data["here"] == said
+    assert done.data["paper"]["error"]["kind"] == "offline"
+    assert done.code == 3
+    assert project.json("run", "--raw", "bare", COMMAND).code == 2
+    assert project.json("run", "--raw", "bare", "echo", "$HOME").data["bare"]["stdout"] == str(tmp_path)
+    assert not (tmp_path / ".cache").exists(), "nothing is left there"
+
+
+def test_stdin_is_at_its_end_and_a_signal_is_a_negative_number(bare: sshd.SshdBed, tmp_path: Path) -> None:
+    project = make(bare, tmp_path)
+    done = project.json("run", "--raw", "-L", "bare,here", "cat; kill -9 $$", timeout=20)
+    assert [ret["retcode"] for ret in done.data.values()] == [-9, -9] and done.code == 2
+
+
+def test_people_see_equal_output_once(bare: sshd.SshdBed, tmp_path: Path) -> None:
+    done = make(bare, tmp_path).run("run", "--raw", "-L", "bare,here", "echo one")
+    assert done.out.count("one") == 1 and "bare" in done.out and "here" in done.out
+
+
+def test_there_is_no_dry_run_of_it(tmp_path: Path) -> None:
+    done = Project(tmp_path, {"here": {"transport": "local"}}).run("run", "--raw", "here", "touch x", "--test")
+    assert done.code == 1 and "no dry run" in done.err and not (tmp_path / "project/x").exists()
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_as_another_user(bare: sshd.SshdBed, tmp_path: Path, tty: bool) -> None:
+    """The command stands in no argument list, and the password goes to sudo alone."""
+    settings = {"sudo": True, "sudo_user": "someone", "sudo_password": "pass word", "tty": tty}
+    command = COMMAND + "; cat /proc/$$/cmdline"
+    project = make(bare, tmp_path, **settings)
+    done = project.json("run", "--raw", "bare", command.replace("exit 7", "(exit 7)"))
+    ret = done.data["bare"]
+    assert "pass word" not in str(ret) and "printf" not in ret["stdout"]
+    assert ret["stdout"].startswith("a b|\\x!|2") and "err" in (ret["stdout"] if tty else ret["stderr"])
+    assert project.json("run", "--raw", "bare", "cat; exit 5", timeout=20).data["bare"]["retcode"] == 5
+    wrong = make(bare, tmp_path, **{**settings, "sudo_password": "other"}).json("run", "--raw", "bare", "true")
+    assert wrong.error("bare")["kind"] == "sudo_password_wrong" and wrong.code == 3
+    none = make(bare, tmp_path, **{**settings, "sudo_password": None}).json("run", "--raw", "bare", "true")
+    assert none.error("bare")["kind"] == "sudo_password_required"
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes nobody by the real sudo")
+def test_as_another_user_by_sudo_itself(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"here": {"transport": "local", "sudo": True, "sudo_user": "nobody"}})
+    ret = project.json("run", "--raw", "here", "id -un; exit 4").data["here"]
+    assert ret == {"stdout": "nobody", "stderr": "", "retcode": 4}
+
+
+# --- Python where there is none
+
+
+def client(bed: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> Client:
+    monkeypatch.setattr(shim, "CANDIDATES", ("python3",))
+    host = {**bed.inventory()["hosts"]["bare"], "ssh_options": [f"UserKnownHostsFile={bed.known_hosts}"], **settings}
+    (tmp_path / "inventory.yaml").write_text(json.dumps({"hosts": {"bare": host}}))
+    return Client(Settings(inventories=[tmp_path / "inventory.yaml"], cache_dir=tmp_path / "cache"))
+
+
+def manager(tmp_path: Path) -> Path:
+    log = tmp_path / "log"
+    found = tmp_path / "tools" / "apk"
+    found.write_text(MANAGER.format(log=log, folder=found.parent, python=sys.executable))
+    found.chmod(0o755)
+    (found.parent / "id").unlink()
+    (found.parent / "id").write_text("#!/bin/sh\necho 0\n")
+    (found.parent / "id").chmod(0o755)
+    return log
+
+
+def test_python_is_installed_where_that_is_asked_for(
+    bare: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = manager(tmp_path)
+    selection = Selection("bare")
+    error = client(bare, tmp_path, monkeypatch).run(selection, "test.ping")["bare"].ret["error"]
+    assert error["kind"] == "no_python" and "bootstrap: true" in error["hint"]
+    asking = client(bare, tmp_path, monkeypatch, bootstrap=True)
+    dry = asking.run(selection, "test.ping", options=JobOptions(test=True))["bare"].ret["error"]
+    assert dry["kind"] == "no_python" and not log.exists(), "never by itself, nor in a dry run"
+    result = asking.run(selection, "test.ping")["bare"]
+    assert result.ret is True
+    assert result.warnings == ["Python was installed by apk (`bootstrap: true`)"]
+    assert asking.run(selection, "test.ping")["bare"].warnings == []
+    assert log.read_text().split()[1:] == ["add", "--no-cache", "python3"]
+
+
+def test_python_that_cannot_be_installed(
+    bare: sshd.SshdBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = client(bare, tmp_path, monkeypatch, bootstrap=True)
+    error = asking.run(Selection("bare"), "test.ping")["bare"].ret["error"]
+    assert error["kind"] == "no_python" and "no package manager" in error["message"]
+    manager(tmp_path)
+    (tmp_path / "tools" / "broken").touch()
+    error = asking.run(Selection("bare"), "test.ping")["bare"].ret["error"]
+    assert error["kind"] == "no_python" and "apk failed: no mirror answers" in error["message"]
+    (tmp_path / "tools" / "id").write_text("#!/bin/sh\necho 1000\n")
+    error = asking.run(Selection("bare"), "test.ping")["bare"].ret["error"]
+    assert "apk needs root" in error["message"] and "sudo: true" in error["hint"]

@@ -1,0 +1,158 @@
+"""What a target says of its files is foreign: nothing of it leads out of the folder that a copy goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import pytest
+
+from pushsalt.api import Client, Reporter, Selection, Settings
+from pushsalt.cli.cp import split
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+from pushsalt.run.copying import MOST_ENTRIES, Copy, Fetch, _stays_inside, folder_of
+
+TOP = ["", "d", None, 0o755, 0, 0]
+
+
+def file(name: str, size: int = 1, **more: Any) -> list[Any]:
+    return [name, "f", more.get("what"), more.get("mode", 0o644), size, 0]
+
+
+class Hostile:
+    """A session whose target lists what it likes."""
+
+    def __init__(self, entries: list[Any], answers: Mapping[str, Any] | None = None) -> None:
+        self.target = Target("web1")
+        self._entries, self._answers = entries, answers or {}
+
+    async def copy(self, what: str, wanted: int = 0, **fields: Any) -> Any:
+        if what in self._answers:
+            return self._answers[what]
+        if what == "look":
+            return {"top": "/srv", "kind": "d", "count": len(self._entries)}
+        if what == "more":
+            return self._entries[fields["begin"] :]
+        if what == "digests":
+            return ["0" * 64] * len(fields["names"])
+        return [b"x" * piece[2] if piece[2] > 2 else b"x" for piece in fields["pieces"]]
+
+
+async def fetched(tmp_path: Path, entries: list[Any], answers: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    copy = Copy("/srv/", str(tmp_path / "to"), to_target=False)
+    session = cast("Any", Hostile(entries, answers))
+    return await Fetch(session, copy, False, lambda words: None).run()
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/../../x", "/etc/x", "a//x", "a/./x", "..", ".", "sub/", "x\0", "a/..", "\0"]
+)
+async def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        await fetched(tmp_path, [TOP, ["a", "d", None, 0o755, 0, 0], file(name)])
+    assert caught.value.kind == "protocol_error"
+    assert not list(tmp_path.iterdir()), "nothing was written"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [None, "x", ["x"], ["x", "f", None, 0o644, -1, 0], ["x", "f", None, "0644", 1, 0], [b"x", "f", None, 1, 1, 1]],
+)
+async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
+    with pytest.raises(TargetError, match="no sense"):
+        await fetched(tmp_path, [TOP, entry])
+
+
+async def test_a_name_twice_and_a_link_before_what_is_below_it(tmp_path: Path) -> None:
+    """A link, and a file of the same list that would go through it."""
+    with pytest.raises(TargetError, match="has the name"):
+        await fetched(tmp_path, [TOP, ["a", "l", "..", 0o777, 0, 0], ["a", "d", None, 0o755, 0, 0]])
+    ret = await fetched(tmp_path, [TOP, ["sub", "d", None, 0o755, 0, 0], ["a", "l", "sub", 0o777, 0, 0], file("a/x")])
+    assert not list((tmp_path / "to/sub").iterdir()) and ret["same"] == 0
+    (tmp_path / "to/sub").rmdir()
+    (tmp_path / "to/sub").symlink_to(tmp_path)
+    ret = await fetched(tmp_path, [TOP, ["sub", "d", None, 0o755, 0, 0], file("sub/x")])
+    assert not (tmp_path / "x").exists() and str(tmp_path / "to/sub/x") in ret["failed"]
+
+
+async def test_more_than_is_taken(tmp_path: Path) -> None:
+    for size, count in ((2**60, 2), (1, MOST_ENTRIES + 1)):
+        answers = {"look": {"top": "/srv", "kind": "d", "count": count}}
+        with pytest.raises(TargetError) as caught:
+            await fetched(tmp_path, [TOP, file("x", size)], answers)
+        assert caught.value.kind == "excess" and not list(tmp_path.iterdir())
+
+
+async def test_a_list_that_never_ends(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="too early"):
+        await fetched(tmp_path, [TOP], {"look": {"top": "/srv", "kind": "d", "count": 9}})
+
+
+async def test_bytes_that_were_not_asked_for(tmp_path: Path) -> None:
+    answers: dict[str, Any] = {"read": [b"longer than was said"]}
+    ret = await fetched(tmp_path, [TOP, file("x")], answers)
+    assert list(ret["failed"]) == [str(tmp_path / "to/x")] and not (tmp_path / "to/x").exists()
+    ret = await fetched(tmp_path, [TOP, file("x", 3 * 2**20)], answers)
+    assert not list((tmp_path / "to").iterdir()), "no part of it stays"
+    with pytest.raises(TargetError, match="other files"):
+        await fetched(tmp_path, [TOP, file("x")], {"read": []})
+
+
+async def test_a_digest_that_never_fits_ends(tmp_path: Path) -> None:
+    ret = await fetched(tmp_path, [TOP, file("x", 3 * 2**20)])
+    assert ret["failed"] == {str(tmp_path / "to/x"): "it changes while it is copied"}
+    assert not list((tmp_path / "to").iterdir())
+
+
+def test_it_says_how_far_it_is(tmp_path: Path) -> None:
+    class Seen(Reporter):
+        phases: ClassVar[list[str]] = []
+
+        def target_phase(self, id: str, phase: str) -> None:
+            self.phases.append(phase)
+
+    (tmp_path / "large").write_bytes(bytes(3 * 2**20))
+    (tmp_path / "inventory.yaml").write_text("hosts: {here: {transport: local}}")
+    client = Client(Settings(inventories=[tmp_path / "inventory.yaml"], cache_dir=tmp_path / "cache"), Seen())
+    result = client.copy(Selection("here"), Copy(f"{tmp_path}/large", f"{tmp_path}/copy", to_target=False))["here"]
+    assert result.ret["changed"] == {f"{tmp_path}/copy": "new"} and "copy" in result.phases
+    assert f"copy 0 of 1, 2 of 3 MiB of {tmp_path}/large" in Seen.phases
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "inside"),
+    [
+        ("a", "b", True), ("a/b", "../c", True), ("a/b", "../../c", False), ("a", "../a", False), ("a", "/etc", False),
+        ("a", "b/../c", False), ("a", "", False), ("a/b", "./.././c", True), ("a", "b\n", False), ("a", "..", False),
+    ],
+)  # fmt: skip
+def test_links(name: str, target: str, inside: bool) -> None:
+    assert _stays_inside(name, target) is inside
+
+
+@pytest.mark.parametrize(
+    ("id", "folder"),
+    [("web1", "to/web1/"), ("..", "to/%2E%2E/"), (".", "to/%2E/"), ("a/../b", "to/a%2F..%2Fb/"), ("a\nb", "to/a%0Ab/")],
+)
+def test_folders_of_ids(id: str, folder: str) -> None:
+    """The id of a resource is its manager's to choose."""
+    assert folder_of(Copy("x", "to", to_target=False), id, many=True).target == folder
+    assert folder_of(Copy("x", "to/{id}.txt", to_target=False), id, many=False).target == folder[:-1] + ".txt"
+    assert folder_of(Copy("x", "to", to_target=False), id, many=False).target == "to"
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("web1:/etc", ("web1", "/etc")), ("web*:", ("web*", "")), ("web1:a/b", ("web1", "a/b")), ("a", None),
+        ("./a:b", None), ("/a:/b", None), ("~/a:b", None), ("a/b:c", None), ("os:Debian:/etc", ("os:Debian", "/etc")),
+        ("10.0.0.0/8:/etc", ("10.0.0.0/8", "/etc")), ("G@os:Debian:a", ("G@os:Debian", "a")), (":/x", None),
+        ("web1:~/x", ("web1", "~/x")), ("web1:/a:/b", ("web1", "/a:/b")), ("..", None),
+    ],
+)  # fmt: skip
+def test_what_is_on_a_target(word: str, found: tuple[str, str] | None) -> None:
+    assert split(word) == found
+
+
