@@ -88,7 +88,7 @@ def run_job(
             opts={**client.project.config.opts, **({"state_output": mode} if mode else {})},
             state_output=mode or _configured_mode(client),
             full_diff=bool(given.full_diff),
-            again=(lambda ids: redactor.text(_again(given, words, ids))) if words else None,
+            again=(lambda ids: _again(given, words, ids, redactor.text)) if words else None,
             own=lambda id: own_values(client.project, id),
         )
         for piece in pieces:
@@ -121,15 +121,24 @@ def run_job(
     return EXIT_OF_SIGNAL[work.signal] if work.signal else code
 
 
-def _again(given: Given, words: Sequence[str] | Callable[[str], Sequence[str]], ids: Sequence[str]) -> str:
-    """The command line that does the same on these targets."""
-    if callable(words):
-        command, *rest = words(",".join(ids))
-        return shlex.join(["pushsalt", command, *given.flags(), "-L", *rest])
-    command, *rest = words
+def _again(
+    given: Given,
+    words: Sequence[str] | Callable[[str], Sequence[str]],
+    ids: Sequence[str],
+    redact: Callable[[str], str],
+) -> str:
+    """The command line that does the same on these targets; of one that may have a secret in it, only their words."""
+    chosen = ",".join(ids)
+    command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
-    return shlex.join(["pushsalt", command, *given.flags(), "-L", ",".join(ids), *rest])
+    target = ["-L"] if callable(words) else ["-L", chosen]  # those make it one of their own words
+    all_words = ["pushsalt", command, *given.flags(), *target, *rest]
+    line = shlex.join(all_words)
+    pillar = [given.pillar_data or "@", *(word for word in rest if word.startswith("pillar="))]
+    if not all(text.startswith("@") for text in pillar) or any(redact(text) != text for text in (line, *all_words)):
+        return f"the same command with -L {shlex.quote(chosen)}"
+    return line
 
 
 def _configured_mode(client: Client) -> str:

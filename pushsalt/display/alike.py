@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 #: id -> {value: what it is}
 Own = Callable[[str], Mapping[str, str]]
 
 
 class Normal:
-    """The texts of one target with its own values taken out. ``used`` has them: what it is -> the value."""
+    """The texts of one target with its own values taken out. ``used`` has them: what it is -> its values, in order."""
 
     def __init__(self, own: Mapping[str, str]) -> None:
         self._names = own
-        self.used: dict[str, str] = {}
+        self.used: dict[str, list[str]] = {}
         values = "|".join(map(re.escape, sorted(own, key=len, reverse=True)))
-        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{values})(?![A-Za-z0-9])")
+        self._pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{values})(?![A-Za-z0-9])" if values else r"(?!)")
 
     def text(self, text: str) -> str:
         return self._pattern.sub(self._placeholder, text)
 
     def _placeholder(self, match: re.Match[str]) -> str:
         name = self._names[match[0]]
-        self.used[name] = match[0]
-        return f"\0{name}\0"
+        values = self.used.setdefault(name, [])
+        if match[0] not in values:
+            values.append(match[0])
+        return f"\0{name} {values.index(match[0])}\0"
 
 
-def differing(members: Iterable[Mapping[str, str]]) -> list[str]:
+def differing(members: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
     """In what the own values that targets' texts have differ."""
-    values: dict[str, set[str]] = {}
+    found: dict[str, set[tuple[str, ...]]] = {}
     for used in members:
-        for name, value in used.items():
-            values.setdefault(name, set()).add(value)
-    return [name for name, found in values.items() if len(found) > 1]
+        for name, values in used.items():
+            found.setdefault(name, set()).add(tuple(values))
+    return [name for name, values in found.items() if len(values) > 1]

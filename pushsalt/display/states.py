@@ -22,6 +22,8 @@ OUTCOMES = {
 _NO_STATES = "no.None"
 #: Changes that only repeat the state's name, by their key.
 _REPEATED = {"newfile": "new file", "cmd": ""}
+#: State modules whose changes are what something answered.
+_ANSWERING = ("cmd", "module", "http")
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
 #: All states of a target show at most so many lines.
 ROWS = 200_000
@@ -83,9 +85,9 @@ def parse(ret: Mapping[str, Any]) -> list[StateResult]:
     return [_result(tag, value) for tag, value in items]
 
 
-def _result(tag: str, value: Mapping[str, Any]) -> StateResult:
-    tag, value = trimmed(tag), trimmed(value)
-    module, _, rest = tag.partition("_|-")
+def _result(tag: object, value: Mapping[str, Any]) -> StateResult:
+    text, value = trimmed(_text(tag)), trimmed(value)
+    module, _, rest = text.partition("_|-")
     rest, _, function = rest.rpartition("_|-")
     id, _, name = rest.partition("_|-")
     changes, result = value.get("changes"), value.get("result")
@@ -121,6 +123,14 @@ def _comment(value: Any) -> str:
 
 def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def answers(results: list[StateResult]) -> Iterator[str]:
+    """What commands, functions and queries among the states answered: values that somebody asked for."""
+    for item in results:
+        if item.function.partition(".")[0] in _ANSWERING:
+            shown = item.changes
+            yield str({key: shown[key] for key in shown if key != "pid"} if isinstance(shown, Mapping) else shown)
 
 
 def counts(results: list[StateResult]) -> list[Span]:

@@ -55,7 +55,7 @@ class _States:
 
     def __init__(self, id: str, ret: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
         self._id, self._opts = id, opts
-        found = [(tag, dict(value)) for tag, value in ret.items() if isinstance(value, Mapping) and "result" in value]
+        found = [(tag, _plain(value)) for tag, value in ret.items() if isinstance(value, Mapping) and "result" in value]
         found.sort(key=lambda item: _milliseconds(item[1].get("__run_num__")))
         self._states = _compressed(found) if opts.get("state_compress_ids") else [(tag, ret, 1) for tag, ret in found]
         self._mode = str(opts.get("state_output") or "full").lower()
@@ -106,7 +106,7 @@ class _States:
             yield from nested(changes, _INDENT)
         if "warnings" in ret:
             self._warned += 1
-            text = "\n".join(map(str, ret["warnings"]))
+            text = "\n".join(ret["warnings"])
             pad = " " * _INDENT
             filled = textwrap.fill(text, width=80, initial_indent=pad, subsequent_indent=pad).lstrip()
             yield "bad", f"    Warnings: {filled}"
@@ -122,11 +122,11 @@ class _States:
         timed = bool(self._opts.get("state_output_profile", True)) and "start_time" in ret
         started, took = ret.get("start_time", ""), ret.get("duration", "")
         tabular = self._opts.get("state_tabular")
-        warnings = "Warnings:\n" + "\n".join(map(str, ret["warnings"])) if "warnings" in ret else ""
+        warnings = "Warnings:\n" + "\n".join(ret["warnings"]) if "warnings" in ret else ""
         if isinstance(tabular, str):
             try:
                 return tabular.format("", name, module, function, result, "", ret)
-            except (LookupError, ValueError, AttributeError) as exc:
+            except (LookupError, ValueError, AttributeError, TypeError) as exc:
                 return f"state_tabular: {type(exc).__name__}: {exc}"
         if tabular:
             when = f"{started} [{took!s:>7} ms] " if timed else ""
@@ -141,7 +141,8 @@ class _States:
         for _, ret, number in self._states:
             counts[ret["result"]] += number
             if changes := ret.get("changes"):
-                changed += len(changes.get("compressed changes", ())) or 1 if isinstance(changes, Mapping) else 1
+                several = changes.get("compressed changes") if isinstance(changes, Mapping) else None
+                changed += len(several) if several and isinstance(several, Mapping) else 1
             if "__parallel__" in ret:
                 parallel.append(_milliseconds(ret.get("duration")))
             else:
@@ -170,6 +171,15 @@ class _States:
             if time > 999:
                 time, unit = time / 1000, "s"
             yield "key", f"Total run time: {f'{time:.3f}'.rjust(width - 5)} {unit}"
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A state's return with a result of True, False or None, and warnings, if any, as a list of texts."""
+    found = {**value, "result": None if value["result"] is None else bool(value["result"])}
+    warnings = found.pop("warnings", None)
+    if warnings is not None:
+        found["warnings"] = [str(text) for text in (warnings if isinstance(warnings, list | tuple) else [warnings])]
+    return found
 
 
 def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any], int]]:

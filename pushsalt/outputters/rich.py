@@ -6,6 +6,7 @@ The same text on a terminal and in a file; only the colours differ.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,7 +73,7 @@ def output(
     for id, result in results.items():
         groups.setdefault(_section(result, detail), []).append(id)
     rows: list[Line] = []
-    joined = [*_host_keys(results, groups), *_alike(groups, own)]
+    joined = [*_host_keys(results, groups), *_alike(results, groups, own)]
     ordered = sorted(joined, key=lambda group: group.section.exit_code)
     loose = any(len(group.section.body) and not group.section.short for group in ordered)
     for group in ordered:
@@ -85,24 +86,39 @@ def output(
     return draw([*rows, *summary, *_left(results, again, verbose)], color)
 
 
-def _alike(groups: Mapping[Section, list[str]], own: Own | None) -> list[_Group]:
-    """Sections that are the same but for each target's own values come together."""
-    if own is None or len(groups) < 2:
-        return [_Group(section, ids) for section, ids in groups.items()]
-    found: dict[Section, tuple[_Group, list[Mapping[str, str]]]] = {}
+def _alike(results: Mapping[str, TargetReturn], groups: Mapping[Section, list[str]], own: Own | None) -> list[_Group]:
+    """Sections that are the same but for each target's own values come together, where those are not the answer."""
+    looks = {section: _look(section, results[ids[0]]) for section, ids in groups.items()} if own else {}
+    number = Counter(look for look in looks.values() if look is not None)
+    found: dict[Any, tuple[_Group, list[Mapping[str, list[str]]]]] = {}
     for section, ids in groups.items():
-        normal = Normal(own(ids[0]))
-
-        def spans(row: Line, normal: Normal = normal) -> Line:
-            return tuple(Span(normal.text(span.text), span.style) for span in row)
-
-        key = replace(section, status=spans(section.status), body=tuple(map(spans, section.body)))
+        key: Any = section
+        normal = Normal({})
+        if own and number[look := looks[section]] > 1:  # own values are costly: not for what stays alone
+            normal = Normal(own(ids[0]))
+            key = look, tuple(normal.text(span.text) for row in section.body for span in row)
         group, used = found.setdefault(key, (_Group(section, []), []))
         group.ids += ids
         used.append(normal.used)
     for group, used in found.values():
         group.differing = differing(used)
     return [group for group, _ in found.values()]
+
+
+def _look(section: Section, result: TargetReturn) -> Any:
+    """What is equal in reports that may be alike; None for what is no report of a state run or of no answer."""
+    answers: tuple[str, ...] = ()
+    if result.shape == "states":
+        states = highstate.parse(result.ret)
+        if all(item.outcome == "same" for item in states):
+            return None
+        answers = tuple(highstate.answers(states))
+    elif result.shape != "errors" and result.exit_code < EXIT_NO_ANSWER:
+        return None
+    return (
+        section.status, section.exit_code, section.short, answers,
+        tuple(tuple(span.style for span in row) for row in section.body),
+    )  # fmt: skip
 
 
 def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[str]]) -> Iterator[_Group]:

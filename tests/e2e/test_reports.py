@@ -13,8 +13,8 @@ from tests.beds.project import Project
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     hosts = {
-        id: {"transport": "local", "thin_dir": str(tmp_path / id), "pillar": {"vhost": f"{id}.example"}}
-        for id in ("web1", "web2")
+        id: {"transport": "local", "thin_dir": str(tmp_path / id), "pillar": {"vhost": f"{id}.example", "role": role}}
+        for id, role in (("web1", "primary"), ("web2", "standby"))
     }
     project = Project(tmp_path, {**hosts, "gone": {"host": "127.0.0.1", "port": 1}})
     project.write("salt/fails.sls", "silent:\n  cmd.run:\n    - name: exit 3\n")
@@ -38,11 +38,12 @@ def test_a_silent_command_says_its_exit_status(project: Project) -> None:
 
 
 def test_the_command_for_those_that_failed_does_just_that(project: Project) -> None:
-    done = project.run("apply", "*", "one", "--pillar", "{extra: 1}", "--batch", "2")
+    project.write("extra.yaml", "extra: 1\n")
+    done = project.run("apply", "*", "one", "--pillar", "@extra.yaml", "--batch", "2")
     assert done.code == 3
     assert "failed     web2\nno answer  gone\nagain      " in done.out
     words = shlex.split(done.out.rpartition("again      ")[2])
-    assert words == ["pushsalt", "apply", "--pillar", "{extra: 1}", "--batch", "2", "-L", "web2,gone", "one"]
+    assert words == ["pushsalt", "apply", "--pillar", "@extra.yaml", "--batch", "2", "-L", "web2,gone", "one"]
     again = project.run(*words[1:])
     assert again.code == 3 and "web1" not in again.out
 
@@ -53,11 +54,46 @@ def test_the_same_for_a_function_with_words_like_options(project: Project) -> No
     assert words == ["pushsalt", "run", "-L", "gone", "test.arg", "--", "--out", "x=1"]
 
 
-def test_states_alike_but_for_the_pillar_of_the_inventory_are_one(project: Project) -> None:
-    project.write("salt/vhost.sls", "echo {{ pillar.vhost }} {{ grains.id }}: cmd.run\n")
-    done = project.run("apply", "web*", "vhost")
-    assert "web1, web2  1 changed  (2 targets: alike, differing in vhost, id)" in done.out, done.out
-    assert "echo web1.example web1" in done.out and "web2.example" not in done.out
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("apply", "*", "one", "--pillar", "{db_password: hunter2-and-more}"),
+        ("apply", "*", "one", "--pillar", "{extra: 1}"),
+        ("run", "*", "state.apply", "one", "pillar={extra: 1}"),
+        ("run", "*", "state.single", "test.nop", "kept-in-pillar"),
+        ("run", "*", "state.single", "test.nop", "kept'in pillar"),
+    ],
+)
+def test_no_line_to_paste_has_a_mask_or_pillar_in_it(project: Project, words: tuple[str, ...]) -> None:
+    project.write("pillar/top.sls", "base: {'*': [db]}\n")
+    project.write("pillar/db.sls", "one_password: kept-in-pillar\nother_password: \"kept'in pillar\"\n")
+    done = project.run(*words)
+    ids = "web2,gone" if "one" in words else "gone"
+    assert done.out.endswith(f"again      the same command with -L {ids}\n"), done.out
+
+
+def test_states_alike_but_for_the_id_are_one(project: Project) -> None:
+    project.write("salt/own.sls", "{{ opts.cachedir }}/{{ grains.id }}.conf:\n  file.managed:\n    - makedirs: true\n")
+    done = project.run("apply", "--test", "web*", "own")
+    assert "web1, web2  1 would change  (2 targets: alike, differing in id)" in done.out, done.out
+    assert "web1.conf" in done.out and "web2.conf" not in done.out
+
+
+def test_what_the_inventory_says_of_each_target_is_shown_of_each(project: Project) -> None:
+    project.write("salt/vhost.sls", "{{ opts.cachedir }}/{{ pillar.role }}:\n  file.managed:\n    - makedirs: true\n")
+    done = project.run("apply", "--test", "web*", "vhost")
+    assert "/primary" in done.out and "/standby" in done.out
+
+
+def test_what_was_asked_for_is_shown_of_each_target(project: Project) -> None:
+    assert project.run("run", "web*", "grains.get", "id").out.startswith("web1: web1\nweb2: web2\n")
+    role = project.run("run", "web*", "cmd.run", "echo my role is {{ pillar.role }}", "template=jinja").out
+    assert role.startswith("web1: my role is primary\nweb2: my role is standby\n"), role
+    single = project.run("run", "web*", "state.single", "cmd.run", "echo my id is $THEIRS", "env={THEIRS: x}").out
+    assert "(2 targets: same)" in single  # equal is shown once all the same
+    project.write("salt/say.sls", "echo I am {{ grains.id }}: cmd.run\n")
+    said = project.run("apply", "web*", "say").out
+    assert "stdout: I am web1" in said and "stdout: I am web2" in said
 
 
 def test_colours_are_forced_and_forbidden(project: Project) -> None:

@@ -285,6 +285,50 @@ def test_errors_alike_are_one():
     )
 
 
+@pytest.mark.parametrize("shape, code", [("value", 0), ("value", 2), ("error", 2)])
+def test_what_a_function_returned_is_shown_of_each_target(shape, code):
+    def value(id):
+        return {"error": {"kind": "exception", "exception": "E", "message": f"is {id}"}} if shape == "error" else id
+
+    data = {id: value(id) for id in ("web1", "web2")}
+    returns = {id: TargetReturn(id, ret, shape, code, retcode=code) for id, ret in data.items()}
+    asked = []
+    text = rich.output(data, returns=returns, own=lambda id: asked.append(id) or OWN[id])
+    assert "alike" not in text and text == rich.output(data, returns=returns)
+    assert asked == []  # to find out what is a target's own takes time
+
+
+@pytest.mark.parametrize(
+    "tag, changes",
+    [
+        ("cmd_|-hostname_|-hostname_|-run", {"pid": 1, "stdout": "it is {}"}),
+        ("module_|-x_|-x_|-run", {"grains.get": "{}"}),
+    ],
+)
+@pytest.mark.parametrize("result", [True, False])
+def test_what_a_state_was_asked_is_shown_of_each_target(tag, changes, result):
+    own = {id: {**OWN[id], f"{id}.x": "host name"} for id in ("web1", "web2")}
+    data = {
+        id: state(tag, 0, result, {key: str(value).format(f"{id}.x") for key, value in changes.items()}) for id in own
+    }
+    assert "alike" not in rich.output(data, own=own.get)
+
+
+def test_own_values_are_asked_only_of_reports_that_may_be_alike():
+    asked = []
+    data = {"web1": refused("web1", "10.0.0.1"), "web2": {**CONF}, "db1": {**PKG}}
+    rich.output(data, own=lambda id: asked.append(id) or OWN[id])
+    assert asked == []
+
+
+def test_own_values_of_one_name_are_all_compared():
+    own = {f"web{n}": {f"10.0.0.{n}": "address", "172.17.0.1": "address"} for n in (1, 2)}
+    data = {id: refused(id, f"10.0.0.{id[-1]} (behind 172.17.0.1)") for id in own}
+    assert "(2 targets: alike, differing in address)" in rich.output(data, own=own.get)
+    data["web2"] = refused("web2", "172.17.0.1 (behind 172.17.0.1)")
+    assert "alike" not in rich.output(data, own=own.get)
+
+
 def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
     def unknown(id, number):
         message = f"{id}: the host key of 10.0.0.{number} port 22 is not known: ssh-ed25519 SHA256:key{number}"
