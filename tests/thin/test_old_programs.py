@@ -67,6 +67,21 @@ def test_a_key_for_git_by_every_ssh(programs, key, tmp_path, version, known, che
     assert asked[-5:-1] == words
 
 
+@pytest.mark.parametrize("before", [
+    ["-o", "SendEnv=GIT_PROTOCOL", "-p", "2222"], ["-o", "SendEnv=GIT_PROTOCOL", "-4", "-p2222"],
+    ["-l", "git", "-F", "/dev/null", "-J", "jump", "-p", "2222"],
+])  # fmt: skip
+@pytest.mark.parametrize("host, check", [("git@git.example.org", "yes"), ("other.example.org", "no"), (None, "yes")])
+def test_the_host_among_the_options(programs, key, tmp_path, before, host, check):
+    programs(ssh=SAYS.format("7.4p1"), ssh_keygen='grep -F "$2" "$4"')
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/known_hosts").write_text("[git.example.org]:2222 ssh-ed25519 AAAA\n", "utf-8")
+    words = before + ([host, "git-upload-pack 'a b'"] if host else [])
+    asked = asked_of_ssh(key, *words)
+    assert f"StrictHostKeyChecking={check}" in asked
+    assert asked[-1 - len(words):-1] == words
+
+
 def test_an_unknown_user_is_an_error(key):
     with pytest.raises(CommandExecutionError, match="User 'nobody-of-that-name' does not exist"):
         gitrun.Keys(key, "me", "secret", "nobody-of-that-name", None).__enter__()
