@@ -3,6 +3,7 @@
 import os
 import pwd
 import subprocess
+import time
 
 import pytest
 
@@ -147,6 +148,28 @@ def test_one_that_talks_on_does_not_either():
     pid = next(line for line in done.stdout.decode().split() if line.isdigit())
     os.kill(int(pid), 9)
     assert (done.retcode, done.timed_out) == (3, False)
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stream:
+            return stream.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_what_stays_may_go_on_talking(tmp_path, merge):
+    """More than a pipe holds, to both streams, after the command has ended; nothing of it comes back."""
+    talk = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; yes | head -c 300000; yes | head -c 300000 >&2; "
+    talk += f"echo out; echo err >&2; echo well > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/end"
+    before = set(os.listdir("/proc/self/fd"))
+    done = process.run(["/bin/sh", "-c", f"setsid sh -c '{talk}' & echo $!"], merge=merge, timeout=60)
+    assert set(os.listdir("/proc/self/fd")) == before
+    (tmp_path / "go").touch()
+    while not gone(int(done.stdout)):
+        time.sleep(0.01)
+    assert (done.retcode, (tmp_path / "end").read_text()) == (0, "well\n")
 
 
 def test_all_output_is_there_however_late(tmp_path):
