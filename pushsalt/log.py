@@ -61,6 +61,15 @@ class LogFile:
         if not stat.S_ISREG(os.fstat(self._fd).st_mode):
             os.close(self._fd)
             raise UsageError(f"--log-file: {path} is no regular file", hint="name a file that can be written")
+        try:
+            if os.fstat(self._fd).st_mode & 0o077:  # it was there before
+                os.fchmod(self._fd, 0o600)
+        except OSError as exc:
+            os.close(self._fd)
+            raise UsageError(
+                f"--log-file: {path} can be read by others, and cannot be closed to them: {exc.strerror}",
+                hint="name a file of your own, or a new one",
+            ) from None
 
     def write(self, record: logging.LogRecord, text: str) -> None:
         """One record, whose text is fit to be shown. Lines of processes that share the file do not mix."""

@@ -110,3 +110,26 @@ def test_a_file_that_is_none(tmp_path):
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "such"):
         with pytest.raises(UsageError, match="--log-file"):
             LogFile(path)
+
+
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("before\n")
+    path.chmod(0o644)
+    LogFile(path)
+    assert (path.stat().st_mode & 0o777, path.read_text()) == (0o600, "before\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
+def test_a_file_of_another_user_that_others_can_read(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("")
+    path.chmod(0o666)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(UsageError, match="can be read by others"):
+            LogFile(path)
+    finally:
+        os.seteuid(0)

@@ -234,6 +234,7 @@ def _collect(result, feed, out, err, stdin, deadline):
         for number in others:
             poll.unregister(number)
         if ended is not None and (time.monotonic() > look + 1 or not left.intersection(number for number, _ in ready)):
+            _drain(left)
             break  # what it said itself has been read; in a second at most, where others go on talking
         for number, _ in ready:
             if number in others:
@@ -276,6 +277,28 @@ def _collect(result, feed, out, err, stdin, deadline):
         pause = min(pause * 2, 0.05)
     result.retcode = -os.WTERMSIG(ended) if os.WIFSIGNALED(ended) else os.WEXITSTATUS(ended)
     _finish(result, streams, out, err)
+
+
+def _drain(pipes):
+    """Have ``cat`` read pipes to their end: who still writes to them would be stopped by SIGPIPE, or by a full pipe.
+
+    It is in a session of its own, and ends when the last of the writers does. Where it cannot be started, nobody reads.
+    """
+    for number in pipes:
+        try:
+            pid = os.fork()
+        except OSError:
+            return
+        if pid == 0:
+            try:
+                os.setsid()
+                if os.fork() == 0:  # nobody's child but init's: no one has to wait for it
+                    null = os.open(os.devnull, os.O_RDWR)  # path: /dev/null
+                    _become((number, null, null), "/", None, None, False)
+                    _exec(_candidates("cat", None), [b"cat"], {})
+            finally:
+                os._exit(127)
+        os.waitpid(pid, 0)
 
 
 def _finish(result, streams, out, err):

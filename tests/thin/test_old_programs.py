@@ -3,6 +3,7 @@
 import os
 import pwd
 import subprocess
+import time
 
 import pytest
 
@@ -65,6 +66,21 @@ def test_a_key_for_git_by_every_ssh(programs, key, tmp_path, version, known, che
     assert f"StrictHostKeyChecking={check}" in asked
     assert asked[asked.index("-i") + 1] == key
     assert asked[-5:-1] == words
+
+
+@pytest.mark.parametrize("before", [
+    ["-o", "SendEnv=GIT_PROTOCOL", "-p", "2222"], ["-o", "SendEnv=GIT_PROTOCOL", "-4", "-p2222"],
+    ["-l", "git", "-F", "/dev/null", "-J", "jump", "-p", "2222"],
+])  # fmt: skip
+@pytest.mark.parametrize("host, check", [("git@git.example.org", "yes"), ("other.example.org", "no"), (None, "yes")])
+def test_the_host_among_the_options(programs, key, tmp_path, before, host, check):
+    programs(ssh=SAYS.format("7.4p1"), ssh_keygen='grep -F "$2" "$4"')
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/known_hosts").write_text("[git.example.org]:2222 ssh-ed25519 AAAA\n", "utf-8")
+    words = before + ([host, "git-upload-pack 'a b'"] if host else [])
+    asked = asked_of_ssh(key, *words)
+    assert f"StrictHostKeyChecking={check}" in asked
+    assert asked[-1 - len(words):-1] == words
 
 
 def test_an_unknown_user_is_an_error(key):
@@ -132,6 +148,28 @@ def test_one_that_talks_on_does_not_either():
     pid = next(line for line in done.stdout.decode().split() if line.isdigit())
     os.kill(int(pid), 9)
     assert (done.retcode, done.timed_out) == (3, False)
+
+
+def gone(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stream:
+            return stream.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("merge", [True, False])
+def test_what_stays_may_go_on_talking(tmp_path, merge):
+    """More than a pipe holds, to both streams, after the command has ended; nothing of it comes back."""
+    talk = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; yes | head -c 300000; yes | head -c 300000 >&2; "
+    talk += f"echo out; echo err >&2; echo well > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/end"
+    before = set(os.listdir("/proc/self/fd"))
+    done = process.run(["/bin/sh", "-c", f"setsid sh -c '{talk}' & echo $!"], merge=merge, timeout=60)
+    assert set(os.listdir("/proc/self/fd")) == before
+    (tmp_path / "go").touch()
+    while not gone(int(done.stdout)):
+        time.sleep(0.01)
+    assert (done.retcode, (tmp_path / "end").read_text()) == (0, "well\n")
 
 
 def test_all_output_is_there_however_late(tmp_path):

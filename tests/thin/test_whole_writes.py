@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import stat
 import struct
 
@@ -10,6 +11,7 @@ import pytest
 from tests.thin.filebed import Bed
 from thin import link
 from thin.exceptions import CommandExecutionError
+from thin.utils import osutil
 from thin.utils.files import atomic, edit
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
@@ -185,6 +187,65 @@ def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
     [spare] = set(os.listdir(bed.target)) - {"f"}
     assert bed.path(spare) in str(caught.value)
     assert bed.snapshot()[spare][3] == "new\n"
+
+
+def stopped_in(path, number, work):
+    """What a child died of that got a signal after the first byte into ``path``, in ``work``."""
+    inode, write = os.stat(path).st_ino, os.write
+
+    def slow(descriptor, data):
+        if os.fstat(descriptor).st_ino != inode:
+            return write(descriptor, data)
+        write(descriptor, data[:1])
+        os.kill(os.getpid(), number)
+        return 1
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            os.write = slow
+            work()
+        finally:
+            os._exit(99)
+    return pid, os.WTERMSIG(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize("work, content", [
+    (lambda path: edit.commit(path, b"new\n", keep_inode=True), "new\n"),
+    (lambda path: atomic.append(path, b"new\n"), "old " * 9 + "new\n"),
+])  # fmt: skip
+def test_a_write_that_is_begun_is_done_before_the_worker_stops(bed, work, content):
+    path = bed.file("f", "old " * 9)
+    assert stopped_in(path, signal.SIGTERM, lambda: work(path))[1] == signal.SIGTERM
+    assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == (content, ["f"])
+
+
+@root_only
+def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
+    for folder in (tmp_path, *tmp_path.parents):
+        if not os.stat(folder).st_mode & 1:
+            os.chmod(folder, 0o711)
+    os.chmod(bed.folder, 0o755)
+    spools = tmp_path / "spools"
+    spools.mkdir()
+    spools.chmod(0o1777)
+    monkeypatch.setenv("TMPDIR", str(spools))
+    path = bed.file("f", "old " * 9)
+    os.chown(path, NOBODY, NOBODY)
+
+    def work():
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        osutil.mkstemp()
+        atomic.write(path, b"new\n", keep_inode=True)
+
+    pid, cause = stopped_in(path, signal.SIGKILL, work)
+    assert (cause, len(os.listdir(spools))) == (signal.SIGKILL, 2)
+    osutil.sweep(pid)
+    [spare] = spools.iterdir()
+    assert spare.read_text() == "new\n"
 
 
 def test_append_does_not_read_a_large_file_whole(bed, monkeypatch):

@@ -136,7 +136,8 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
         roomnumber="", workphone="", homephone="", other="", createhome=True, loginclass=None, nologinit=False,
         root=None, usergroup=None, local=False):
     """
-    Add a user; whether that worked. ``usergroup``: with a group of the same name, or (False) without.
+    Add a user; whether that worked, with all groups (in Salt also where it has not got them). ``usergroup``: with a
+    group of the same name, or (False) without.
 
     name
         the user's name
@@ -208,7 +209,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, unique=Tru
     command += ["-c", comment] if comment else []
     added = _change(command + ([] if local else _root(root)), name)
     if added and groups:  # not by -G, which makes the user a member of its primary group too
-        chgroups(name, groups, root=None if local else root)
+        return chgroups(name, groups, root=None if local else root)
     return added
 
 

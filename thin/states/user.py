@@ -357,41 +357,45 @@ def _create(ret, wanted, adding):
     for key in ("uid", "groups", "home", "shell", "createhome") + _GECOS:
         adding[key] = wanted[key]
     added = __salt__["user.add"](name=name, **adding)
-    if added is not True:
+    info = _info(name, adding["local"])
+    if added is not True and (isinstance(added, str) or not info):
         words = added if isinstance(added, str) else "Failed to create new user %s%s" % (name, _complaint())
         return _with(ret, False, words)
-    ret["comment"] = "New user %s created" % name
-    ret["changes"] = _info(name, adding["local"])
+    failed = [] if added is True else ["set its groups%s" % _complaint()]  # the next run tries again
+    ret["changes"] = info
     if not wanted["createhome"]:
         ret["changes"]["home"] = ""
-    if "shadow.info" not in __salt__:
-        return ret
-    if "shadow.default_hash" not in __salt__:
-        if wanted["password"] and not wanted["empty_password"]:
-            ret["changes"]["passwd"] = REDACTED
-            if not __salt__["shadow.set_password"](name, wanted["password"]):
-                return _with(ret, False, "User %s created but failed to set password to %s" % (name, REDACTED))
-        return ret
+    if "shadow.default_hash" in __salt__:
+        failed += _create_shadow(name, wanted, ret["changes"])
+    elif "shadow.info" in __salt__ and wanted["password"] and not wanted["empty_password"]:
+        ret["changes"]["passwd"] = REDACTED
+        if not __salt__["shadow.set_password"](name, wanted["password"]):
+            failed.append("set password to %s" % REDACTED)
+    if failed:
+        return _with(ret, False, "User %s created but failed to %s%s" % (name, ", ".join(failed), _complaint()))
+    return _with(ret, True, "New user %s created" % name)
+
+
+def _create_shadow(name, wanted, changes):
+    """What could not be set of the new user's password and its ages, in words."""
     failed = []
     if wanted["password"] and not wanted["empty_password"]:
         if not __salt__["shadow.set_password"](name, wanted["password"]):
             failed.append("set password to %s" % REDACTED)
-        ret["changes"]["password"] = REDACTED
+        changes["password"] = REDACTED
     elif wanted["empty_password"]:
         if not __salt__["shadow.del_password"](name):
             failed.append("empty password")
-        ret["changes"]["password"] = ""
+        changes["password"] = ""
     for key, _, called in _AGES:
         if wanted[key] is not None:
             if not __salt__["shadow.set_" + key](name, wanted[key]):
                 failed.append("set %s to %s" % (called, wanted[key]))
-            ret["changes"][key] = wanted[key]
+            changes[key] = wanted[key]
     if wanted["password_lock"]:
         if not __salt__["shadow.lock_password"](name):
             failed.append("lock the password")
-    if failed:
-        return _with(ret, False, "User %s created but failed to %s%s" % (name, ", ".join(failed), _complaint()))
-    return ret
+    return failed
 
 
 # Small things

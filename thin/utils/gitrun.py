@@ -13,19 +13,25 @@ from thin.utils import safepath
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 #: What git calls for ssh; %s: the key. It is a program because git before 2.3 knows GIT_SSH alone. OpenSSH before 7.6
 #: does not know `accept-new`: there a host that has a key already has to show that one, and another may bring one.
+#: An option of one letter in the list takes the word after it; where no host is seen, no new key is taken.
 SSH = """#!/bin/sh
 check=accept-new
 case $(ssh -V 2>&1) in
 OpenSSH_[1-6].* | OpenSSH_7.[0-5]*)
     host= port= next=
     for word do
-        if [ "$next" ]; then port=$word next=
-        elif [ "$word" = -p ]; then next=port
-        elif [ -z "$host" ]; then case $word in -*) ;; *) host=${word#*@} ;; esac
-        fi
+        case "$next $word" in
+        "p "*) port=$word next= ;;
+        ?" "*) next= ;;
+        " -"[BbcDEeFIiJLlmOopQRSWw]) next=${word#-} ;;
+        " -p"*) port=${word#-p} ;;
+        " -"*) ;;
+        *) host=${word#*@} && break ;;
+        esac
     done
-    [ -z "$port" ] || [ "$port" = 22 ] || host="[$host]:$port"
     check=no
+    [ -n "$host" ] || check=yes
+    [ -z "$port" ] || [ "$port" = 22 ] || host="[$host]:$port"
     for file in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts; do
         [ -z "$(ssh-keygen -F "$host" -f "$file" 2>/dev/null)" ] || check=yes
     done ;;

@@ -7,6 +7,9 @@ import stat
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
 
+#: The mode of a temporary file that has the only whole copy of a file being written: ``sweep`` leaves it.
+ONLY_COPY = 0o400
+
 
 def tempdir(programs=False):
     """The directory for temporary files: that of the environment, else /tmp or /var/tmp. Raises OSError for none.
@@ -44,7 +47,8 @@ def _unforeseen():
 
 
 def sweep(session):
-    """Take away the temporary files and directories of a worker that was killed. Never raises."""
+    """Take away the temporary files and directories of a worker that was killed, but for those of mode ONLY_COPY. Never
+    raises."""
     import re
 
     wanted = re.compile(r"(?!__pushsalt_bg_)[\w.-]*?(?<![0-9a-f])%d-[0-9a-f]{24}(\.\w+)*" % session)
@@ -67,6 +71,8 @@ def _swept(name, top):
     try:
         found = os.lstat(name, dir_fd=top)
         if found.st_uid != os.geteuid() and os.geteuid():
+            return
+        if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == ONLY_COPY:
             return
         if stat.S_ISDIR(found.st_mode):
             rmtree(name, ignore_errors=True, dir_fd=top)

@@ -8,12 +8,14 @@ folder need not be ours to write to) the content is written into the file: after
 is had. Salt: append, prepend, replace, keyvalue.
 """
 
+import _signal as signal  # without the enums of `signal`, which cost more to import
 import errno
 import os
 import stat
 
 from thin.utils import safepath
 from thin.utils.files import owner
+from thin.utils.osutil import ONLY_COPY
 
 PIECE = 1 << 18
 ACL = "system.posix_acl_access"
@@ -23,6 +25,18 @@ _OF_CONTENT = ("security.capability", "security.ima", "security.evm")
 
 class Torn(OSError):
     """Writing into a file broke off. The text says where all of its new content is."""
+
+
+class _Unstopped(object):
+    """Signals that stop the worker wait until what is begun is done. Its supervisor kills it seconds after them."""
+
+    def __enter__(self):
+        if hasattr(signal, "pthread_sigmask"):
+            self.before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGHUP, signal.SIGINT))
+
+    def __exit__(self, *exc):
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_SETMASK, self.before)
 
 
 def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False):
@@ -50,7 +64,6 @@ def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False):
             if into:
                 os.fsync(descriptor)
                 written = _over(descriptor, place, temp, uid, gid, mode)
-                place.discard(temp)
             else:
                 _dress(descriptor, old, uid, gid, mode, place)
                 os.fsync(descriptor)
@@ -73,12 +86,13 @@ def append(path, data):
         target = _regular(place, os.O_WRONLY | os.O_APPEND)
         try:
             size = os.fstat(target).st_size
-            try:
-                _fill(target, data)
-                os.fsync(target)
-            except BaseException:
-                os.ftruncate(target, size)
-                raise
+            with _Unstopped():
+                try:
+                    _fill(target, data)
+                    os.fsync(target)
+                except BaseException:
+                    os.ftruncate(target, size)
+                    raise
         finally:
             os.close(target)
 
@@ -103,9 +117,7 @@ def _take(place, temp, descriptor, old, uid, gid, mode):
         # a mount point, as container engines make of /etc/hosts, cannot be renamed over
         if exc.errno not in (errno.EBUSY, errno.EXDEV) or old is None:
             raise
-        written = _over(descriptor, place, temp, uid, gid, mode)
-        place.discard(temp)
-        return written
+        return _over(descriptor, place, temp, uid, gid, mode)
 
 
 def _fill(descriptor, pieces):
@@ -142,20 +154,30 @@ def _regular(place, flags):
 
 
 def _over(descriptor, place, temp, uid, gid, mode):
-    """Put the finished content, which the file ``temp`` has, into the file that is there. Raises Torn."""
+    """Put the finished content, which the file ``temp`` has, into the file that is there, and take ``temp`` away.
+
+    Raises Torn. While the file is written in part, ``temp`` has the only whole copy: by its mode ``osutil.sweep`` knows
+    it and leaves it, should the worker be killed.
+    """
     target = _regular(place, os.O_WRONLY)
     try:
         old, size = os.fstat(target), os.fstat(descriptor).st_size
         _make_room(target, old.st_size, size)
         os.lseek(descriptor, 0, os.SEEK_SET)
-        try:
-            _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
-            os.ftruncate(target, size)
-            os.fsync(target)
-        except OSError as exc:
-            words = "%s: it is written in part; the whole of it is in %s"
-            whole = os.path.join(os.path.dirname(place.path), temp)
-            raise Torn(exc.errno, words % (exc.strerror, whole), place.path)
+        with _Unstopped():
+            try:
+                os.fchmod(descriptor, ONLY_COPY)
+            except OSError:
+                pass  # a file system without modes
+            try:
+                _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
+                os.ftruncate(target, size)
+                os.fsync(target)
+            except OSError as exc:
+                words = "%s: it is written in part; the whole of it is in %s"
+                whole = os.path.join(os.path.dirname(place.path), temp)
+                raise Torn(exc.errno, words % (exc.strerror, whole), place.path)
+            place.discard(temp)
         if (uid, gid, mode) != (None, None, None) or os.fstat(target).st_mode != old.st_mode:
             _dress(target, old, uid, gid, mode)
         return os.fstat(target)

@@ -1,0 +1,50 @@
+"""A new user that cannot be put into its groups: the function says so; the state says too that the user is there."""
+
+import pytest
+
+INFO = {"uid": 1500, "gid": 1500, "name": "ada", "passwd": "x", "home": "/home/ada", "shell": "/bin/sh", "groups": []}
+WHY = "usermod: cannot lock /etc/group; try again later."
+
+
+@pytest.fixture
+def loaders(make_loaders):
+    return make_loaders(grains={"os": "Debian", "os_family": "Debian", "kernel": "Linux"})
+
+
+@pytest.fixture
+def modules(loaders):
+    def run_all(command, **kwargs):
+        failed = command[0] == "usermod"
+        return {"retcode": 10 if failed else 0, "stdout": "", "stderr": WHY if failed else ""}
+
+    loaders.modules["cmd.run_all"]  # loaded, so that its place in __salt__ can be taken
+    loaders.modules["user.add"].__globals__["__salt__"] = {"cmd.run_all": run_all}
+    return loaders.modules
+
+
+def test_the_function_says_so(modules):
+    assert modules["user.add"]("no-such-ada") is True
+    assert modules["user.add"]("no-such-ada", groups=["crew"]) is False
+    assert modules["user.info"].__globals__["__context__"]["user.complaint"] == WHY
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_the_state_says_so(loaders, modules, made):
+    state, there, locked = loaders.states["user.present"], [], []
+
+    def add(name, **kwargs):
+        there.extend([name] if made else [])
+        return modules["user.add"](name, groups=kwargs["groups"])
+
+    state.__globals__["__salt__"] = {
+        "user.info": lambda name, **kwargs: dict(INFO) if there else {}, "user.add": add,
+        "group.info": lambda name: {"name": name, "gid": 7}, "shadow.info": lambda name: {}, "shadow.default_hash": str,
+        "shadow.lock_password": lambda name: locked.append(name) or True,
+    }  # fmt: skip
+    ret = state("ada", groups=["crew"], password_lock=True)
+    assert ret["result"] is False
+    if made:
+        assert (ret["changes"], locked) == (INFO, ["ada"])
+        assert ret["comment"] == f"User ada created but failed to set its groups: {WHY}"
+    else:
+        assert (ret["changes"], locked, ret["comment"]) == ({}, [], f"Failed to create new user ada: {WHY}")
