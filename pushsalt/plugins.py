@@ -198,8 +198,9 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
     None when there is none of that name. Raises ConfigError when one cannot be loaded.
     """
     for path in own_files(name, folders):
-        module = _from_file(kind, path, dunders)
-        if is_virtual(module, name):
+        module = _from_file(kind, path, dunders, whole=False)
+        if is_virtual(module, name):  # one that says no need not have anything
+            _check(kind, module)
             return module
     return load(kind, name, dunders=dunders) if name in names(kind) else None
 
@@ -290,7 +291,10 @@ def _check(kind: str, module: ModuleType) -> None:
 _files: dict[tuple[Path, int, int], ModuleType] = {}
 
 
-def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) -> ModuleType:
+def _from_file(
+    kind: str, path: Path, dunders: Mapping[str, Any] | None = None, *, whole: bool = True
+) -> ModuleType:
+    """``whole``: it has to have what its kind needs."""
     path = path.resolve()
     status = path.stat()
     key = (path, status.st_mtime_ns, status.st_size)
@@ -316,7 +320,8 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None) 
         own = module.__dict__.get(dunder)
         both = dunder == "__opts__" and own is not value and isinstance(own, Mapping)
         module.__dict__[dunder] = {**own, **value} if both and own is not None else value
-    _check(kind, module)
+    if whole:
+        _check(kind, module)
     if dunders is None:
         sys.modules[module.__name__] = module  # what pickle looks up
         _files[key] = module

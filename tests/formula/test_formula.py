@@ -190,7 +190,7 @@ def test_a_new_formula_renders_on_its_machines(tmp_path):
         "debian": "/etc/app.conf", "rocky": "/etc/app.conf", "freebsd": "/usr/local/etc/app.conf",
     }  # fmt: skip
     assert conf["rocky"]["source"] == [
-        f"salt://app/files/{place}/app.conf.jinja" for place in ("Rocky Linux-9", "Rocky", "RedHat", "default")
+        f"salt://app/files/{place}/app.conf.jinja" for place in ("rocky", "Rocky Linux-9", "Rocky", "RedHat", "default")
     ]
     assert conf["freebsd"]["context"] == {"settings": {"key": "value"}}
     again = site.run("formula", "new", "app")
