@@ -84,7 +84,7 @@ def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> 
 
 
 def hide_pair(one: Any, other: Any) -> tuple[Any, Any]:
-    """Both sides of a change, each with the counterparts of what is hidden in the other hidden, too.
+    """The two sides of a change (old and new). Where a value of one side is hidden, that of the other is hidden too.
 
     Structures are walked together: mappings by key, lists of one length by index. Where the sides are of different
     shapes, or lists of different lengths, a mask on one side hides what only the other has.
@@ -125,11 +125,8 @@ def _unlike(one: Any, other: Any) -> Any:
 
 def _may_have_mask(value: Any) -> bool:
     """Whether there is a mask in a structure; of many texts it is assumed."""
-    count = 0
-    for count, text in enumerate(islice(texts(value), MOST_TEXTS), 1):  # noqa: B007 (of the last one, afterwards)
-        if MASK in text:
-            return True
-    return count == MOST_TEXTS
+    first = list(islice(texts(value), MOST_TEXTS))
+    return len(first) == MOST_TEXTS or any(MASK in text for text in first)
 
 
 def texts(value: Any) -> Iterator[str]:

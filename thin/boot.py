@@ -63,7 +63,7 @@ def limit(exc):
 
 
 def trouble(exc):
-    """Why the runtime cannot go on, for an E frame: kind and message."""
+    """The kind and the message of the E frame that reports this exception."""
     number = getattr(exc, "errno", None)
     words = limit(exc) if isinstance(exc, (OSError, MemoryError)) else ""
     kind = "limit_reached" if words else "disk_full" if number in (28, 122) else "bootstrap_failed"

@@ -130,7 +130,7 @@ class Questions:
         self._text = b""
 
     def heard(self, data: bytes) -> int:
-        """Take bytes in; how many more times a password was asked for."""
+        """Read what the target printed; returns how many more questions for a password were in it."""
         self._text += data
         if self._is_question:
             return self._cut_marks()

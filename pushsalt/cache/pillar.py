@@ -31,7 +31,7 @@ class PillarBank(SealedBank):
         self._former = SealedBank(root, f"{name}-former", key)
 
     def bytes_of(self, key: str) -> bytes | None:
-        """An entry in plain, to be told from others without being looked at."""
+        """The decrypted bytes of an entry: equal bytes are equal pillars, so nobody has to decode them to compare."""
         return self._plain(key, Bank.get(self, key))
 
     def former(self, key: str) -> list[str]:

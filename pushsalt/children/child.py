@@ -500,7 +500,7 @@ class Child:
         }
 
     def _dry(self, minion: Minion, chunk: Chunk) -> Chunk:
-        """The chunk with what its guards and slots may not call (see thin.slots)."""
+        """The chunk, with the functions that its guards and slots must not call in a dry run (see thin.slots)."""
         refused = refused_calls(chunk, minion.frozen, minion.effect, minion.warn)
         return {**chunk, slots.REFUSED: refused} if refused else chunk
 

@@ -68,7 +68,7 @@ def _is_users(path: str) -> bool:
 
 
 def _source_line(frame: Frame, settings: Mapping[str, Any]) -> int:
-    """Frames of templates have lines of the code that was made of them."""
+    """The line of the user's file. A frame of a template has the line of its compiled Python code instead."""
     from jinja2 import TemplateError
 
     from pushsalt.render.jinja import template_line

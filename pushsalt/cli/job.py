@@ -127,7 +127,7 @@ def _again(
     ids: Sequence[str],
     redact: Callable[[str], str],
 ) -> str:
-    """The command line that does the same on these targets; of one that may have a secret in it, only their words."""
+    """The command line that repeats the job on these targets; only the target words if it may contain a secret."""
     chosen = ",".join(ids)
     command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):

@@ -125,7 +125,7 @@ class Segment:
         if NOBODY not in owners:
             return table.sorted(), set()
         names = table.names()
-        gone = {name for name, number in zip(names, owners) if number == NOBODY}  # noqa: B905  as long as names() says
+        gone = {name for name, number in zip(names, owners, strict=False) if number == NOBODY}
         return sorted(name for name in names if name not in gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:

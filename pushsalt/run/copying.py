@@ -141,7 +141,7 @@ async def send(session: Session, copy: Copy, sources: Sources, test: bool, say: 
     """Copy to the target; the return."""
     done = Done(left_out=dict(sources.left_out), total=len(sources.entries))
     top = await session.copy("top", path=copy.target, name=copy.name)
-    for step in _steps(sources.entries):
+    for step in _groups(sources.entries, STEP_BYTES, STEP_ENTRIES):
         say(done.words())
         found = await session.copy("put", sources.blob, top=top, entries=step, options=copy.options(test))
         done.changed.update(found["changed"])
@@ -173,7 +173,7 @@ class Fetch:
         self._folders: set[str] = set()
 
     async def run(self) -> dict[str, Any]:
-        """The return. Raises TargetError, FunctionError."""
+        """Copy; returns the target's return. Raises TargetError, FunctionError."""
         copy, session = self._copy, self._session
         found = await session.copy("look", path=copy.source)
         self._from, kind, count = found["top"], found["kind"], found["count"]
@@ -193,7 +193,7 @@ class Fetch:
             await asyncio.to_thread(self._tree.prepare)
         except (OSError, CommandExecutionError) as exc:
             raise FunctionError("exception", f"{top}: {_why(exc)}", "name another folder here", _ERROR) from exc
-        for step in _steps(entries):
+        for step in _groups(entries, STEP_BYTES, STEP_ENTRIES):
             self._say(self._done.words())
             await self._step(step)
         return self._done.value(self._test)
@@ -309,7 +309,7 @@ class Fetch:
 
     async def _small(self, entries: list[Entry]) -> None:
         """Files that are one piece, many in an answer."""
-        groups = list(_groups(entries))
+        groups = list(_groups(entries, PIECE))
         asked = [[[entry[0], 0, entry[4] + 1] for entry in group] for group in groups]
         async for group, found in self._read(asked, groups):
             for entry, data in zip(group, found, strict=True):
@@ -420,24 +420,12 @@ class _Part:
         self._place.close()
 
 
-def _steps(entries: list[Entry]) -> Iterator[list[Entry]]:
-    step: list[Entry] = []
-    size = 0
-    for entry in entries:
-        if step and (len(step) >= STEP_ENTRIES or size + entry[4] > STEP_BYTES):
-            yield step
-            step, size = [], 0
-        step.append(entry)
-        size += entry[4]
-    if step:
-        yield step
-
-
-def _groups(entries: list[Entry]) -> Iterator[list[Entry]]:
+def _groups(entries: list[Entry], most_bytes: int, most_entries: int | None = None) -> Iterator[list[Entry]]:
+    """The entries in groups of at most so many bytes and entries; a larger one is a group by itself."""
     group: list[Entry] = []
     size = 0
     for entry in entries:
-        if group and size + entry[4] > PIECE:
+        if group and (len(group) == most_entries or size + entry[4] > most_bytes):
             yield group
             group, size = [], 0
         group.append(entry)
