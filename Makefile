@@ -1,5 +1,9 @@
 # What takes more than the plain test command (scripts/test.sh).
 #
+#   make fast                            the unit tests, in parallel, without machines, servers and whole commands:
+#                                        all of tests/ but the folders that scripts/fast.sh names and what is marked
+#                                        machines, sshd or slow
+#   make lint                            ruff, mypy, vermin
 #   make test                            the plain tests
 #   make differential                    random state trees, run by real Salt and by pushsalt, must come out equal
 #   make differential EXAMPLES=5000      so many trees (default 300)
@@ -7,15 +11,26 @@
 #   SHRINK=1 make differential           trees that hypothesis draws: it makes one with a difference small
 #   make differential ARGS='-k filters'  more words for pytest
 #   make differential-states             every case of tests/differential/cases, on machines; docs/states-compared.md from it
+#   make differential-formulas           22 public formulas, on machines; docs/formulas-compared.md from it
+#   make differential-formulas FORMULAS=DIR   with clones of them in DIR; else they are cloned from github.com
+#   make differential-formulas ARGS='cron nginx -v'   some of them, nothing is recorded
 #   make hostile                         a thousand commands of each kind against targets that speak the protocol wrongly
-#   make docs                            the pages that are made from the code: modules, configuration, most-used-states, words
+#   make docs                            the pages that are made from the code: modules, configuration, most-used-states, words, imports
+#   make site                            the documentation as a site, in build/site
 #   make salt                            only install real Salt, into .venv-salt; nothing else of pushsalt uses it
 
 EXAMPLES ?= 300
 SEED ?=
 ARGS ?=
+FORMULAS ?=
 
-.PHONY: test hostile docs salt differential differential-states
+.PHONY: fast lint test hostile docs site salt differential differential-states differential-formulas
+
+fast:
+	sh scripts/fast.sh $(ARGS)
+
+lint:
+	sh scripts/lint.sh
 
 test:
 	sh scripts/test.sh $(ARGS)
@@ -28,6 +43,10 @@ docs:
 	$${PYTHON:-python3} scripts/configuration_docs.py
 	$${PYTHON:-python3} scripts/states_page.py
 	$${PYTHON:-python3} scripts/words_docs.py
+	$${PYTHON:-python3} scripts/import_graph.py
+
+site:
+	sh scripts/site.sh $(ARGS)
 
 salt:
 	sh scripts/salt-venv.sh
@@ -37,3 +56,6 @@ differential:
 
 differential-states:
 	sh scripts/differential-states.sh $(ARGS)
+
+differential-formulas:
+	FORMULAS='$(FORMULAS)' sh scripts/differential-formulas.sh $(ARGS)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.cli.__main__ import collect_rarely
-from pushsalt.run.minion import Minion
+from pushsalt.minion.minion import Minion
 from pushsalt.run.runner import load_compiler
 
 

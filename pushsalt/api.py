@@ -19,16 +19,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt.events import Reporter
+from pushsalt.job import Job, JobOptions, Selection, Settings
 from pushsalt.model import Target, TargetReturn
-from pushsalt.run.job import Job, JobOptions, Selection, Settings
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pushsalt.minion.wrappers import ControllerFunctions
     from pushsalt.redact import Redactor
-    from pushsalt.run.copying import Copy
     from pushsalt.run.project import Project
-    from pushsalt.run.wrappers import ControllerFunctions
+    from pushsalt.session.copying import Copy
 
 __all__ = ["Client", "JobOptions", "Reporter", "Selection", "Settings", "Target", "TargetReturn"]
 
@@ -69,8 +69,8 @@ class Client:
         )
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
-        """Why each of these ids matches or not (``pushsalt.run.explain``); nothing is connected to."""
-        from pushsalt.run.explain import explain
+        """Why each of these ids matches or not (``pushsalt.select.explain``); nothing is connected to."""
+        from pushsalt.select.explain import explain
 
         return explain(self.project, selection, ids)
 
@@ -79,7 +79,7 @@ class Client:
         return self._wait(self.refresh_async(selection, options))
 
     async def refresh_async(self, selection: Selection, options: JobOptions | None = None) -> dict[str, TargetReturn]:
-        from pushsalt.run.explain import looks_at_pillar
+        from pushsalt.select.explain import looks_at_pillar
 
         other = Client(self.settings)  # which has a reporter of its own: this is not the job that was asked for
         other.project.redactor = self.project.redactor

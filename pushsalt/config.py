@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pushsalt import regular
-from pushsalt.discover import NAME, Place, absolute, find, inventory_of, user_folder, working_folder
+from pushsalt.discover import NAME, Place, Trust, absolute, find, inventory_of, user_folder, working_folder
 from pushsalt.errors import ConfigError, Position, in_words
 from pushsalt.inventory.schema import COMMANDS
 from pushsalt.inventory.sshwords import unchecked
@@ -118,7 +118,8 @@ def load_config(
     warnings: list[str] = []
     unknown: list[str] = []
     place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
-    given = {} if place.file is None else _read_with_includes(place.file, warnings, unknown)
+    allows = None if place.named else Trust(here, env, warnings).allows
+    given = {} if place.file is None else _read_with_includes(place.file, warnings, unknown, allows)
     given.update(place.options)
     given.update(cli.options)
     opts = {name: copy.deepcopy(option.default) for name, option in OPTIONS.items() if option.default is not UNSET}
@@ -317,17 +318,25 @@ def _inventories(
 # --- what ------------------------------------------------------------------------------------------------------------
 
 
-def _read_with_includes(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any]:
-    """The options of the file, then of ``default_include`` (a Salt master's), then of ``include``: later ones win."""
+def _read_with_includes(
+    file: Path, warnings: list[str], unknown: list[str], allows: Callable[[Path, str], bool] | None
+) -> dict[str, Any]:
+    """The options of the file, then of ``default_include`` (a Salt master's), then of ``include``: later ones win.
+
+    ``allows``: whether a file may be used that nobody names; None for all.
+    """
     given = _read(file, warnings, unknown)
-    patterns: list[Any] = []
+    patterns: list[tuple[Any, bool]] = []
     if file.name != NAME or "default_include" in given:
-        patterns.append(given.get("default_include", OPTIONS["default_include"].default))
+        named = "default_include" in given
+        patterns.append((given.get("default_include", OPTIONS["default_include"].default), named))
     include = given.get("include") or []
-    patterns += include if isinstance(include, list) else [include]
-    for pattern in patterns:
+    patterns += [(pattern, True) for pattern in (include if isinstance(include, list) else [include])]
+    for pattern, named in patterns:
         for included in _expand(absolute(file.parent, str(pattern))):
-            if included != file and included.is_file():
+            way = f"-c {file.parent}, or PUSHSALT_TRUST={included.parent}"
+            allowed = named or allows is None or allows(included, way)
+            if included != file and included.is_file() and allowed:
                 given.update(_read(included, warnings, unknown))
     return given
 

@@ -145,12 +145,13 @@ class Trust:
 
     def __init__(self, here: Path, env: Mapping[str, str], warnings: list[str]) -> None:
         named = env.get("PUSHSALT_TRUST", "").split(os.pathsep)
-        self._folders = [absolute(here, folder).resolve() for folder in named if folder]
+        #: the folders that are named, wherever the command was called
+        self.folders = [absolute(here, folder).resolve() for folder in named if folder]
         self._warnings = warnings
 
     def names(self, path: Path) -> bool:
         """Whether PUSHSALT_TRUST names a folder that it is in, itself and what a link leads to."""
-        return any(path.resolve().is_relative_to(folder) for folder in self._folders)
+        return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
     def allows(self, path: Path, way: str = "") -> bool:
         """Whether file and folder belong to the user or root and nobody else can write to them, or are trusted.

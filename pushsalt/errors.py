@@ -173,10 +173,6 @@ class RenderError(StateError):
     """
 
 
-class CompileError(StateError):
-    """High data that is no highstate: wrong shapes, duplicate or unknown IDs, requisite loops."""
-
-
 _VALUES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((bool,), "true/false"),
     ((str,), "text"),

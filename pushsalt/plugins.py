@@ -85,10 +85,25 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
 
 def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
     """All names of this kind, sorted. Nothing is imported but the package that holds ours."""
-    found = {path.stem for folder in folders if folder.is_dir() for path in folder.glob("*.py")}
+    found = {path.stem for folder in folders for path in files(folder)}
     found.update(_entry_points(kind))
     found.update(_own(kind))
     return sorted(name for name in found if not name.startswith("_"))
+
+
+def files(folder: Path) -> list[Path]:
+    """The files in a folder that may be plug-ins, by name: no locks of editors, and no links that lead nowhere."""
+    found = sorted(folder.glob("*.py")) if folder.is_dir() else []
+    return [path for path in found if not path.name.startswith(".") and path.is_file()]
+
+
+def text_of(path: Path) -> str:
+    """The text of a plug-in's file. Raises ConfigError."""
+    try:
+        return regular.read_text(path, "replace")
+    except OSError as exc:
+        text = f"the plug-in cannot be read: {exc.strerror or exc}"
+        raise ConfigError(text, hint="check its permissions, or take it out", where=Position(str(path))) from exc
 
 
 def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[str, Any] | None = None) -> ModuleType:
@@ -167,15 +182,12 @@ _VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.
 def own_files(name: str, folders: Sequence[Path]) -> Iterator[Path]:
     """Users' files that may be this plug-in: by their ``__virtualname__``, else by the file's name."""
     for folder in folders if name.isidentifier() and not name.startswith("_") else ():
-        if folder.is_dir():
-            for path in sorted(folder.glob("*.py")):
-                if virtual_name(path) == name:
-                    yield path
+        yield from (path for path in files(folder) if virtual_name(path) == name)
 
 
 def virtual_name(path: Path) -> str:
     """The name that a file's ``__virtualname__`` says, else its own."""
-    virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
+    virtual = _VIRTUAL_NAME.search(text_of(path))
     return virtual.group(1) if virtual else path.stem
 
 

@@ -24,7 +24,7 @@ import html
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
@@ -128,6 +128,7 @@ class Redactor:
         #: the same of those that are hidden in commands and URLs that are names
         self._in_commands: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
+        self._known_names: dict[str, str] = {}
         #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
         self._seen: tuple[int, re.Pattern[str]] | None = None
         self._lock = threading.Lock()
@@ -194,7 +195,7 @@ class Redactor:
                     for form in set(_base64(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
-            self._known = {}  # after the forms: who takes the new one sees them all
+            self._known, self._known_names = {}, {}  # after the forms: who takes the new ones sees them all
 
     def text(self, text: str) -> str:
         """``text`` with every secret replaced by MASK."""
@@ -222,12 +223,14 @@ class Redactor:
         """A key, an id or a name; only within commands and URLs are secrets replaced, but for short words."""
         if _IDENTIFIER.match(text):
             return text
+        return _cached(self._known_names, text, self._hidden_name)
+
+    def _hidden_name(self, text: str) -> str:
         parts = (
             part if _IDENTIFIER.match(part) else _hide_logins(self._by_value(part, self._in_commands))
             for part in text.split(TAG_SEPARATOR)
         )
-        hidden = TAG_SEPARATOR.join(parts)
-        return text if hidden == text else hidden
+        return TAG_SEPARATOR.join(parts)
 
     def _by_value(self, text: str, forms: dict[str, _Forms]) -> str:
         if not forms:
@@ -303,20 +306,22 @@ class Redactor:
                 return value
 
     def _remembered(self, text: str) -> str:
-        # The returns of a fleet repeat the same few texts; a long one is not kept longer than it has to be.
-        if len(text) < SHORTEST:
-            return text
-        if len(text) > LONG:
-            new = self.text(text)
-            return text if new == text else new
-        cache = self._known
-        known = cache.get(text)
-        if known is None:
-            known = self.text(text)
+        return text if len(text) < SHORTEST else _cached(self._known, text, self.text)
+
+
+def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str:
+    """What becomes of a text; itself where nothing is hidden.
+
+    The returns of a fleet repeat the same few texts; a long one is not kept longer than it has to be.
+    """
+    known = None if len(text) > LONG else cache.get(text)
+    if known is None:
+        known = hide(text)
+        if len(text) <= LONG:
             if len(cache) > CACHE_LIMIT:
                 cache.clear()
             cache[text] = known
-        return text if known == text else known
+    return text if known == text else known
 
 
 class _Forms:

@@ -27,6 +27,7 @@ from yaml import events
 
 from pushsalt.errors import Position, RenderError
 from pushsalt.excerpt import excerpt
+from thin.utils.dictupdate import InOrder
 
 MAX_DEPTH: Final = 200
 MAX_CHARS: Final = 64 * 1024 * 1024
@@ -563,12 +564,14 @@ for _type, _represent in (
     (object, _null),
 ):
     _Dumper.add_multi_representer(_type, _represent)
+_Dumper.add_representer(InOrder, _ordered)
 
 
 def dump_yaml(data: Any, *, default_flow_style: bool | None = None, sort_keys: bool = True, **options: Any) -> str:
-    """``data`` as YAML text in Salt's form: keys sorted (not an OrderedDict's), innermost collections in flow style.
+    """``data`` as YAML text in Salt's form: keys sorted, innermost collections in flow style.
 
-    Options are those of ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
+    An OrderedDict keeps its order, and so does InOrder, which mappings of pillar SLS are. Options are those of
+    ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
     """
     options.setdefault("allow_unicode", True)
     text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=default_flow_style, sort_keys=sort_keys, **options)

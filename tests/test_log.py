@@ -3,6 +3,8 @@
 import logging
 import os
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -121,15 +123,15 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
-def test_a_file_of_another_user_that_others_can_read(tmp_path):
-    path = tmp_path / "log"
-    path.write_text("")
-    path.chmod(0o666)
-    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        folder.chmod(folder.stat().st_mode | 0o011)
-    os.seteuid(65534)
-    try:
-        with pytest.raises(UsageError, match="can be read by others"):
-            LogFile(path)
-    finally:
-        os.seteuid(0)
+def test_a_file_of_another_user_that_others_can_read():
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to other users
+        os.chmod(folder, 0o711)
+        path = Path(folder, "log")
+        path.write_text("")
+        path.chmod(0o666)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(UsageError, match="can be read by others"):
+                LogFile(path)
+        finally:
+            os.seteuid(0)

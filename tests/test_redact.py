@@ -155,6 +155,22 @@ def test_a_short_secret_with_a_digit_is_hidden_in_a_command():
     assert redactor("web4pp", "carolin").name("useradd carolin --key web4pp") == f"useradd carolin --key {MASK}"
 
 
+def test_equal_names_are_searched_once_until_there_is_another_secret(monkeypatch):
+    """The targets of a fleet have the same states."""
+    searched = []
+    by_value = Redactor._by_value
+    count = lambda self, text, forms: searched.append(text) or by_value(self, text, forms)  # noqa: E731
+    monkeypatch.setattr(Redactor, "_by_value", count)
+    redactor = Redactor()
+    redactor.add("first-secret-1")
+    tag = "cmd_|-mysql -pfirst-secret-1 -psecond-secret-2_|-id_|-run"
+    fleet = {f"web{number}": {tag: {"__id__": "mysql -pfirst", "result": True}} for number in range(50)}
+    assert list(redactor.data(fleet)["web7"]) == ["cmd_|-mysql -p********** -psecond-secret-2_|-id_|-run"]
+    assert len(searched) < 10
+    redactor.add("second-secret-2")
+    assert list(redactor.data(fleet)["web7"]) == ["cmd_|-mysql -p********** -p**********_|-id_|-run"]
+
+
 def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
     hide = Redactor()
     hide.add_pillar({"grafana": {"user": "grafadmin", "password": "grafadmin"}, "svcbackup": {"password": "svcbackup"}})

@@ -24,7 +24,7 @@ class Project:
 
 
 class Minion:
-    __module__ = "pushsalt.run.minion"
+    __module__ = "pushsalt.minion.minion"
 
     def __init__(self) -> None:
         self.project = Project()
@@ -62,7 +62,7 @@ def test_foreign_text_has_no_engine_that_runs_python(engine: str) -> None:
 #: Who may say that a text is the operator's: the file server, rosters, pillar files, words of the command line.
 MAY_TRUST = {
     "pushsalt/check/rendering.py", "pushsalt/ext_pillar/file_tree.py", "pushsalt/inventory/kinds.py",
-    "pushsalt/render/pipeline.py", "pushsalt/run/minion.py",
+    "pushsalt/render/pipeline.py", "pushsalt/minion/minion.py",
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def main(state, store):
 
     ``state``: nonce; lock (None or the holder's words), wait (seconds) and lock_name, if it is not that of the whole
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
-    follow (see thin.series); path, home, dir_fd and pending from the first stage.
+    follow (see thin.sessions); path, home, dir_fd and pending from the first stage.
     """
     try:
         down, up = _claim()
@@ -36,18 +36,18 @@ def main(state, store):
     channel = Channel(state, up, down)
     if not state.get("several"):
         os._exit(_session(channel, state, store)[0])
-    from thin import series
+    from thin import sessions
 
-    ahead = series.Ahead(state, store)
+    ahead = sessions.Ahead(state, store)
     while True:
         status, sound = _session(channel, state, store, ahead)
         if not sound:
             os._exit(status)
-        series.proceed(channel, state, store)
+        sessions.proceed(channel, state, store)
 
 
 def _session(channel, state, store, ahead=None):
-    """One session from lock to end: its exit status, and whether another may follow; ``ahead``: see thin.series."""
+    """One session from lock to end: its exit status, and whether another may follow; ``ahead``: see thin.sessions."""
     try:
         return _served(channel, state, store, ahead)
     except Exception as exc:  # the worker, if there is one, ends with this process

@@ -1,9 +1,9 @@
 """The program of the first stage: checks the runtime that is kept on the target, and starts ``thin.__main__`` from it.
 
 The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the
-session's parameters and the text of ``thin/cold.py``; see pushsalt.bundle.shim. It is compiled on every start, so there
-is only what a warm start needs; ``thin.cold`` finds another place or receives the runtime. While it runs it is
-``thin.boot`` for everybody.
+session's parameters and the text of ``thin/coldstart.py``; see pushsalt.bundle.shim. It is compiled on every start, so
+there is only what a warm start needs; ``thin.coldstart`` finds another place or receives the runtime. While it runs it
+is ``thin.boot`` for everybody.
 
 Nothing that was not verified is ever executed:
 
@@ -198,8 +198,8 @@ def boot(p, cold):
         os.umask(0o77)
         state = warm(p)
         if state is None:
-            space = {"__name__": "thin.cold"}
-            exec(compile(cold, "thin/cold.py", "exec", 0, True), space)  # noqa: S102
+            space = {"__name__": "thin.coldstart"}
+            exec(compile(cold, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102
             state = space["cold"](p)
         store = load(state)
     except Exception as exc:

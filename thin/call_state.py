@@ -2,7 +2,7 @@
 
 import time
 
-from thin import beside, guards, slots
+from thin import guards, slots, waiting
 from thin.log import getLogger
 from thin.requisites import REQUISITES, REQUISITES_IN
 from thin.returns import clock, failed, masked, unified
@@ -223,7 +223,7 @@ class Caller(object):
             return ret
         pause = _pause(rules)
         log.info("State result does not match retry until value, state will be re-run in %s seconds", pause)
-        beside.sleep(pause)
+        waiting.sleep(pause)
         again = self.call(low, attempt + 1)
         again["comment"] = "\n".join((_attempt(attempt, result, said), again["comment"] or ""))
         again["duration"] = round(again["duration"] + ret["duration"] + pause * 1000, 3)

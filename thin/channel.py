@@ -1,6 +1,6 @@
 """The worker's end of the channel: sends messages, gets answers, and serves the other side while it waits."""
 
-from thin import beside, wire
+from thin import waiting, wire
 
 #: Bytes of a message in which no text can be longer than thin.cut.TEXT_LIMIT.
 LARGE = 16 * 1024 * 1024
@@ -70,7 +70,7 @@ class Channel(object):
                 else:
                     self.serve(message)
             # Who is attended to beside may ask too, and take in the very frame that is waited for here.
-            if self._dealt == before and beside.readable(self._sock.fileno()):
+            if self._dealt == before and waiting.readable(self._sock.fileno()):
                 data = self._sock.recv(256 * 1024)
                 if not data:
                     raise Closed()

@@ -31,14 +31,14 @@ class Controller(object):
 
     # the plan
 
-    def begin(self, files=None, templates=None, trees=None, wants=()):
+    def begin(self, files=None, templates=None, wants=()):
         """Take the plan of a run. Returns ``[digest, what is here of it or None]`` of what has to be sent.
 
         ``wants`` are ``[digest, destination or None]``: a destination that has the bytes already is as good as a copy.
         """
         self._files = dict(files or {})
         self._templates = dict(templates or {})
-        self._trees = dict(trees or {})
+        self._trees = {}
         secret = set(self._templates.values())
         need, seen = [], set()
         for digest, destination in wants:

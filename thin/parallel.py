@@ -2,14 +2,14 @@
 
 A child sees the target as it was when it started, and what it changes in memory is lost with it; only its return comes
 back. It cannot speak on the channel itself: what it asks of the controller (thin.link) goes through its parent, which
-answers between two states and whenever it waits for something itself (thin.beside).
+answers between two states and whenever it waits for something itself (thin.waiting).
 """
 
 import os
 import select
 import socket
 
-from thin import beside, link, log, wire
+from thin import link, log, waiting, wire
 from thin.exceptions import SaltException
 
 #: How many run at a time unless ``state_max_parallel`` says so.
@@ -53,7 +53,7 @@ class Jobs(object):
         self._start_queued()
 
     def descriptors(self):
-        """Those of the children, for thin.beside."""
+        """Those of the children, for thin.waiting."""
         return () if self._busy else list(self._active)
 
     def attend(self):
@@ -98,7 +98,7 @@ class _Job(object):
         if self._pid == 0:
             try:
                 self._sock.close()
-                beside.current = None
+                waiting.current = None
                 _child(theirs, self._function)
             finally:
                 os._exit(0)

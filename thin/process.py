@@ -13,13 +13,16 @@ import os
 import select
 import time
 
-from thin import beside
+from thin import waiting
 
 #: Bytes that a program may write to a stream: who reads its output has all of it, or an error.
 #: What of that is too much for people is cut where it is returned to them (thin.cut).
 OUTPUT_LIMIT = 128 * 1024 * 1024
 #: Seconds after which the program itself is looked at while its output does not end.
 LOOK = 0.1
+#: Seconds without output, after the program has ended, until its output counts as ended too: `exec > >(tee log)` in a
+#: script leaves what it says to another that ends a moment later.
+QUIET = 0.1
 
 
 class Result(object):
@@ -79,10 +82,66 @@ def which(name, path=None):
 def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=None, timeout=None, background=False):
     """Run a program to its end and return its Result.
 
-    ``argv``: list of text; ``stdin``: bytes or None (/dev/null); ``merge``: stderr goes into stdout; ``timeout``:
-    seconds, after which the program and what it started are killed; ``background``: do not wait, no output.
-    Raises OSError when the program cannot be started.
+    ``argv``: list of text; ``stdin``: bytes, an iterator of bytes that is asked for more as the program reads, or None
+    (/dev/null); ``merge``: stderr goes into stdout; ``timeout``: seconds, after which the program and what it started
+    are killed; ``background``: do not wait, no output.
+    Raises OSError when the program cannot be started, and whatever the iterator raises: the program is killed then.
     """
+    result, feed, out, err = _started(argv, cwd, env, stdin is not None, merge, identity, umask, background)
+    try:
+        if not background:
+            deadline = None if not timeout else time.monotonic() + timeout
+            _collect(result, feed, out, err, stdin, deadline)
+    finally:
+        _close(*[number for number in (out, err) if number is not None])
+    return result
+
+
+def output(argv, env=None):
+    """Run a program and yield its output piece by piece. It is killed if no more of it is asked for.
+
+    Raises OSError when it cannot be started, and Failed at its end.
+    """
+    result, _, out, err = _started(argv, "/", env, False, False, None, None, False)
+    poll, left, words, status = select.poll(), {out, err}, b"", None
+    for number in left:
+        poll.register(number, select.POLLIN | select.POLLHUP)
+    try:
+        while left:
+            others = waiting.descriptors()
+            for number in others:
+                poll.register(number, select.POLLIN)
+            ready = poll.poll()
+            for number in others:
+                poll.unregister(number)
+            if any(number in others for number, _ in ready):
+                waiting.attend()
+                continue
+            for number, _ in ready:
+                piece = os.read(number, 65536)
+                if not piece:
+                    poll.unregister(number)
+                    left.discard(number)
+                elif number == out:
+                    yield piece
+                else:
+                    words = (words + piece)[-65536:]
+        status = os.waitpid(result.pid, 0)[1]
+    finally:
+        _close(out, err)
+        if status is None:
+            os.kill(result.pid, signal.SIGKILL)
+            os.waitpid(result.pid, 0)
+    if status:
+        raise Failed(errno.EIO, words.decode("utf-8", "replace").strip(), argv[0])
+
+
+class Failed(OSError):
+    """A program failed; the text is what it wrote on stderr."""
+
+
+def _started(argv, cwd, env, fed, merge, identity, umask, background):
+    """Start a program: (Result, descriptor of its stdin or None, of its stdout, of its stderr unless it is merged)."""
     env = os.environ if env is None else env
     argv = [_bytes(word) for word in argv]
     if any(b"\0" in word for word in argv):
@@ -96,7 +155,7 @@ def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=N
 
     try:
         fault = pipe()
-        feed = pipe() if stdin is not None and not background else None
+        feed = pipe() if fed and not background else None
         out = None if background else pipe()
         err = out if background or merge else pipe()
         pid = os.fork()
@@ -119,15 +178,14 @@ def run(argv, cwd="/", env=None, stdin=None, merge=False, identity=None, umask=N
         os.close(feed[0])
     for number in {pair[1] for pair in (out, err) if pair}:
         os.close(number)
-    result = Result(pid)
     try:
         _check(fault[0], pid, argv, feed)
-        if not background:
-            deadline = None if not timeout else time.monotonic() + timeout
-            _collect(result, feed and feed[1], out[0], err[0] if err is not out else None, stdin, deadline)
+    except BaseException:
+        _close(*{pair[0] for pair in (out, err) if pair})
+        raise
     finally:
-        _close(fault[0], *{pair[0] for pair in (out, err) if pair})
-    return result
+        _close(fault[0])
+    return Result(pid), feed and feed[1], out and out[0], err[0] if err is not None and err is not out else None
 
 
 def _close(*fds):
@@ -217,7 +275,9 @@ def _collect(result, feed, out, err, stdin, deadline):
     if feed is not None:
         os.set_blocking(feed, False)
         poll.register(feed, select.POLLOUT | select.POLLERR)
-    sent, ended, look = 0, None, time.monotonic() + LOOK
+    stdin = iter((stdin,) if isinstance(stdin, bytes) and stdin else stdin or ())
+    unsent = memoryview(b"")
+    ended, look = None, time.monotonic() + LOOK
     while left:
         rest = None if deadline is None else deadline - time.monotonic()
         if ended is None and rest is not None and rest <= 0:
@@ -226,28 +286,37 @@ def _collect(result, feed, out, err, stdin, deadline):
         if ended is None and time.monotonic() >= look:
             pid, status = os.waitpid(result.pid, os.WNOHANG)
             ended, look = status if pid else None, time.monotonic() + LOOK
-        others = beside.descriptors()
+        others = waiting.descriptors()
         for number in others:
             poll.register(number, select.POLLIN)
-        wait = 0 if ended is not None else LOOK if rest is None else min(max(rest, 0) + 0.001, LOOK)
+        wait = QUIET if ended is not None else LOOK if rest is None else min(max(rest, 0) + 0.001, LOOK)
         ready = poll.poll(wait * 1000)
         for number in others:
             poll.unregister(number)
-        if ended is not None and (time.monotonic() > look + 1 or not left.intersection(number for number, _ in ready)):
+        if ended is not None and (
+                time.monotonic() > look + 1 or not (left | set(others)).intersection(number for number, _ in ready)):
             _drain(left)
-            break  # what it said itself has been read; in a second at most, where others go on talking
+            break  # what it said has been read; in a second at most, where others go on talking
         for number, _ in ready:
             if number in others:
-                beside.attend()
+                waiting.attend()
                 break  # it may have taken long, and what is ready now is another matter
             if number == feed:
                 try:
-                    sent += os.write(feed, stdin[sent:sent + 65536]) if sent < len(stdin) else 0
+                    unsent = unsent or memoryview(next(stdin, b""))
+                except BaseException:
+                    os.close(feed)
+                    if ended is None:
+                        _give_up(result, streams, out, err)
+                    raise
+                over = not unsent
+                try:
+                    unsent = unsent[os.write(feed, unsent[:65536]):]
                 except BlockingIOError:
                     continue
                 except OSError:  # it does not read on
-                    sent = len(stdin)
-                if sent >= len(stdin):
+                    over = True
+                if over:
                     poll.unregister(feed)
                     os.close(feed)
                     feed = None

@@ -12,7 +12,7 @@ import os
 import socket
 import sys
 
-from thin import beside, exceptions, link, loader, log, wire
+from thin import exceptions, link, loader, log, waiting, wire
 from thin.utils import args as signatures
 
 #: The key of a state's return that says which Salt's module it was.
@@ -205,7 +205,7 @@ class Server(object):
         if os.fork() == 0:
             try:
                 self._sock.close()
-                beside.current = None
+                waiting.current = None
                 _serve(theirs, loaders, told)
             finally:
                 os._exit(0)
@@ -224,7 +224,7 @@ class Server(object):
                     log.sink(got["level"], got["text"])
                 elif got["k"] == "link":
                     self._sock.sendall(wire.frame(b"M", wire.pack(parallel._answered(got))))
-            if beside.readable(self._sock.fileno()):
+            if waiting.readable(self._sock.fileno()):
                 data = self._sock.recv(256 * 1024)
                 if not data:
                     raise exceptions.CommandExecutionError("the process that ran Salt's own module has died")

@@ -8,7 +8,7 @@ from thin.log import getLogger
 from thin.utils import data
 
 MARK = "__slot__:"
-#: The key of a chunk with what its guards and slots may not call in a dry run: function -> why (pushsalt.run.dryrun).
+#: The key of a chunk with what its guards and slots may not call in a dry run: function -> why (minion/dryrun.py).
 REFUSED = "__refused__"
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
 

@@ -5,7 +5,7 @@ Down (controller -> target), after the first stage has started Python::
     1 byte type | 4 bytes big-endian length | payload
     b"M"  msgpack message            b"A"  the runtime archive, zlib-compressed tar
     b"B"  32 bytes SHA-256, then a piece of that blob (in order; an empty piece ends it)
-and where several sessions follow each other (thin.series), after b"D" has come:
+and where several sessions follow each other (thin.sessions), after b"D" has come:
     b"P"  begins the next: lock, wait, deadline and lock_name of it, those that it has, as "key=value" lines
     b"K"  before that: a msgpack map with ``name`` and ``value``, which is kept for this session and all further ones
 
@@ -45,7 +45,7 @@ grains    n, refresh: bool                                            ret
 resources n, declared: {type: its declaration, as in the pillar}:     ret: re, ret={"found": {type: {id: {"grains":
           discover the resources of these types                       {…}, "enter": [word, …]}}}, "failed": {type:
                                                                       text}}, see thin.resourcetypes.discover
-run       n, chunks, test, mock, files, templates, trees, wants       need: digests, parts (only when some are
+run       n, chunks, test, mock, files, templates, wants              need: digests, parts (only when some are
           ([[digest, dest path|None]]: what may have to be sent),     missing), then start: tag; state: tag, ret;
           and numbers of chunks: declared (in the order in which      event: name (the chunk's ``fire_event``), ret,
                                                                       or tag, data (of ``event.send``);
@@ -114,7 +114,7 @@ BLOB_PIECE = 256 * 1024
 HEAD = struct.Struct(">cI")
 
 #: What goes up, by ``k``: field -> type, or types; with None among them the field may be missing. ``object`` takes
-#: anything. A field that is not named here is not read (pushsalt.run.intake).
+#: anything. A field that is not named here is not read (pushsalt.session.intake).
 _MAYBE = type(None)
 UP = {
     "ready": {"python": str, "grains": (dict, _MAYBE), "uid": (int, _MAYBE), "user": (str, _MAYBE),
@@ -263,7 +263,7 @@ class Frames(object):
 
 
 def file_key(url, saltenv):
-    """The key of a source file in Plan.files and Plan.trees: its URL with the saltenv written out."""
+    """The key of a source file in Plan.files: its URL with the saltenv written out."""
     return url if "?saltenv=" in url else "%s?saltenv=%s" % (url, saltenv)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from thin import beside, link, loader, log, runtime
+from thin import link, loader, log, runtime, waiting
 from thin.blobs import Blobs
 from thin.channel import Channel, Closed
 from thin.controller import Controller
@@ -130,8 +130,8 @@ class Worker(object):
                                "message": text, "tb": _traceback()})
             return
         self.channel.send(ready)
-        for waiting in held:
-            self.serve(waiting)
+        for message in held:
+            self.serve(message)
 
     def _load(self, resource):
         """Make the loaders of the session. Returns those of the machine, which are others in a plain resource."""
@@ -140,9 +140,9 @@ class Worker(object):
             from thin import resourcetypes
 
             if "kept" in resource:
-                from thin import series
+                from thin import sessions
 
-                resource = dict(resource, declared=series.kept[resource["kept"]])
+                resource = dict(resource, declared=sessions.kept[resource["kept"]])
 
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
@@ -233,8 +233,7 @@ class Worker(object):
         self._answer(message, lambda: self._transfers.answer(message, need))
 
     def on_run(self, message):
-        need = self.controller.begin(
-            message.get("files"), message.get("templates"), message.get("trees"), message.get("wants") or ())
+        need = self.controller.begin(message.get("files"), message.get("templates"), message.get("wants") or ())
         if need:
             self.channel.send({"k": "need", "re": message["n"], "digests": [digest for digest, _ in need],
                                "parts": dict(item for item in need if item[1])})
@@ -261,7 +260,7 @@ class Worker(object):
             if any(chunk.get("parallel") for chunk in chunks):
                 from thin import parallel
 
-                jobs = beside.current = parallel.Jobs(self.opts.get("state_max_parallel"))
+                jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
             engine.Engine(
                 self.loaders, collect_grains=lambda: self._collect(True), jobs=jobs, mock=bool(message.get("mock")),
                 on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}), on_done=done,
@@ -269,7 +268,7 @@ class Worker(object):
             ).run(chunks, *_named(chunks, message))
         finally:
             self.opts["test"] = before
-            beside.current = None
+            waiting.current = None
         return {"states": count[0]}
 
     # below

@@ -41,6 +41,8 @@ class Method:
     asks_with_mark: bool = False
     #: it asks on a terminal only
     terminal: bool = False
+    #: seconds behind its question from which on it surely reads: polkit drops what came before it turns the echo off
+    reads_after: float = 0.0
     #: there is no way to tell it not to ask
     always_asks: bool = False
     #: how it ends where it cannot become that user; systemd: EXIT_USER
@@ -91,7 +93,7 @@ METHODS: Final = {
                 ("sudo_denied", r"Access denied|Permission denied"),
             ),
             "allow it in polkit's rules there", "allow it without one in polkit's rules there", terminal=True,
-            denied=217,
+            denied=217, reads_after=0.3,
         ),
     )
 }  # fmt: skip

@@ -27,7 +27,7 @@ from thin import runtime
 THIN = Path(runtime.__file__).resolve().parent
 FIRST = "thin/store.py"
 #: Sent as the program of the first stage, not as a part of the archive.
-_APART = {"thin/boot.py", "thin/cold.py"}
+_APART = {"thin/boot.py", "thin/coldstart.py"}
 _EXTRA = ("COPYING",)
 #: Folders of which a part is in the other archive.
 APART = ("modules", "states", "utils", "resources")

@@ -56,7 +56,7 @@ class Runtime:
         if not isinstance(known, dict) or "more" not in known:
             archive, more = pack.build(root)
             sha = hashlib.sha256(archive).hexdigest()
-            programs = [shim.strip(root / name) for name in ("boot.py", "cold.py")]
+            programs = [shim.strip(root / name) for name in ("boot.py", "coldstart.py")]
             digest = hashlib.sha256(more).hexdigest()
             known = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
             if bank:

@@ -1,6 +1,6 @@
 """Source files as targets get them: without what only people and the controller read. All lines keep their numbers.
 
-That are what modules declare (see also pushsalt.run.effects), and docstrings but those that ``sys.doc`` shows: of
+That are what modules declare (see also pushsalt.modules.effects), and docstrings but those that ``sys.doc`` shows: of
 modules and states, and of their public functions.
 """
 

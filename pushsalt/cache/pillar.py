@@ -6,12 +6,14 @@ there, and diffs and backups of files after that.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.sealed import SealedBank
-from pushsalt.cache.store import HEAD, Bank, file_bytes
+from pushsalt.cache.store import HEAD, Bank, Stamp, file_bytes, stamp
+from thin import wire
 
 if TYPE_CHECKING:
     from pushsalt.index.view import View
@@ -29,10 +31,33 @@ class PillarBank(SealedBank):
         super().__init__(root, name, key)
         self.images = SealedBank(root, f"{name}-index", key)
         self._former = SealedBank(root, f"{name}-former", key)
+        #: the file of an entry, as it was when it was read, and a digest of what was in it
+        self._seen: dict[str, tuple[Stamp, bytes]] = {}
+        self._packed: tuple[Any, bytes] = None, b""
 
     def bytes_of(self, key: str) -> bytes | None:
         """The decrypted bytes of an entry: equal bytes are equal pillars, so nobody has to decode them to compare."""
-        return self._plain(key, Bank.get(self, key))
+        before = stamp(self._file(key))
+        data = self._plain(key, Bank.get(self, key))
+        if before is not None and data is not None:
+            self._seen[key] = before, _digest(data)
+        return data
+
+    def renew(self, key: str, pillar: Any) -> bool:
+        """Whether the entry, as ``bytes_of`` has read it, is this pillar and nobody has changed it since.
+
+        Its age begins anew then; nothing is opened.
+        """
+        seen = self._seen.get(key)
+        if seen is None or stamp(self._file(key)) != seen[0]:
+            return False
+        if self._packed[0] is not pillar:  # alike targets share one pillar
+            self._packed = pillar, _digest(wire.pack({"value": pillar}))
+        if self._packed[1] != seen[1]:
+            return False
+        self._touch(key)
+        del self._seen[key]
+        return True
 
     def former(self, key: str) -> list[str]:
         """Secrets that the pillar of a target had."""
@@ -87,3 +112,7 @@ class PillarBank(SealedBank):
 
     def sweep(self, before: float) -> int:
         return super().sweep(before) + self._former.sweep(before)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pushsalt.cache.folder import private_dir as private_dir
+from pushsalt.privatefolder import private_dir as private_dir
 from thin import wire
 
 log = logging.getLogger(__name__)
@@ -238,7 +238,11 @@ class Bank:
             log.warning(text, *args)
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
+#: Inode, time of change in nanoseconds, and size of a file.
+Stamp = tuple[int, int, int]
+
+
+def stamp(path: Path) -> Stamp | None:
     """Tells one state of a file from another; None when there is none."""
     try:
         status = path.lstat()
@@ -255,10 +259,17 @@ def _written(path: Path) -> float | None:
 
 
 def file_bytes(path: Path) -> bytes | None:
-    """What is in a regular file, or None."""
+    """What is in a regular file, or None: also of what cannot be read, and of a folder."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read()
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)

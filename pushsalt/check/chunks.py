@@ -14,13 +14,13 @@ from pushsalt.compile import CompileResult
 from pushsalt.compile.arguments import GLOBAL, is_context
 from pushsalt.errors import PushsaltError
 from pushsalt.model import Chunk
+from pushsalt.modules.signatures import KnownStates
 from pushsalt.nearest import misspelt
 from pushsalt.plan import split_url
-from pushsalt.run.signatures import KnownStates
 
 if TYPE_CHECKING:
     from pushsalt.check.subjects import Subject
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 _MODES: Final = ("mode", "file_mode", "dir_mode")
 _OCTAL: Final = re.compile(r"0?[0-7]{3,4}|keep")
@@ -187,8 +187,8 @@ def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -
     engine, saltenv = chunk.get("template"), str(chunk.get("__env__") or "base")
     if chunk["state"] != "file" or chunk["fun"] != "managed" or not isinstance(engine, str):
         return
-    from pushsalt.run.filetemplates import names_of, render_file
-    from pushsalt.run.known import FILE
+    from pushsalt.minion.filetemplates import names_of, render_file
+    from pushsalt.minion.memoized import FILE
 
     sources = chunk.get("source")
     for url in [sources] if isinstance(sources, str) else _flat(sources):

@@ -16,9 +16,9 @@ from pushsalt.check.rules import BY_NAME
 from pushsalt.check.standin import StandIn
 from pushsalt.compile.source import Problem
 from pushsalt.errors import PushsaltError, RenderError, StateError
+from pushsalt.job import JobOptions
+from pushsalt.minion.minion import Minion
 from pushsalt.model import Target
-from pushsalt.run.job import JobOptions
-from pushsalt.run.minion import Minion
 
 if TYPE_CHECKING:
     from pushsalt.check.subjects import Subject

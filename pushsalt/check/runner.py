@@ -25,7 +25,7 @@ from pushsalt.config import Config
 from pushsalt.errors import CommandError, PushsaltError, RenderError, StateError
 from pushsalt.events import Reporter
 from pushsalt.fileserver.backends.roots import LIMITS
-from pushsalt.run.job import Settings
+from pushsalt.job import Settings
 from pushsalt.run.project import Project
 from pushsalt.trust import Limit
 

@@ -11,7 +11,7 @@ from jinja2 import nodes
 
 from pushsalt import regular
 from pushsalt.check.findings import Finding, finding
-from pushsalt.run.effects import CHANGES, RUNS, shipped
+from pushsalt.modules.effects import CHANGES, RUNS, shipped
 
 _COMMENT: Final = re.compile(r"^\s*#(?!!)(?!jinja2:)(?P<text>.*)$")
 _JINJA: Final = re.compile(r"\{\{|\{%")

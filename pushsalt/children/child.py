@@ -47,19 +47,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.children import codec, places
-from pushsalt.children.ground import Ground
+from pushsalt.children.project import RenderProject
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
-from pushsalt.functions import Lowstate
+from pushsalt.job import JobOptions
+from pushsalt.memo.reads import NotKnown, only_known, plain, takes_time
+from pushsalt.minion.dryrun import refused_calls
+from pushsalt.minion.filetemplates import prerender, render_file
+from pushsalt.minion.minion import Minion
 from pushsalt.model import Chunk, Target
+from pushsalt.modules.controller import Lowstate
 from pushsalt.plan import make_plan, tag
 from pushsalt.render import limits
 from pushsalt.render.limits import Deadline, OutOfTime
-from pushsalt.render.reads import NotKnown, only_known, plain, takes_time
-from pushsalt.run.dryrun import refused_calls
-from pushsalt.run.filetemplates import prerender, render_file
-from pushsalt.run.job import JobOptions
-from pushsalt.run.minion import Minion
 from pushsalt.trust import DATA_ENGINES, Foreign
 from thin import slots
 
@@ -170,6 +170,8 @@ class Child:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._writing = threading.Lock()
+        #: answers that are sent together, when all messages that came with theirs are taken
+        self._held: list[bytes] = []
         self._buffer = bytearray()
         self._turn = _Turn(None)
         self._current = _Current()
@@ -178,7 +180,7 @@ class Child:
         self._guard = threading.Lock()
         self._works: dict[int, _Work] = {}
         self._pool = ThreadPoolExecutor(WIDTH, "render")
-        self._ground: Ground | None = None
+        self._ground: RenderProject | None = None
         self._minions: dict[int, Minion] = {}
         self._after: dict[int, Callable[[dict[str, Any]], object]] = {}
         self._pillars: OrderedDict[int, None] = OrderedDict()
@@ -198,6 +200,9 @@ class Child:
             self._buffer += data
             while (message := self._next()) is not None:
                 self._take(message)
+            if self._held:
+                with self._writing:
+                    self._send(b"")
             self._end_overdue()
 
     def _next(self) -> dict[str, Any] | None:
@@ -214,10 +219,17 @@ class Child:
         """Send a message that has no answer."""
         data = codec.pack({"k": kind, **fields})
         with self._writing:
-            self._channel.sendall(data)
+            self._send(data)
 
-    def _return(self, work: _Work, fields: dict[str, Any]) -> None:
-        """Send the result of a work, or that it cannot be sent.
+    def _send(self, data: bytes) -> None:
+        """With ``_writing`` held: what is held goes first, since what follows may need it."""
+        if self._held:
+            data = b"".join([*self._held, data])
+            self._held.clear()
+        self._channel.sendall(data)
+
+    def _return(self, work: _Work, fields: dict[str, Any], *, at_once: bool = False) -> None:
+        """Send the result of a work, or an error where it cannot be sent. ``at_once`` results are sent together.
 
         The values of a pillar go with the first result that has them: results of other threads are sent before or
         behind it, not between the two.
@@ -234,7 +246,10 @@ class Child:
                 text = f"the result cannot be sent: {exc}"
                 large = FunctionError("exception", text, "look for data that grow without end", "ValueError")
                 data = codec.pack({"k": "exc", "re": work.number, **codec.error_fields(large)})
-            self._channel.sendall(data)
+            if at_once:
+                self._held.append(data)
+            else:
+                self._send(data)
 
     def ask(self, what: str, **fields: Any) -> Any:
         """Ask the command for the target whose work this thread does. Raises what it answers as an error."""
@@ -251,7 +266,7 @@ class Child:
         try:
             with nullcontext() if what in _AT_ONCE else self._without_turn():
                 with self._writing:
-                    self._channel.sendall(data)
+                    self._send(data)
                 waited = question.answered.wait(None if work.deadline is None else work.deadline.left)
         finally:
             self._questions.pop(number, None)
@@ -341,7 +356,7 @@ class Child:
             return
         memory = message.get("memory") if Path("/proc/self/statm").exists() else None
         self._turn = _Turn(memory, lambda: self.tell("full"))
-        self._ground = Ground(
+        self._ground = RenderProject(
             config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"], said["groups"]
         )
         self._ground.shared.once.waits_for_others = self._without_turn
@@ -364,7 +379,7 @@ class Child:
             self._current.work = None
             self._turn.give(work)
         self._works.pop(work.number, None)
-        self._return(work, fields)
+        self._return(work, {**fields, "known": True}, at_once=True)
         return True
 
     def _worked(self, work: _Work, message: dict[str, Any]) -> None:
@@ -501,7 +516,7 @@ class Child:
 
     def _dry(self, minion: Minion, chunk: Chunk) -> Chunk:
         """The chunk, with the functions that its guards and slots must not call in a dry run (see thin.slots)."""
-        refused = refused_calls(chunk, minion.frozen, minion.effect, minion.warn)
+        refused = refused_calls(chunk, minion.frozen, minion.effect_there, minion.warn)
         return {**chunk, slots.REFUSED: refused} if refused else chunk
 
     def _template(self, work: _Work, message: dict[str, Any]) -> dict[str, Any]:

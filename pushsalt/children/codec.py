@@ -18,7 +18,6 @@ import msgpack
 
 from pushsalt.errors import (
     CommandError,
-    CompileError,
     ConfigError,
     FunctionError,
     InventoryError,
@@ -153,7 +152,7 @@ def _with_large(value: Any) -> Any:
 
 # --- errors ------------------------------------------------------------------------------------------------------
 
-_STATE: Final = {"StateError": StateError, "RenderError": RenderError, "CompileError": CompileError}
+_STATE: Final = {"StateError": StateError, "RenderError": RenderError}
 _COMMAND: Final = {
     "CommandError": CommandError, "UsageError": UsageError, "ConfigError": ConfigError,
     "InventoryError": InventoryError, "NoTargetError": NoTargetError,
@@ -169,7 +168,7 @@ def error_fields(exc: BaseException) -> dict[str, Any]:
         return {**said, "family": "function", "args": [exc.kind, exc.message, exc.hint, exc.exception]}
     if isinstance(exc, StateError):
         where = [exc.where.path, exc.where.line, exc.where.column] if exc.where else None
-        name = next((kind for kind in ("RenderError", "CompileError") if isinstance(exc, _STATE[kind])), "StateError")
+        name = "RenderError" if isinstance(exc, RenderError) else "StateError"
         return {**said, "family": "state", "class": name, "args": [list(exc.errors), exc.hint], "where": where}
     if isinstance(exc, PushsaltError):
         return {**said, "family": "command", "args": [str(exc), exc.hint]}

@@ -9,37 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import os
-import signal
 import socket
 import subprocess
 import sys
 import weakref
-from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
-from pushsalt.children import codec
+from pushsalt.children.process import Answer, Child, Request
 from pushsalt.children.starter import BOOT
 from pushsalt.errors import PushsaltError, StateError
 
 log = logging.getLogger(__name__)
 
-#: Answers a question of a child: its fields -> the value. Raises what the child is to raise.
-Answer = Callable[[dict[str, Any]], Awaitable[Any]]
-
 #: Seconds behind its time that a work gets to end by itself, before its child is killed.
 GRACE: Final = 2.0
-#: Seconds that a process has to write the frames of its threads, and that the place among them may take.
-_FRAMES_TIME: Final = 1.0
+#: Seconds that the place among the frames of a hung process may take to find.
 _PLACE_TIME: Final = 5.0
 #: Seconds that a work has at least that begins anew, since its time was lost in a process that another one stopped.
 _AGAIN: Final = 5.0
 #: Works that a child has to render at a time; more may wait there for answers.
 _AHEAD: Final = 2
+#: The same for one whose last answer was known from another target.
+_AHEAD_KNOWN: Final = 8
 #: Seconds without a child for a work after which one more is forked, and how many more.
 _PATIENCE: Final = 1.0
 _MORE: Final = 8
@@ -48,225 +44,6 @@ _LOOK: Final = 2.0
 _STUCK: Final = 6.0
 #: Bytes that a text of a target's own may take.
 _CONFINED_MEMORY: Final = 256 * 1024 * 1024
-#: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
-_PILLARS: Final = 32
-_numbers: Final = itertools.count(1)
-
-
-class _Request:
-    """One work, and who waits for it."""
-
-    def __init__(self, message: dict[str, Any], answer: Answer) -> None:
-        self.number = next(_numbers)
-        self.message = {**message, "n": self.number}
-        self.answer = answer
-        self.result: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self.tries = 0
-        seconds = message["time"]
-        self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        self.questions: set[asyncio.Task[None]] = set()
-        self.timer: asyncio.TimerHandle | None = None
-        #: the file that its second process renders
-        self.at = ""
-
-    def end(self, result: dict[str, Any] | BaseException) -> None:
-        self.stop()
-        if self.result.done():
-            return
-        if isinstance(result, BaseException):
-            self.result.set_exception(result)
-        else:
-            self.result.set_result(result)
-
-    def stop(self) -> None:
-        """Nobody waits for it any more, or it begins anew."""
-        if self.timer is not None:
-            self.timer.cancel()
-        for task in self.questions:
-            task.cancel()
-
-
-class _Child:
-    """One process. ``alone``: it is for one work. ``traces`` is where it writes the frames of its threads."""
-
-    def __init__(self, pool: Pool, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
-        self.alone = alone
-        self.traces = traces
-        self.pid: int | None = None
-        self.pending: dict[int, _Request] = {}
-        self.gone = False
-        #: when it was asked whether it still answers, and has not answered since
-        self.pinged: float | None = None
-        self._pool = weakref.proxy(pool)  # which ends its processes when nobody has it any more
-        self.channel = channel
-        self._in = bytearray()
-        self._out: deque[memoryview] = deque()
-        self._pillars: OrderedDict[int, dict[str, Any]] = OrderedDict()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        channel.setblocking(False)
-
-    # reading and writing ---------------------------------------------------------------------------------------------
-
-    def attach(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop and not self.gone:
-            self._loop = loop
-            loop.add_reader(self.channel, self._readable)
-
-    def detach(self) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.remove_reader(self.channel)
-            self._loop.remove_writer(self.channel)
-        self._loop = None
-
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Raises ValueError for a message that cannot be sent."""
-        data = memoryview(codec.pack(message))
-        if self.gone:
-            return
-        if not self._out:
-            with contextlib.suppress(BlockingIOError, OSError):  # a broken pipe is noticed by who reads
-                data = data[self.channel.send(data) :]
-        if data:
-            self._out.append(data)
-            if len(self._out) == 1 and self._loop is not None:
-                self._loop.add_writer(self.channel, self._writable)
-
-    def _writable(self) -> None:
-        try:
-            while self._out:
-                sent = self.channel.send(self._out[0])
-                self._out[0] = self._out[0][sent:]
-                if not self._out[0]:
-                    self._out.popleft()
-        except BlockingIOError:
-            return
-        except OSError:
-            self._out.clear()
-        if self._loop is not None:
-            self._loop.remove_writer(self.channel)
-
-    def _readable(self) -> None:
-        try:
-            data = self.channel.recv(4 * 1024 * 1024)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self._pool.lost(self)
-            return
-        self._in += data
-        try:
-            while len(self._in) >= codec.HEAD:
-                end = codec.HEAD + int.from_bytes(self._in[: codec.HEAD], "big")
-                if len(self._in) < end:
-                    break
-                message = codec.unpack(bytes(self._in[codec.HEAD : end]))
-                del self._in[:end]
-                self._take(message)
-        except (ValueError, KeyError, TypeError) as exc:
-            log.debug("a render process sent nonsense", exc_info=exc)
-            self.kill()
-            self._pool.lost(self)
-
-    def _take(self, message: dict[str, Any]) -> None:
-        kind = message["k"]
-        if kind in ("ret", "exc"):
-            pillar = message.get("pillar")
-            if pillar is not None:
-                message["pillar"] = self._pillar(*pillar)
-            request = self.pending.pop(int(message["re"]), None)
-            if request is not None:
-                request.stop()
-                request.end(message if kind == "ret" else codec.error_of(message))
-            if self.alone and not self.pending:
-                self._pool.retire(self)
-            self._pool.pump()
-        elif kind == "ask":
-            request = self.pending.get(int(message["req"]))
-            if request is not None:
-                task = asyncio.get_running_loop().create_task(self._answer(request, message))
-                request.questions.add(task)
-                task.add_done_callback(request.questions.discard)
-                self._pool.pump()
-        elif kind == "full":
-            self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
-        elif kind == "at":
-            request = self.pending.get(int(message["n"]))
-            if request is not None:
-                request.at = str(message["path"])
-        elif kind == "pong":
-            self.pinged = None
-        elif kind == "secrets":
-            self._pool.on_secrets([str(value) for value in message["values"]])
-        elif kind == "log":
-            if message.get("once"):  # of all children
-                if message["text"] in self._pool.said:
-                    return
-                self._pool.said.add(message["text"])
-            logger = logging.getLogger(str(message["name"]))
-            if logger.isEnabledFor(int(message["level"])):
-                logger.log(int(message["level"]), "%s", message["text"])
-
-    def _pillar(self, number: int, values: dict[str, Any] | None = None) -> dict[str, Any]:
-        if values is not None:
-            self._pillars[number] = values
-            if len(self._pillars) > _PILLARS:
-                self._pillars.popitem(last=False)
-        else:
-            self._pillars.move_to_end(number)
-        return self._pillars[number]
-
-    async def _answer(self, request: _Request, question: dict[str, Any]) -> None:
-        number = question["n"]
-        try:
-            answer: dict[str, Any] = {"k": "ret", "re": number, "value": await request.answer(question)}
-        except (Exception, SystemExit) as exc:
-            answer = {"k": "exc", "re": number, **codec.error_fields(exc)}
-        try:
-            self.send(answer)
-        except ValueError as exc:
-            self.send({"k": "exc", "re": number, **codec.error_fields(exc)})
-
-    @property
-    def rendering(self) -> int:
-        """Works that do not wait for an answer."""
-        return sum(not request.questions for request in self.pending.values())
-
-    def kill(self) -> None:
-        if self.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
-
-    async def frames(self) -> str:
-        """Where its threads are; '' when it does not say. It may hang, as long as it is not stopped."""
-        if self.pid is None:
-            return ""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGUSR1)
-        until = asyncio.get_running_loop().time() + _FRAMES_TIME
-        text = ""
-        while not self.gone and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(0.02)
-            more = self.crash()
-            text += more
-            if text and not more:
-                break
-        return text
-
-    def crash(self) -> str:
-        """What it has written of its threads, by itself if it crashed."""
-        try:
-            return (self.traces.read(65536) or b"").decode("utf-8", "replace")
-        except ValueError:  # closed
-            return ""
-
-    def close(self) -> None:
-        self.detach()
-        self.gone = True
-        self.channel.close()
-        self.traces.close()
 
 
 class Pool:
@@ -278,12 +55,12 @@ class Pool:
         #: warnings that are said once, whatever child says them
         self.said: set[str] = set()
         self._width = width or max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-        self._children: list[_Child] = []
+        self._children: list[Child] = []
         self._sockets: set[socket.socket | BinaryIO] = set()
         self._endings: set[asyncio.Task[None]] = set()
         self._control: socket.socket | None = None
-        self._unnamed: deque[_Child] = deque()
-        self._queue: deque[_Request] = deque()
+        self._unnamed: deque[Child] = deque()
+        self._queue: deque[Request] = deque()
         self._stalled: asyncio.TimerHandle | None = None
         self._looking: asyncio.TimerHandle | None = None
         #: how many texts of targets' own are rendered at once, and who waits for a place
@@ -371,10 +148,10 @@ class Pool:
         """
         if confined:
             async with self._place():
-                return await self._worked(_Request({**message, "time": time}, answer), confined)
-        return await self._worked(_Request({**message, "time": time}, answer), confined)
+                return await self._worked(Request({**message, "time": time}, answer), confined)
+        return await self._worked(Request({**message, "time": time}, answer), confined)
 
-    async def _worked(self, request: _Request, confined: bool) -> dict[str, Any]:
+    async def _worked(self, request: Request, confined: bool) -> dict[str, Any]:
         if confined:
             self._dispatch(request, None, confined)
         else:
@@ -427,7 +204,7 @@ class Pool:
     def forget(self, target: int) -> None:
         """Nothing more is asked about a target."""
         for child in self._children:
-            child.send({"k": "forget", "h": target})
+            child.forget(target)
 
     # children --------------------------------------------------------------------------------------------------------
 
@@ -457,7 +234,7 @@ class Pool:
                 self._dispatch(self._queue.popleft(), child)
         self.pump()
 
-    def _free(self) -> _Child | None:
+    def _free(self) -> Child | None:
         """A child with nothing to do, a new one, or one with room; None for none."""
         shared = [child for child in self._children if not child.alone]
         best = min(shared, key=lambda child: child.rendering, default=None)
@@ -470,9 +247,11 @@ class Pool:
                 if best is None:
                     self._queue.popleft().end(_impossible(f"no process for rendering can be started: {exc}"))
                     return None
-        return best if best is not None and best.rendering < _AHEAD else None
+        if best is None:
+            return None
+        return best if best.rendering < (_AHEAD_KNOWN if best.knows else _AHEAD) else None
 
-    def _dispatch(self, request: _Request, child: _Child | None, confined: bool = False) -> None:
+    def _dispatch(self, request: Request, child: Child | None, confined: bool = False) -> None:
         """Give a work to a child, or to a new one of its own."""
         request.tries += 1
         loop = asyncio.get_running_loop()
@@ -480,7 +259,7 @@ class Pool:
         left = None if request.ends is None else max(least, request.ends - loop.time())
         try:
             child = child or self._fork(confined)
-            child.pending[request.number] = request
+            child.begin(request)
             child.send({**request.message, "time": left, "again": request.tries > 1})
         except (OSError, ValueError) as exc:
             request.end(_impossible(f"no process for rendering can be started: {exc}"))
@@ -488,7 +267,7 @@ class Pool:
         if left is not None:
             request.timer = loop.call_later(left + GRACE, self._overdue, child, request, confined)
 
-    def _fork(self, confined: bool = False, alone: bool = True) -> _Child:
+    def _fork(self, confined: bool = False, alone: bool = True) -> Child:
         self.start()
         assert self._control is not None
         self._loop = self._loop or asyncio.get_running_loop()
@@ -503,7 +282,7 @@ class Pool:
                 socket.send_fds(self._control, [b"c" if confined else b"f"], [theirs.fileno(), writing])
         finally:
             os.close(writing)
-        child = _Child(self, ours, traces, alone)
+        child = Child(self, ours, traces, alone)
         self._children.append(child)
         self._unnamed.append(child)
         self.seen += 1
@@ -541,12 +320,12 @@ class Pool:
             self.lost(child)
         end()
 
-    def retire(self, child: _Child) -> None:
+    def retire(self, child: Child) -> None:
         """A child has done what it was made for."""
         child.kill()
         self._drop(child)
 
-    def lost(self, child: _Child) -> None:
+    def lost(self, child: Child) -> None:
         """A child is gone: what it had to do begins anew, each in a child of its own."""
         if child.gone:
             return
@@ -555,7 +334,7 @@ class Pool:
         self._drop(child)
         self._again(waiting, child, frames)
 
-    def _again(self, waiting: list[_Request], child: _Child, frames: str = "") -> None:
+    def _again(self, waiting: list[Request], child: Child, frames: str = "") -> None:
         """Works of a lost child begin anew, but for those that may be why it was lost."""
         for request in waiting:
             request.stop()
@@ -566,7 +345,7 @@ class Pool:
                 self._dispatch(request, None)
         self.pump()
 
-    def _overdue(self, child: _Child, request: _Request, confined: bool) -> None:
+    def _overdue(self, child: Child, request: Request, confined: bool) -> None:
         """A work did not end in its time, not even when it was told to: something in it cannot be interrupted."""
         if child.pending.pop(request.number, None) is None:
             return
@@ -578,7 +357,7 @@ class Pool:
         self._begin(self._hung(child, request, text))
         self._again(waiting, child)
 
-    async def _hung(self, child: _Child, request: _Request, text: str) -> None:
+    async def _hung(self, child: Child, request: Request, text: str) -> None:
         try:
             frames = await child.frames()
         finally:
@@ -586,13 +365,13 @@ class Pool:
             self._drop(child)
         await self._ended_at_place(request, text, frames)
 
-    def _end_at_place(self, request: _Request, text: str, frames: str) -> None:
+    def _end_at_place(self, request: Request, text: str, frames: str) -> None:
         if frames:
             self._begin(self._ended_at_place(request, text, frames))
         else:
             request.end(_impossible(text, request.at))
 
-    async def _ended_at_place(self, request: _Request, text: str, frames: str) -> None:
+    async def _ended_at_place(self, request: Request, text: str, frames: str) -> None:
         """End a work with the file and the line that it hung in."""
         path = request.at
         if frames and not request.result.done():
@@ -607,7 +386,7 @@ class Pool:
         self._endings.add(task)
         task.add_done_callback(self._endings.discard)
 
-    def _give_up(self, request: _Request) -> None:
+    def _give_up(self, request: Request) -> None:
         """Cancel a work whose result is no longer wanted; its child is killed when it does not stop."""
         request.stop()
         for child in self._children:
@@ -616,12 +395,12 @@ class Pool:
                 if self._loop is not None:
                     request.timer = self._loop.call_later(GRACE, self._not_stopped, child, request)
 
-    def _not_stopped(self, child: _Child, request: _Request) -> None:
+    def _not_stopped(self, child: Child, request: Request) -> None:
         if child.pending.pop(request.number, None) is not None:
             child.kill()
             self.lost(child)
 
-    def _drop(self, child: _Child) -> None:
+    def _drop(self, child: Child) -> None:
         self._sockets -= {child.channel, child.traces}
         child.close()
         if child in self._children:

@@ -52,8 +52,8 @@ def cache() -> None:
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
     """How many entries each bank has, and how old they are."""
+    from pushsalt.ages import age_text
     from pushsalt.run import caches
-    from pushsalt.run.lookup import age_text
 
     found = caches.overview(_client(given).project)
     lines = [
@@ -75,8 +75,8 @@ def show(
     """What is kept of each target, with its age; pillar is masked."""
     import json
 
+    from pushsalt.ages import age_text
     from pushsalt.run import caches
-    from pushsalt.run.lookup import age_text
 
     client = _client(given)
     project = client.project

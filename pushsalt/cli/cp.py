@@ -40,7 +40,7 @@ def cp(
 ) -> int:
     """Copy a file or a tree to targets, or from them. What is there already is not sent."""
     from pushsalt.cli.job import run_job
-    from pushsalt.run.copying import MOST_BYTES, Copy, problem
+    from pushsalt.session.copying import MOST_BYTES, Copy, problem
 
     above, below = split(source), split(destination)
     if (above is None) == (below is None):
@@ -59,13 +59,16 @@ def cp(
         max_size=MOST_BYTES if max_size is None else _bytes(max_size),
     )
     if wrong := problem(copy):
-        raise UsageError(wrong, hint="for example --mode 0644")
+        hint = "for example --mode 0644" if wrong.startswith("--") else "name a file or a folder of this machine"
+        raise UsageError(wrong, hint=hint)
     options = {"--owner": owner, "--mode": mode, "--dir-mode": dir_mode, "--max-size": max_size}
     own = [word for flag, value in options.items() if value is not None for word in (flag, value)]
 
     def again(ids: str) -> list[str]:
-        paths = [f"{ids}:{above[1]}", destination] if above else [source, f"{ids}:{copy.target}"]
-        return ["cp", *paths, *own]
+        # one that is left goes where it would have gone as one of several
+        into = destination if "{id}" in destination else f"{destination.rstrip('/')}/{{id}}/"
+        paths = [f"{ids}:{above[1]}", into] if above else [source, f"{ids}:{copy.target}"]
+        return ["cp", *own, *(["--"] if any(path.startswith("-") for path in paths) else []), *paths]
 
     target = (above or below or ("", ""))[0]
     return run_job(

@@ -128,7 +128,9 @@ def _again(
     redact: Callable[[str], str],
 ) -> str:
     """The command line that repeats the job on these targets; only the target words if it may contain a secret."""
-    chosen = ",".join(ids)
+    from pushsalt.targeting.names import key_of
+
+    chosen = ",".join(key_of(id) or id for id in ids)  # a bare id may be that of others, too
     command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
@@ -136,7 +138,8 @@ def _again(
     all_words = ["pushsalt", command, *given.flags(), *target, *rest]
     line = shlex.join(all_words)
     pillar = [given.pillar_data or "@", *(word for word in rest if word.startswith("pillar="))]
-    if not all(text.startswith("@") for text in pillar) or any(redact(text) != text for text in (line, *all_words)):
+    is_elsewhere = all(text.startswith("@") and text != "@-" for text in pillar)  # what stdin had is read
+    if not is_elsewhere or any(redact(text) != text for text in (line, *all_words)):
         return f"the same command with -L {shlex.quote(chosen)}"
     return line
 

@@ -211,6 +211,10 @@ class Given:
                     words += [opt.flags[0], str(item)] if item is not None else []
         return words
 
+    def matcher_flags(self) -> list[str]:
+        """The flag that says what TARGET is, if one does."""
+        return [opt.flags[0] for opt in MATCHERS if self.values.get(opt.name)]
+
     def settings(self) -> Settings:
         """What the global options and the environment say, and a person who is asked. Raises UsageError."""
         from pushsalt.api import Settings

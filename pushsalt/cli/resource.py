@@ -48,20 +48,20 @@ def list_(
     given: Given, type: Annotated[str | None, typer.Argument(metavar="[TYPE]", help="Of this type only.")] = None
 ) -> int:
     """List what is known: type, id, manager, and how long ago the manager said so. Connects to nothing."""
-    from pushsalt.run.lookup import age_text
+    from pushsalt.ages import age_text
 
     project = _project(given)
     now = time.time()
     known = project.inventory.targets
     found = _all(project, type)
-    written = {manager: project.behind.bank.written(manager) for manager in set(found.values())}
+    written = {manager: project.managed.bank.written(manager) for manager in set(found.values())}
     data: dict[str, dict[str, Any]] = {}
     for key, manager in found.items():
         kind, _, id = key.partition(":")
         seen = written[manager]
         data[key] = {"type": kind, "id": id, "manager": manager, "age": None if seen is None else int(now - seen)}
     if type is not None and not data:
-        there = ", ".join(project.behind.types()) or "none at all"
+        there = ", ".join(project.managed.types()) or "none at all"
         raise UsageError(f"nothing is known of type {type!r}", hint=f"types that are known: {there}")
     if not data and known and given.out in (None, "rich"):
         TERMINAL.get().stdout.write("no resources are known: pushsalt resource refresh TARGET looks for them\n")
@@ -149,7 +149,7 @@ def _project(given: Given) -> Project:
 
 def _all(project: Project, type: str | None) -> dict[str, str]:
     known = project.inventory.targets
-    found = project.behind.all(known) if type is None else project.behind.of_type(type, known)
+    found = project.managed.all(known) if type is None else project.managed.of_type(type, known)
     return dict(sorted(found.items()))
 
 

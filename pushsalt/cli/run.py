@@ -52,7 +52,7 @@ def run(
         )
     if not all(part.isidentifier() for part in function.split(".")) or "." not in function:
         command = " ".join([function, *map(shlex.quote, words or ())])
-        call = shlex.join(["pushsalt", "run", target, "cmd.run", command])
+        call = shlex.join(["pushsalt", "run", *given.matcher_flags(), target, "cmd.run", command])
         hint = f"functions are MODULE.FUNCTION, for example test.ping; to run a command of the system: {call}"
         raise UsageError(f"{function!r} is no function", hint=hint)
     args, kwargs = parse_args(words or [])
@@ -71,7 +71,7 @@ def run(
 
 def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises UsageError for a function of ours that changes the system whatever ``--test`` says: states know of it."""
-    from pushsalt.run.effects import CHANGES, RUNS, shipped
+    from pushsalt.modules.effects import CHANGES, RUNS, shipped
 
     effect = shipped(function)
     kind, argument = effect.of_call(args, kwargs) if effect else ("", "")

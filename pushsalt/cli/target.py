@@ -94,7 +94,7 @@ def _one_a_line(ids: list[str]) -> str:
 def _lines(found: dict[str, dict[str, Any]]) -> list[str]:
     import json
 
-    from pushsalt.run.lookup import age_text
+    from pushsalt.ages import age_text
 
     lines = []
     for id, why in found.items():

@@ -43,7 +43,7 @@ _KEEPALIVE = "leave it out: keepalives are always on"
 _NEVER_GIVEN = "never in a command line: -k asks once; `passwd`, `passwd_command` or `priv_passwd` in the inventory"
 _BACKGROUND = "nothing stays resident to keep a job: let the shell run it, pushsalt ... --out json > FILE &"
 _RETURN = "write --out json, and pass that on"
-_VAULT = "set ANSIBLE_VAULT_NEVER_GIVEN_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
+_VAULT = "set ANSIBLE_VAULT_PASSWORD_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
 
 # fmt: off
 ROWS: Final = tuple(Row(*row) for row in (

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pushsalt.compile.arguments import GLOBAL, ArgumentCheck, Unknown
-from pushsalt.compile.source import ArgSpec, Problem, Sources, StateFunctions
+from pushsalt.compile.source import ArgSpec, Problem, SourcePositions, StateFunctions
 from pushsalt.compile.words import RUNTIME_KEYWORDS, did_you_mean
 from pushsalt.model import Chunk
 
 
 def check_chunks(
-    chunks: Sequence[Chunk], functions: StateFunctions, sources: Sources | None = None, strict: str = "near"
+    chunks: Sequence[Chunk], functions: StateFunctions, sources: SourcePositions | None = None, strict: str = "near"
 ) -> list[Problem]:
     """Unknown state functions, arguments that they do not take, and arguments that they need, for all chunks.
 
     Of functions that take anything, what nobody knows, as ``strict`` says (pushsalt.compile.arguments): these may be
     warnings.
     """
-    sources = sources or Sources()
+    sources = sources or SourcePositions()
     arguments = ArgumentCheck(chunks, functions, strict)
     problems: dict[str, Problem] = {}  # by text: chunks of one declaration share what is wrong with it
     seen: set[int] = set()

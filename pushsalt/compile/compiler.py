@@ -12,7 +12,7 @@ from pushsalt.compile.high import Available, HighBuilder, declarations
 from pushsalt.compile.low import chunks_of, split_disabled
 from pushsalt.compile.order import order_chunks
 from pushsalt.compile.requisites import apply_requisites_in
-from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateFunctions, StateTree
+from pushsalt.compile.source import High, Matches, Problem, RenderedSls, SourcePositions, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
 from pushsalt.compile.verify import malformed, verify_high
 from pushsalt.model import Chunk, Explained
@@ -51,7 +51,7 @@ class CompileResult:
     declared: list[str] = field(default_factory=list)
     aggregates: list[list[str]] = field(default_factory=list)
     nothing: str = ""
-    sources: Sources = field(default_factory=Sources)
+    sources: SourcePositions = field(default_factory=SourcePositions)
     tops: list[RenderedSls] = field(default_factory=list)
     has_top: bool = False
 

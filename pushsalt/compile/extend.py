@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from pushsalt.compile.source import High, Place, Problem, Sources
+from pushsalt.compile.source import High, Place, Problem, SourcePositions
 from pushsalt.compile.words import REQUISITE_LISTS, did_you_mean, first_key, is_meta
 
 
@@ -43,7 +43,7 @@ def bodies(high: High) -> Iterator[tuple[Any, dict[str, Any]]]:
     return ((id_, body) for id_, body in high.items() if not is_meta(id_) and isinstance(body, dict))
 
 
-def reconcile_extend(high: High, sources: Sources, *, strict: bool = False) -> list[Problem]:
+def reconcile_extend(high: High, sources: SourcePositions, *, strict: bool = False) -> list[Problem]:
     """Apply ``__extend__`` to ``high`` in place and remove it.
 
     Requisites are added to those that are there, another argument replaces the one of its name, a function the
@@ -100,7 +100,7 @@ def _replaced(key: Any, old: dict[Any, Any], new: dict[Any, Any]) -> dict[Any, A
     return new
 
 
-def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources) -> Problem:
+def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: SourcePositions) -> Problem:
     env, sls = body.get("__env__", "base"), body.get("__sls__", "base")
     extenders = _extenders(name, body, high, sources)
     return Problem(
@@ -114,7 +114,7 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: Sources
     )
 
 
-def _extenders(name: Any, body: dict[str, Any], high: High, sources: Sources) -> tuple[Place, ...]:
+def _extenders(name: Any, body: dict[str, Any], high: High, sources: SourcePositions) -> tuple[Place, ...]:
     """Where the ``require_in`` and the like stand that an extension was made of; nothing for a written ``extend``."""
     places: list[Place] = []
     for module, args in body.items():

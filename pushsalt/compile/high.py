@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pushsalt.compile.source import High, Matches, Problem, RenderedSls, Sources, StateTree, named_in_tops
+from pushsalt.compile.source import High, Matches, Problem, RenderedSls, SourcePositions, StateTree, named_in_tops
 from pushsalt.compile.words import did_you_mean, first_key, is_meta
 from pushsalt.errors import RenderError
 
@@ -73,7 +73,7 @@ class HighBuilder:
         tops: Sequence[RenderedSls] = (),
     ) -> None:
         self.problems: list[Problem] = []
-        self.sources = Sources()
+        self.sources = SourcePositions()
         self._tree = tree
         self._available = available or Available(tree)
         self._auto_order = auto_order

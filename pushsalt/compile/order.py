@@ -8,7 +8,7 @@ from typing import Any
 
 from pushsalt.compile.graph import DependencyGraph, aggregate_groups
 from pushsalt.compile.low import tag_of
-from pushsalt.compile.source import Place, Problem, Sources, StateFunctions
+from pushsalt.compile.source import Place, Problem, SourcePositions, StateFunctions
 from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
 from pushsalt.model import Chunk
 
@@ -50,7 +50,7 @@ class Ordered:
 
 def order_chunks(
     chunks: Sequence[Chunk],
-    sources: Sources,
+    sources: SourcePositions,
     functions: StateFunctions | None = None,
     *,
     disabled: Sequence[str] = (),
@@ -109,7 +109,7 @@ def _watch_to_require(chunk: Chunk) -> None:
 
 
 def _add_requisites(
-    graph: DependencyGraph, chunk: Chunk, sources: Sources, disabled: Sequence[str], *, hints: bool
+    graph: DependencyGraph, chunk: Chunk, sources: SourcePositions, disabled: Sequence[str], *, hints: bool
 ) -> list[Problem]:
     problems: list[Problem] = []
 
@@ -162,7 +162,7 @@ def _meant(kind: str, name: str, graph: DependencyGraph) -> str:
     return f"There is '{name}' of {', '.join(others)}." if others else ""
 
 
-def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
+def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
     """The whole cycle in Salt's words, with the place of every requisite in it."""
     edges: list[str] = []
     where: list[Place] = []
@@ -185,7 +185,7 @@ def _cycle(graph: DependencyGraph, sources: Sources) -> Problem:
     return Problem(text, tuple(dict.fromkeys(where)), hint, words=words, rule="cycle")
 
 
-def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: Sources) -> Iterator[Place]:
+def _edge_places(first: Chunk, last: Chunk, requisite: str, sources: SourcePositions) -> Iterator[Place]:
     """Where it says that ``last`` needs ``first``: in the one, or with an ``_in`` in the other."""
     names = (first["__id__"], first["name"])
     note = f"'{last['__id__']}' has {requisite}: '{first['__id__']}'"

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from pushsalt.compile.extend import bodies, find_name, reconcile_extend
-from pushsalt.compile.source import High, Problem, Sources
+from pushsalt.compile.source import High, Problem, SourcePositions
 from pushsalt.compile.words import first_key, is_meta
 
 REVERSED = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
@@ -23,7 +23,7 @@ NOT_USED = frozenset(
 )
 
 
-def apply_requisites_in(high: High, sources: Sources, disabled: Sequence[str] = ()) -> list[Problem]:
+def apply_requisites_in(high: High, sources: SourcePositions, disabled: Sequence[str] = ()) -> list[Problem]:
     """Turn every reversed requisite and every ``use`` of ``high`` into what it means, in place."""
     resolver = _Resolver(high, sources)
     for id_, body in bodies(high):
@@ -41,7 +41,7 @@ def apply_requisites_in(high: High, sources: Sources, disabled: Sequence[str] = 
 class _Resolver:
     """Collects the extensions. ``extend`` maps a referenced ID or name to what it is extended by."""
 
-    def __init__(self, high: High, sources: Sources) -> None:
+    def __init__(self, high: High, sources: SourcePositions) -> None:
         self.extend: dict[Any, dict[str, Any]] = {}
         self.problems: list[Problem] = []
         self._high = high

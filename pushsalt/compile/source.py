@@ -198,7 +198,7 @@ class Problem:
         return "\n".join(parts).rstrip("\n")
 
 
-class Sources:
+class SourcePositions:
     """The SLS files that were rendered: where an ID was declared, and what is in it."""
 
     def __init__(self) -> None:

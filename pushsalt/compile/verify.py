@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
-from pushsalt.compile.source import High, Problem, Sources
+from pushsalt.compile.source import High, Problem, SourcePositions
 from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta
 
 
@@ -18,12 +18,12 @@ class _Wrong(NamedTuple):
     value: Any = None
 
 
-def verify_high(high: High, sources: Sources) -> list[Problem]:
+def verify_high(high: High, sources: SourcePositions) -> list[Problem]:
     """Everything that is malformed in the bodies of high data, in their order."""
     return [problem for _, problems in malformed(high, sources) for problem in problems]
 
 
-def malformed(high: High, sources: Sources) -> Iterator[tuple[Any, list[Problem]]]:
+def malformed(high: High, sources: SourcePositions) -> Iterator[tuple[Any, list[Problem]]]:
     """Each ID whose body is malformed, and what is wrong with it."""
     for id_, body in high.items():
         if is_meta(id_):

@@ -61,6 +61,11 @@ def plain(value: Any, depth: int = 0) -> Any:
     Bytes are read as UTF-8 with replacement characters, and so are surrogates; NaN and infinities become the texts
     ``NaN``, ``Infinity``, ``-Infinity``. Two keys that would be the same text stay two (``1`` and ``1 (int)``).
     """
+    kind = type(value)  # what nearly every value is; all else, and subclasses, below
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind is dict and depth <= DEPTH_LIMIT and _is_simple(value):
+        return {name: plain(item, depth + 1) for name, item in value.items()}
     match value:
         case None | bool():
             return value
@@ -84,6 +89,14 @@ def plain(value: Any, depth: int = 0) -> Any:
             return [plain(item, depth + 1) for item in value]
         case _:
             return _text(str(value))
+
+
+def _is_simple(value: dict[Any, Any]) -> bool:
+    """Whether all keys are ASCII text, which needs no conversion."""
+    try:
+        return "".join(value).isascii()
+    except TypeError:
+        return False
 
 
 def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
@@ -112,10 +125,13 @@ def is_heavy(value: Any, longest: int, most: int) -> bool:
     while waiting:
         item = waiting.pop()
         seen += 1
-        if isinstance(item, (str, bytes)):
+        kind = type(item)
+        if kind is bool or kind is int or item is None:
+            continue
+        if kind is str or isinstance(item, (str, bytes)):
             if len(item) > longest:
                 return True
-        elif isinstance(item, Mapping):
+        elif kind is dict or isinstance(item, Mapping):
             waiting += item.values()
         elif isinstance(item, (list, tuple)):
             waiting += item

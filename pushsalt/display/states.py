@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pushsalt.display import nested
 from pushsalt.display.style import Line, Span, block, line
 from pushsalt.display.trim import trimmed
-from pushsalt.outputters import nested
 
 #: outcome -> (word, style), in the order of a summary.
 OUTCOMES = {

@@ -18,27 +18,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import PushsaltError, RenderError
+from pushsalt.pillar.source import ExtPillar
+from pushsalt.plugincommands import commands
 from pushsalt.render import RenderContext
 from pushsalt.render.context import RunProgram
-from pushsalt.run.commands import commands
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
-
-
-class ExtPillar(Protocol):
-    """The function of a source.
-
-    ``pillar`` is what was compiled so far: read only. The returned mapping is merged over it, an empty one or None is
-    nothing. Whatever it raises becomes one of the target's pillar errors.
-    """
-
-    def __call__(
-        self, minion_id: str, pillar: dict[str, Any], /, *args: Any, **kwargs: Any
-    ) -> dict[str, Any] | None: ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import StateError
 from pushsalt.ext_pillar import Outside
-from pushsalt.fileserver import FileServer, Listing, merged
+from pushsalt.files.found import Listing, merged
+from pushsalt.fileserver import FileServer
 from pushsalt.git.settings import ANY_ENV, Remote, pillar_remotes
 from pushsalt.git.tree import CommitTree, GitFile, mounted
 from pushsalt.pillar import compile_pillar
@@ -39,7 +40,7 @@ def ext_pillar(minion_id: str, pillar: dict[str, Any], *repos: Any, outside: Out
     Raises ConfigError for options that cannot hold, GitError for a remote that cannot be read, and StateError with all
     that is wrong with a tree.
     """
-    from pushsalt.run.trees import PillarTree
+    from pushsalt.fileserver.trees import PillarTree
 
     assert outside.remotes is not None
     opts = outside.opts

@@ -7,70 +7,24 @@ file gives it. Salt: salt.fileserver.Fileserver.
 from __future__ import annotations
 
 import bisect
-import hashlib
 import inspect
-import os
 import posixpath
 import re
-import stat
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from pushsalt import plugins
-from pushsalt.errors import ConfigError, PushsaltError, StateError
-from pushsalt.fileserver.digests import key_of, known_digests
+from pushsalt.errors import ConfigError, PushsaltError
+from pushsalt.files.found import FoundFile, Listing, merged
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
-    from pushsalt.trust import Limit
-
-#: Bytes that ``FoundFile.read`` takes into memory. Larger files are only streamed.
-MAX_READ: Final = 256 * 1024 * 1024
 
 #: What users call backends -> the backend's file.
 BACKEND_NAMES: Final = {"git": "gitfs"}
 
 _SALTENV: Final = re.compile(r"(?!\.{1,2}(?:/|\Z))[^/\0]+(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)*")
-
-
-class FileServerError(StateError):
-    """A file of the file server cannot be read."""
-
-
-class FoundFile(Protocol):
-    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people.
-
-    It may have a ``limit``: the only renderers that it may use (``pushsalt.trust.Limit``).
-    """
-
-    @property
-    def rel(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def mode(self) -> int:
-        """Permission bits, e.g. 0o644."""
-        ...
-
-    def read(self) -> bytes: ...
-    def open(self) -> BinaryIO: ...
-    def digest(self, hash_type: str = "sha256") -> str:
-        """Hexadecimal; kept while the file does not change."""
-        ...
-
-
-@dataclass(frozen=True)
-class Listing:
-    """All paths of a saltenv, relative to its roots, sorted. ``links``: path -> where the link points, as written."""
-
-    files: Sequence[str] = ()
-    dirs: Sequence[str] = ()
-    empty_dirs: Sequence[str] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class Backend(Protocol):
@@ -253,81 +207,3 @@ def _beginning(paths: Sequence[str], prefix: str) -> list[str]:
             break
         found.append(path)
     return found
-
-
-def merged(listings: Sequence[Listing]) -> Listing:
-    """What several roots have together; of links, the first one's counts."""
-    if len(listings) == 1:
-        return listings[0]
-    links: dict[str, str] = {}
-    for listing in reversed(listings):
-        links.update(listing.links)
-    return Listing(
-        files=sorted({path for listing in listings for path in listing.files}),
-        dirs=sorted({path for listing in listings for path in listing.dirs}),
-        empty_dirs=sorted({path for listing in listings for path in listing.empty_dirs}),
-        links=links,
-    )
-
-
-# --- files on disk, for backends ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class DiskFile:
-    """A regular file on this machine's disk. ``limit``: see ``pushsalt.trust``; of a copy of a git remote."""
-
-    rel: str
-    path: str
-    status: os.stat_result = field(compare=False, repr=False)
-    limit: Limit | None = None
-
-    @property
-    def size(self) -> int:
-        return self.status.st_size
-
-    @property
-    def mode(self) -> int:
-        return stat.S_IMODE(self.status.st_mode)
-
-    def open(self) -> BinaryIO:
-        """The file for reading. Raises FileServerError; never waits for a FIFO or device that took its place."""
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError as exc:
-            raise FileServerError(f"{self.path} cannot be read: {exc.strerror}") from None
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise FileServerError(f"{self.path} is no regular file any more")
-        return os.fdopen(descriptor, "rb")
-
-    def read(self) -> bytes:
-        with self.open() as stream:
-            expected = min(os.fstat(stream.fileno()).st_size, MAX_READ) + 1
-            data = stream.read(expected)  # Python takes as much memory as it is asked for
-            if len(data) == expected:
-                data += stream.read(MAX_READ + 1 - expected)
-        if len(data) > MAX_READ:
-            raise FileServerError(f"{self.path} is larger than {MAX_READ} bytes")
-        return data
-
-    def digest(self, hash_type: str = "sha256") -> str:
-        key = key_of(self.path, hash_type, self.status)
-        known = known_digests.known(key, self.status)
-        if known is None:
-            hasher = hashlib.new(hash_type, usedforsecurity=False)
-            with self.open() as stream:
-                while chunk := stream.read(1024 * 1024):
-                    hasher.update(chunk)
-            known = hasher.hexdigest()
-            known_digests.add(key, self.status, known)
-        return known
-
-
-def disk_file(path: str, rel: str) -> DiskFile | None:
-    """The regular file at ``path``, through links; None for anything else."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - for speed
-    except (OSError, ValueError):
-        return None
-    return DiskFile(rel, path, status) if stat.S_ISREG(status.st_mode) else None

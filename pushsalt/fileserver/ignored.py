@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pushsalt.errors import ConfigError
-from pushsalt.fileserver import Listing
+from pushsalt.files.found import Listing
 
 
 class Ignored:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.yamlio import YamlError, load_yaml
 
 if TYPE_CHECKING:
-    from pushsalt.fileserver import Listing
+    from pushsalt.files.found import Listing
     from pushsalt.formula.sources import Source
 
 #: ``pillar.get('a:b')``, ``pillar['a']``, ``config.get("a")``, ``pillar.a``

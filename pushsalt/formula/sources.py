@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pushsalt import regular
-from pushsalt.fileserver import FileServerError, FoundFile, Listing
+from pushsalt.files.found import FileServerError, FoundFile, Listing
 from pushsalt.fileserver.backends.roots import Roots
 from pushsalt.git.note import TAGS
 from pushsalt.git.settings import ANY_ENV

@@ -1,69 +1,18 @@
 """Execution functions that only the controller can answer, one Salt module a file.
 
-A file's public functions take the ``Minion`` they answer for, then Salt's own arguments. ``function_named`` finds one
-by its name (``state.show_sls``); nothing is imported before it is asked for.
-
-``Lowstate`` is what a function returns that wants chunks run on the target: the caller runs them and the return of the
-run is the function's return.
+A file's public functions take the ``Minion`` they answer for, then Salt's own arguments. They are found by name
+(``pushsalt.modules.controller``). One that wants chunks run on the target returns a ``Lowstate``: the caller runs them,
+and the return of the run is the function's return.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError, RenderError
-from pushsalt.model import Chunk
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
-
-#: Names that Python keeps for itself, as Salt's ``__func_alias__`` does: the function is written with a "_" behind.
-_KEYWORDS = frozenset({"apply", "id", "list", "set", "type"})
-
-
-@dataclass
-class Lowstate:
-    """Chunks to run, in order, and in which mode.
-
-    ``declared``  tags of all chunks in the order in which they were written; None: that of ``chunks``
-    ``groups``    tags of those that may run as one (``mod_aggregate``), group by group
-    ``only``      tags of those that are wanted, the others run where these need them; None: all are wanted
-    ``disabled``  returns of what ``state.disable`` forbids, by tag
-    ``bare``      the return of the only chunk is the function's, not a dict of returns by tag
-    ``mock``      nothing is called: the engine goes through the requisites alone
-    ``done``      what happens to the returns of the run on the controller
-    """
-
-    chunks: list[Chunk]
-    test: bool = False
-    declared: list[str] | None = None
-    groups: list[list[str]] = field(default_factory=list)
-    only: list[str] | None = None
-    disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
-    bare: bool = False
-    mock: bool = False
-    done: Callable[[dict[str, Any]], object] | None = None
-
-
-def for_command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function that needs what no render process has: the inventory, other targets' data, a credential.
-
-    The command answers it, for the target that it is asked for.
-    """
-    function.for_command = True  # type: ignore[attr-defined]
-    return function
-
-
-def is_for_command(function: Callable[..., Any]) -> bool:
-    """Whether only the command can answer this function."""
-    return bool(getattr(function, "for_command", False))
+    from pushsalt.minion.minion import Minion
 
 
 def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
@@ -79,32 +28,3 @@ def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
     except RenderError as exc:
         text = f"Failed to decrypt pillar override: {exc.message}"
         raise FunctionError("exception", text, exc.hint or "check pillar_enc", "CommandExecutionError") from None
-
-
-@cache
-def modules() -> frozenset[str]:
-    """Names of the modules in this folder."""
-    return frozenset(path.stem for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("_"))
-
-
-def function_named(name: str) -> Callable[..., Any] | None:
-    """The function of this name, or None; its first argument is the Minion."""
-    module, _, function = name.partition(".")
-    if module not in modules() or function.startswith("_"):
-        return None
-    found = getattr(
-        importlib.import_module(f"{__name__}.{module}"), function + "_" if function in _KEYWORDS else function, None
-    )
-    own = inspect.isfunction(found) and found.__module__ == f"{__name__}.{module}"
-    return found if own else None
-
-
-def names() -> list[str]:
-    """Every function here, as ``module.function``, sorted."""
-    found = []
-    for module in modules():
-        loaded = importlib.import_module(f"{__name__}.{module}")
-        for name, value in vars(loaded).items():
-            if inspect.isfunction(value) and value.__module__ == loaded.__name__ and not name.startswith("_"):
-                found.append(f"{module}.{name.rstrip('_')}")
-    return sorted(found)

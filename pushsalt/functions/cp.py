@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.plan import split_url
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = (
     "get_file_str", "hash_file", "stat_file", "envs", "list_states", "list_master", "list_master_dirs",

@@ -9,7 +9,7 @@ from pushsalt.yamlio import load_yaml
 from thin.utils.data import traverse_dict_and_list
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = ("get",)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.functions.slsutil import renderer
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = ("load_map", "import_yaml", "import_json")
 

@@ -18,7 +18,7 @@ from thin.loader import LazyDict
 from thin.utils import dictupdate
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = ("compound", "ipcidr", "nodegroup", "data", "filter_by", "search_by", "ifelse")
 

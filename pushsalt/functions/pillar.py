@@ -16,8 +16,8 @@ from pushsalt.pillar.mask import mask
 from pushsalt.yamlio import load_yaml
 
 if TYPE_CHECKING:
+    from pushsalt.minion.minion import Minion
     from pushsalt.pillar import PillarResult
-    from pushsalt.run.minion import Minion
 
 __reads__ = ("get", "fetch", "items", "data", "ext", "item", "raw", "ls", "keys", "obfuscate", "file_exists")
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.functions import for_command
+from pushsalt.modules.controller import for_command
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = ("list_grains", "show_grains", "refresh")
 
@@ -18,8 +18,8 @@ __reads__ = ("list_grains", "show_grains", "refresh")
 @for_command
 def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
     """What is kept of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
-    bank = minion.project.resource_grains
-    kept = {key: bank.get(key) for key in minion.project.behind.managed_by(minion.id)}
+    bank = minion.project.whole.resource_grains
+    kept = {key: bank.get(key) for key in minion.project.whole.managed.managed_by(minion.id)}
     return {
         key: {"grain_keys": sorted(grains), "grain_count": len(grains)}
         for key, grains in kept.items()
@@ -31,9 +31,9 @@ def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
 def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
     """The kept grains of one resource, by ``type`` and ``id``; None for none, or when another target manages it."""
     key = f"{type}:{id}"
-    if minion.project.behind.manager(key) != minion.id:
+    if minion.project.whole.managed.manager(key) != minion.id:
         return None
-    grains = minion.project.resource_grains.get(key)
+    grains = minion.project.whole.resource_grains.get(key)
     return grains if isinstance(grains, dict) else None
 
 

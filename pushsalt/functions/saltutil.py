@@ -14,7 +14,7 @@ from pushsalt import plugins
 from pushsalt.errors import StateError
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = (
     "sync_all", "sync_beacons", "sync_clouds", "sync_engines", "sync_executors", "sync_grains", "sync_log_handlers",
@@ -97,7 +97,7 @@ def _in_force(minion: Minion, kind: str) -> list[str]:
     own = next((name for name in (kind, _OWN_WORDS.get(kind)) if name in plugins.KINDS), None)
     if own is not None:  # these are used where they lie
         for folder in plugins.folders(own, minion.project.config.opts):
-            names.update(path.stem for path in folder.glob("*.py"))
+            names.update(path.stem for path in plugins.files(folder))
     return [f"{kind}.{name}" for name in sorted(names)]
 
 

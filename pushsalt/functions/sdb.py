@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError, TargetError
-from pushsalt.functions import for_command
+from pushsalt.modules.controller import for_command
 from pushsalt.sdb.store import CHARS
 from pushsalt.sdb.uri import is_uri, split
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
     from pushsalt.sdb.store import Sdb
 
 __reads__ = ("get", "get_or_set_hash")
@@ -51,7 +51,7 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
 
     def call(sdb: Sdb) -> Any:
         if minion.rendering and minion.test:
-            from pushsalt.run import dryrun
+            from pushsalt.minion import dryrun
 
             found = sdb.get(uri)
             guarded = dryrun.guarded("sdb.set", _set_hash, minion.opts, minion.effect("sdb.set"), minion.warn)
@@ -65,7 +65,7 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
 
 
 def _asked(minion: Minion, uri: Any, call: Any) -> Any:
-    sdb: Sdb = minion.project.sdb
+    sdb: Sdb = minion.project.whole.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
     if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
         text = f"{uri}: the sdb profile {profile!r} is in the pillar or the minion_opts"

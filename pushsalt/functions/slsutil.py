@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
+from pushsalt.memo.reads import spoil, without_recorders
 from pushsalt.plan import split_url
-from pushsalt.render.reads import spoil, without_recorders
 from pushsalt.serializers import serializer_named
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
     from pushsalt.trust import Template
 
 __reads__ = ("renderer", "serialize", "deserialize", "file_exists", "dir_exists", "path_exists", "findup")

@@ -10,12 +10,13 @@ from pushsalt.compile import no_states_return
 from pushsalt.compile.low import tag_of
 from pushsalt.compile.select import with_requisites
 from pushsalt.errors import FunctionError
-from pushsalt.functions import Lowstate, decrypt_override
+from pushsalt.functions import decrypt_override
+from pushsalt.modules.controller import Lowstate
 from pushsalt.render import read_source
 
 if TYPE_CHECKING:
     from pushsalt.compile import CompileResult
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
     from pushsalt.trust import Template
 
 __reads__ = (

@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
-from pushsalt.run.salt import callable_from_outside, shared
+from pushsalt.minion.salt import callable_from_outside, shared
 from thin.utils import sysdoc
 
 if TYPE_CHECKING:
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
 
 __reads__ = (
     "list_functions", "list_modules", "doc", "argspec", "list_renderers", "renderer_doc", "list_returners",

@@ -8,7 +8,7 @@ command has of all this. GitPython is imported when something is fetched, not be
 
 from __future__ import annotations
 
-from pushsalt.fileserver import FileServerError
+from pushsalt.files.found import FileServerError
 
 
 class GitError(FileServerError):

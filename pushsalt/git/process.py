@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from pushsalt.git import GitError, UnreachableError
 
 log = logging.getLogger(__name__)
+
+#: The oldest git that works: ``fetch`` has --no-write-fetch-head, --no-auto-maintenance and --stdin, ``init``
+#: --object-format. An older one also ignores in silence what keeps it from running and following what a server says,
+#: and 1.8 takes no ``-c key=`` without a value.
+OLDEST: Final = (2, 29)
 
 #: Bytes of a program's answer that are kept.
 MAX_OUTPUT: Final = 256 * 1024 * 1024
@@ -67,6 +76,17 @@ class StoppedError(GitError):
     """The command is being stopped."""
 
 
+class OldGitError(GitError):
+    """The git of this machine is too old for what is asked of it."""
+
+    def __init__(self, found: str) -> None:
+        wanted = ".".join(map(str, OLDEST))
+        super().__init__(
+            f"git {found} here; pushsalt needs git >= {wanted} for git remotes",
+            hint=f"install git {wanted} or newer on this machine, or serve a clone of the repository by file_roots",
+        )
+
+
 @dataclass(frozen=True)
 class Done:
     """A program that ended. ``words`` is what it wrote on stderr, without progress."""
@@ -85,11 +105,35 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:
-    """``git`` with our configuration before the command's words."""
+    """``git`` with our configuration before the command's words. Raises OldGitError."""
+    _require_git()
     argv = ["git"]
     for key, value in {**CONFIG, **(config or {})}.items():
         argv += ["-c", f"{key}={value}"]
     return [*argv, *words]
+
+
+def _require_git() -> None:
+    """Raises OldGitError when the git on PATH is too old; one that does not say its version is taken."""
+    path = shutil.which("git")
+    found = _version(path, Path(path).stat().st_mtime_ns) if path else ""  # none: whoever starts it says so
+    numbers = re.match(r"(\d+)\.(\d+)", found)
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
+        raise OldGitError(found)
+
+
+@lru_cache(maxsize=8)
+def _version(git: str, changed: int) -> str:
+    """What a git says of itself, ``2.39.5``, or "". ``changed`` is when the program was: it may be another by now."""
+    try:
+        done = subprocess.run(
+            [git, "--version"], env=environment(), cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=20,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))
+    return found[1] if found else ""
 
 
 class Running:

@@ -20,7 +20,7 @@ from pushsalt.git.address import is_sha
 from pushsalt.git.lockfile import LockFile
 from pushsalt.git.mirror import Mirror
 from pushsalt.git.note import BRANCHES, TAGS, Update
-from pushsalt.git.process import Running, StoppedError
+from pushsalt.git.process import OldGitError, Running, StoppedError
 
 if TYPE_CHECKING:
     from pushsalt.git.settings import Remote
@@ -218,6 +218,9 @@ class Remotes:
     def _complain(self, remote: Remote, mirror: Mirror, exc: GitError) -> None:
         note = mirror.note
         hint = f" ({exc.hint})" if exc.hint else ""
+        if isinstance(exc, OldGitError):  # it cannot read the copy either
+            log.error("git: %s cannot be fetched: %s%s", remote.shown, exc.message, hint)
+            return
         if note is None:
             log.error("git: %s cannot be fetched, and there is no copy of it: %s%s", remote.shown, exc.message, hint)
             return

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
-from pushsalt.fileserver import MAX_READ, FileServerError, Listing
+from pushsalt.files.found import MAX_READ, FileServerError, Listing
 from pushsalt.git import DamagedError, GitError
 from pushsalt.git.objects import LINK, SUBMODULE, TREE, Entry, Objects
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, TypeVar
 
-from pushsalt.cache.folder import private_dir
 from pushsalt.index.compaction import Child
 from pushsalt.index.journal import Journal
+from pushsalt.privatefolder import private_dir
 
 _Self = TypeVar("_Self", bound="Index")
 

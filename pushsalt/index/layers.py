@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
+from typing import Final, Protocol
+
+from pushsalt.index.filters import mark
 
 Key = tuple[str, str]
-_K = TypeVar("_K")
+#: type -> id -> manager, or None for what is gone
+ByType = Mapping[str, Mapping[str, str | None]]
 
 
 class Missing(enum.Enum):
@@ -35,8 +39,8 @@ class Layer(Protocol):
     def count(self) -> int:
         """How many resources it has a word on."""
 
-    def find(self, type: str, id: str) -> str | Missing | None:
-        """The manager of a resource."""
+    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
+        """The manager of a resource, whose mark that is (``filters``)."""
 
     def types(self) -> Collection[str]:
         """Of which types there are resources here, living or gone."""
@@ -44,34 +48,39 @@ class Layer(Protocol):
     def managers(self) -> Collection[str]:
         """Who manages any."""
 
+    def firsts(self, managers: Collection[str]) -> dict[str, Key]:
+        """Of those of the managers that manage any here: manager -> one of the resources."""
+
+    def has_living(self, type: str) -> bool:
+        """Whether this layer has resources of the type that are not gone."""
+
     def ids(self, type: str) -> tuple[list[str], set[str]]:
         """Those of a type, sorted, and those that are gone."""
 
-    def owners(self, type: str) -> dict[str, str | None]:
+    def owners(self, type: str) -> Mapping[str, str | None]:
         """id -> manager of a type."""
 
     def by_manager(self, manager: str) -> list[Key]:
         """What one manages."""
 
-    def among(self, type: str, ids: Sequence[str]) -> set[str]:
-        """Those of the ids of a type that this layer has a word on."""
+    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
+        """Those of the resources that this layer has a word on; ``marks`` are theirs."""
 
-    def entries(self) -> dict[Key, str | None]:
+    def entries(self) -> ByType:
         """All of it."""
 
 
 class Recent:
     """A layer in memory. There is little in it: what is asked for by manager is picked out of all that is ``known``."""
 
-    def __init__(self, known: Mapping[Key, str | None] | None = None, name: str = "") -> None:
+    def __init__(self, items: Iterable[tuple[str, str, str | None]] = (), name: str = "") -> None:
         self.name = name
         #: how many writes there were of all that is known
         self.count = 0
         #: type -> id -> manager. Pairs as keys would be so many objects for Python to look after, that its next round
         #: costs as much as reading the log
         self.known: dict[str, dict[str, str | None]] = {}
-        if known:
-            self.add((*key, manager) for key, manager in known.items())
+        self.add(items)
 
     def add(self, items: Iterable[tuple[str, str, str | None]]) -> None:
         known = self.known
@@ -82,7 +91,7 @@ class Recent:
                 known[type] = {id: manager}
             self.count += 1
 
-    def find(self, type: str, id: str) -> str | Missing | None:
+    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
         return self.owners(type).get(id, MISSING)
 
     def types(self) -> Collection[str]:
@@ -90,6 +99,13 @@ class Recent:
 
     def managers(self) -> Collection[str]:
         return {manager for ids in self.known.values() for manager in ids.values() if manager is not None}
+
+    def firsts(self, managers: Collection[str]) -> dict[str, Key]:
+        items = ((type, id, of) for type, ids in self.known.items() for id, of in ids.items())
+        return {of: (type, id) for type, id, of in items if of is not None and of in managers}
+
+    def has_living(self, type: str) -> bool:
+        return any(manager is not None for manager in self.owners(type).values())
 
     def ids(self, type: str) -> tuple[list[str], set[str]]:
         owners = self.owners(type)
@@ -102,11 +118,12 @@ class Recent:
     def by_manager(self, manager: str) -> list[Key]:
         return [(type, id) for type, ids in self.known.items() for id, of in ids.items() if of == manager]
 
-    def among(self, type: str, ids: Sequence[str]) -> set[str]:
-        return self.owners(type).keys() & ids
+    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
+        known = self.known
+        return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
 
-    def entries(self) -> dict[Key, str | None]:
-        return {(type, id): manager for type, ids in self.known.items() for id, manager in ids.items()}
+    def entries(self) -> ByType:
+        return {type: dict(ids) for type, ids in self.known.items()}
 
 
 # --- questions to layers, of which the oldest comes first -------------------------------------------------------------
@@ -114,8 +131,9 @@ class Recent:
 
 def find(newest_first: Iterable[Layer], type: str, id: str) -> str | None:
     """The manager of a resource; here the newest layer comes first."""
+    sought = mark(type, id)
     for layer in newest_first:
-        found = layer.find(type, id)
+        found = layer.find(type, id, sought)
         if found is not MISSING:
             return found
     return None
@@ -147,18 +165,24 @@ def owners(layers: Iterable[Layer], type: str) -> dict[str, str]:
     found: dict[str, str | None] = {}
     for layer in layers:
         found.update(layer.owners(type))
-    return _living(found)
+    if None not in found.values():
+        return found  # type: ignore[return-value]
+    return {id: manager for id, manager in found.items() if manager is not None}
 
 
-def by_manager(layers: Iterable[Layer], manager: str) -> list[Key]:
+def by_manager(layers: Sequence[Layer], manager: str) -> list[Key]:
     """The resources of a manager, sorted."""
     found: list[Key] = []
+    marks: list[int] = []
     for layer in layers:
-        for type in {type for type, _ in found}:
-            ids = layer.among(type, [id for of, id in found if of == type])
-            if ids:
-                found = [key for key in found if key[0] != type or key[1] not in ids]
-        found += layer.by_manager(manager)
+        named = layer.among(found, marks) if found else ()
+        if named:
+            marks = [one for key, one in zip(found, marks, strict=True) if key not in named]
+            found = [key for key in found if key not in named]
+        new = layer.by_manager(manager)
+        found += new
+        if layer is not layers[-1]:
+            marks += starmap(mark, new)
     return sorted(found)
 
 
@@ -169,33 +193,45 @@ def types(layers: Sequence[Layer]) -> list[str]:
         for type in layer.types():
             if not alive.get(type):
                 # what lives in the newest layer of all that name the type does live
-                alive[type] = bool(layer.ids(type)[0]) if type not in alive else bool(by_type(layers, type))
+                alive[type] = layer.has_living(type) if type not in alive else bool(by_type(layers, type))
     return sorted(type for type in alive if alive[type])
 
 
 def managers(layers: Sequence[Layer]) -> list[str]:
     """Who manages any resource, sorted."""
-    oldest, *newer = layers
-    if not newer:
-        return sorted(oldest.managers())
-    entries: dict[Key, str | None] = {}
-    for layer in newer:
-        entries.update(layer.entries())
-    sure = {manager for manager in entries.values() if manager is not None}
-    touched = {manager for key in entries if isinstance(manager := oldest.find(*key), str)} - sure
-    sure.update(manager for manager in oldest.managers() if manager not in touched)
-    return sorted(sure.union(manager for manager in touched if by_manager(layers, manager)))
+    *older, newest = layers
+    sure = set(newest.managers())
+    doubtful: set[str] = set()
+    newer = [newest]
+    for layer in reversed(older):
+        # Who manages a resource that no newer layer has a word on is sure. Most do, and one resource tells.
+        firsts = layer.firsts(set(layer.managers()) - sure)
+        keys = list(firsts.values())
+        marks = list(starmap(mark, keys))
+        named: set[Key] = set()
+        for one in newer if keys else ():
+            named |= one.among(keys, marks)
+        sure.update(manager for manager, key in firsts.items() if key not in named)
+        doubtful.update(manager for manager, key in firsts.items() if key in named)
+        newer.append(layer)
+    return sorted(sure.union(manager for manager in doubtful - sure if by_manager(layers, manager)))
 
 
-def everything(layers: Iterable[Layer]) -> dict[Key, str]:
-    """(type, id) -> manager."""
-    found: dict[Key, str | None] = {}
-    for layer in layers:
-        found.update(layer.entries())
-    return _living(found)
+def united(maps: Iterable[ByType]) -> dict[str, dict[str, str | None]]:
+    """What they say together; the last one has the last word."""
+    found: dict[str, dict[str, str | None]] = {}
+    for map in maps:
+        for type, owners in map.items():
+            if type in found:
+                found[type].update(owners)
+            else:
+                found[type] = dict(owners)
+    return found
 
 
-def _living(found: dict[_K, str | None]) -> dict[_K, str]:
-    if None not in found.values():
-        return found  # type: ignore[return-value]
-    return {key: manager for key, manager in found.items() if manager is not None}
+def everything(layers: Iterable[Layer]) -> Iterator[tuple[str, str, str]]:
+    """All of it as (type, id, manager), in no order."""
+    for type, owners in united(layer.entries() for layer in layers).items():
+        for id, manager in owners.items():
+            if manager is not None:
+                yield type, id, manager

@@ -13,23 +13,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, repeat
+from pathlib import Path
 from typing import Final, TypeVar
 
-from pushsalt.index import build, layers
+from pushsalt.index import layers
 from pushsalt.index.base import Index
 from pushsalt.index.claims import Claims
 from pushsalt.index.compaction import FEW, MOST, due, worth
 from pushsalt.index.files import segment_name
 from pushsalt.index.format import HINT, Damage, decode, encode, join, split
-from pushsalt.index.layers import Key, Layer, Recent
+from pushsalt.index.layers import ByType, Key, Layer, Recent
 from pushsalt.index.segment import Segment, Triple
 
 _State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, str | None]]
 #: the name of a segment, and what is in it
-_Batch = tuple[str, dict[Key, str | None]]
+_Batch = tuple[str, ByType]
 _T = TypeVar("_T")
 
 #: the log is written into a segment from so many bytes, writes or entries on: a process that opens the index reads them
@@ -44,6 +45,8 @@ BATCH: Final = 1024
 BATCH_BYTES: Final = 64 * 1024
 #: entries up to which a merge is so short that the writer does it at once
 AT_ONCE: Final = 32 * 1024
+#: entries of a segment up to which it is read to be merged; of a larger one what did not change is copied
+IN_MEMORY: Final = 32 * 1024
 #: entries of a small segment that stay in the memory of who wrote it: who puts looks up what was there before
 KNOWN_MOST: Final = 8192
 #: look-ups that are remembered, until the log becomes a segment
@@ -67,7 +70,7 @@ class ResourceIndex(Index):
         #: all change hands at once
         self._state: _State = (self._recent.known, (), {})
         #: name of a segment of this process that is about to be named in the log -> what is in it, if that is little
-        self._written: dict[str, dict[Key, str | None]] = {}
+        self._written: dict[str, ByType] = {}
         self._claims = Claims(self._journal.file("merge.lock"))
         #: segments that were replaced. Whoever lets go of a removed file last waits for the system to clear it away:
         #: not the readers, but who merges
@@ -122,11 +125,7 @@ class ResourceIndex(Index):
 
     def items(self) -> list[Triple]:
         """Everything, as (type, id, manager), sorted."""
-
-        def triples() -> list[Triple]:
-            return sorted((*key, manager) for key, manager in layers.everything(self._layers()).items())
-
-        return self._read(triples)
+        return self._read(lambda: sorted(layers.everything(self._layers())))
 
     def _layers(self) -> list[Layer]:
         """All that there are, the oldest first; one that is empty if there is none."""
@@ -183,7 +182,7 @@ class ResourceIndex(Index):
         flat[0::3], flat[1::3], flat[2::3] = types, ids, managers
         payload = encode("P" + join(flat))
         if len(entries) > BATCH or len(payload) > BATCH_BYTES:
-            self._put_above(dict(zip(zip(types, ids, strict=True), managers, strict=True)))
+            self._put_above(Recent(zip(types, ids, managers, strict=True)).known)
             return
         journal = self._journal
         self._refresh()
@@ -199,11 +198,11 @@ class ResourceIndex(Index):
             journal.release()
         self._grow()
 
-    def _put_above(self, entries: dict[Key, str | None]) -> None:
+    def _put_above(self, entries: ByType) -> None:
         """A batch as a segment of its own. It is made while others go on, and counts from when the log names it."""
         self._refresh()  # the log is there before the first segment, which without a log would be damage
         name = segment_name()
-        build.merge(self.path / name, None, entries)
+        _build(self.path / name, None, entries)
         self._flush(wait=True, above=(name, entries))
         self._settle()
 
@@ -287,7 +286,7 @@ class ResourceIndex(Index):
                 names, segments = list(journal.segments), list(self._below)
             if not changes and above is None:
                 return
-            count = self._joining(segments, len(changes)) if changes else 0
+            count = self._joining(segments, sum(map(len, changes.values()))) if changes else 0
             kept, old = names[: len(names) - count], names[len(names) - count :]
             made = [self._write(segments[len(kept) :], changes, lowest=not kept)] if changes else []
             new, translate = [*kept, *made], None
@@ -297,7 +296,7 @@ class ResourceIndex(Index):
                 translate = partial(_without, batch)
                 made.append(name)
                 if not (self.path / name).exists():  # somebody began anew meanwhile, and tidied up
-                    build.merge(self.path / name, None, batch)
+                    _build(self.path / name, None, batch)
             self._replace(new, end, number, made, translate)
             for name in old:
                 (self.path / name).unlink(missing_ok=True)
@@ -345,16 +344,15 @@ class ResourceIndex(Index):
                 self._buried = sources
                 journal.sweep(old, keep=journal.segments)
 
-    def _write(self, segments: Sequence[Layer], changes: dict[Key, str | None], *, lowest: bool) -> str:
+    def _write(self, segments: Sequence[Layer], changes: ByType, *, lowest: bool) -> str:
         """A new segment of these and of what was written since; its name."""
-        base = segments[0] if segments and isinstance(segments[0], Segment) and segments[0].known is None else None
-        entries: dict[Key, str | None] = {}
-        for layer in segments[base is not None :]:
-            entries.update(layer.entries())
-        entries.update(changes)
+        base = None
+        if segments and isinstance(segments[0], Segment) and segments[0].count > IN_MEMORY:
+            base = segments[0]
+        entries = layers.united([*(layer.entries() for layer in segments[base is not None :]), changes])
         name = segment_name()
-        build.merge(self.path / name, base, entries, lowest=lowest)
-        if base is None and len(entries) <= KNOWN_MOST:
+        _build(self.path / name, base, entries, lowest=lowest)
+        if base is None and sum(map(len, entries.values())) <= KNOWN_MOST:
             self._written[name] = entries
         return name
 
@@ -385,7 +383,7 @@ class ResourceIndex(Index):
             for layer in self._below:
                 if isinstance(layer, Segment) and layer.problems():
                     try:
-                        saved.append(Recent(layer.salvage(), layer.name))
+                        saved.append(layer.salvage())
                     except Damage as exc:
                         raise self._journal.corrupt(str(exc)) from None
                     self._journal.note(f"{damage}; mended from the other view")
@@ -450,10 +448,10 @@ class ResourceIndex(Index):
         """
 
         def fill(made: list[str]) -> None:
-            entries: dict[Key, str | None] = {(type, id): manager for type, id, manager in source()}
+            entries = Recent(source()).known
             if entries:
                 made.append(segment_name())
-                build.merge(self.path / made[0], None, entries)
+                _build(self.path / made[0], None, entries)
             self._journal.reset(made)
 
         self._anew(instead, fill, waiting=True)
@@ -463,6 +461,12 @@ class ResourceIndex(Index):
         self._buried = []
         self._recent = Recent()
         self._use([], self._recent)
+
+
+def _build(path: Path, base: Segment | None, entries: ByType, *, lowest: bool = True) -> None:
+    from pushsalt.index import build  # which readers do without
+
+    build.merge(path, base, entries, lowest=lowest)
 
 
 def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
@@ -477,10 +481,10 @@ def _items(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]:
             raise Damage("its log has a write of an unknown kind")
 
 
-def _without(batch: Container[Key], payload: bytes) -> bytes:
+def _without(batch: ByType, payload: bytes) -> bytes:
     """What a write that came before a batch means above it."""
     items = list(_items([payload]))
-    kept = [(type, id, manager or "") for type, id, manager in items if (type, id) not in batch]
+    kept = [(type, id, manager or "") for type, id, manager in items if id not in batch.get(type, ())]
     if len(kept) == len(items):
         return payload
     return encode("P" + join([text for triple in kept for text in triple])) if kept else HINT  # only a put has several

@@ -2,13 +2,17 @@
 
 The views, by type and by manager, hold every entry each. What is damaged in one is mended from the other. Layout::
 
-    header      "psresrc1" ("psresrc2" if there are some that are gone), entries u64, size of the file u64, table of
-                types, table of managers, place and length of the postings u64 u64, CRC-32 of all that
+    header      "psresrc3" ("psresrc4" if there are some that are gone), entries u64, size of the file u64, table of
+                types, table of managers, place and length of the postings u64 u64, filter: place, blocks and marks u64
+                each, CRC-32 of the blocks u64 and of its index u64; CRC-32 of all that
     by type     for each type its table of ids, each with the number of its manager
     types       the table of types, each with the table of its ids
     postings    for each manager: length u32, CRC-32 of length and text u32, text: manager \\1 type \\0 id \\0 … \\1 …
     managers    the table of managers, each with place u64, length u64 and number of entries u64 of its posting
+    filter      of the resources that are named here (``filters``)
     header      once more
+
+Segments of before ("psresrc1", "psresrc2" with some that are gone) have no filter, and nothing of it in the header.
 
 A resource that is gone, though an older segment may name it, has ff ff ff ff as the number of its manager. The ids of
 those are in the first posting; its manager is \\2, and in no table.
@@ -21,21 +25,27 @@ Every look-up verifies what it reads, each time: a block, or a whole list by one
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, repeat
 from typing import Final
 from zlib import crc32
 
-from pushsalt.index.format import Damage, decode, split
-from pushsalt.index.layers import MISSING, Key, Missing
+from pushsalt.index import filters
+from pushsalt.index.filters import Filter, marks
+from pushsalt.index.format import Damage, decode, escape, split
+from pushsalt.index.layers import MISSING, ByType, Key, Missing, Recent
 from pushsalt.index.table import OWNER, TABLE, File, Place, Table
 
-MAGIC: Final = b"psresrc1"
-MAGIC_GONE: Final = b"psresrc2"
+MAGIC: Final = b"psresrc3"
+MAGIC_GONE: Final = b"psresrc4"
 #: number and name, as it stands there, of the manager of what is gone
 NOBODY: Final = 0xFFFFFFFF
 GONE: Final = "\2"
-HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}sQQI")
+HEADER: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}s7QI")
+_HEADER_BEFORE: Final = struct.Struct(f"<8sQQ{TABLE.size}s{TABLE.size}s2QI")
+#: header -> what it begins with, without and with entries that are gone
+_HEADERS: Final = {HEADER: (MAGIC, MAGIC_GONE), _HEADER_BEFORE: (b"psresrc1", b"psresrc2")}
 POSTING: Final = struct.Struct("<II")
 PLACE: Final = struct.Struct("<3Q")
 
@@ -48,7 +58,7 @@ Triple = tuple[str, str, str]
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` gets the most out of a damaged file."""
 
-    def __init__(self, path: str, known: dict[Key, str | None] | None = None) -> None:
+    def __init__(self, path: str, known: ByType | None = None) -> None:
         """``known`` has all that is in it, where that is in memory as it was written a moment ago."""
         self._file = File(path)
         self._header()
@@ -58,23 +68,37 @@ class Segment:
         self._names: dict[int, str] = {}
 
     def _header(self) -> None:
-        wanted = self._file.size - HEADER.size
-        for at in (0, wanted):
-            if at < 0 or at + HEADER.size > self._file.size:
+        file = self._file
+        for at, form in ((at, form) for at in (0, -1) for form in _HEADERS):
+            at = at and file.size - form.size
+            if at < 0 or at + form.size > file.size:
                 continue
-            data = self._file.read(at, HEADER.size)
-            magic, count, size, types, managers, postings, length, crc = HEADER.unpack(data)
-            if crc32(data[: -OWNER.size]) == crc and magic in (MAGIC, MAGIC_GONE):
+            data = file.read(at, form.size)
+            magic, count, size, types, managers, *places, crc = form.unpack(data)
+            if magic in _HEADERS[form] and crc32(data[: -OWNER.size]) == crc:
                 break
         else:
             raise Damage("both headers of the segment are damaged")
-        self.gone: bool = magic == MAGIC_GONE
+        self._form = form
+        self.gone: bool = magic == _HEADERS[form][1]
         self.count: int = count
         self.size: int = size
-        self.postings_place: int = postings
-        self.postings_length: int = length
-        self.type_table = Table(self._file, Place(*TABLE.unpack(types)), TABLE.size)
-        self.manager_table = Table(self._file, Place(*TABLE.unpack(managers)), PLACE.size)
+        self.postings_place: int = places[0]
+        self.postings_length: int = places[1]
+        self._types_place: bytes = types
+        self._managers_place: bytes = managers
+        #: None in a segment of before
+        self.filter = Filter(file, filters.Place(*places[2:])) if form is HEADER else None
+
+    # Most segments know nothing of what a process asks first: it does without their tables.
+
+    @cached_property
+    def type_table(self) -> Table:
+        return Table(self._file, Place(*TABLE.unpack(self._types_place)), TABLE.size)
+
+    @cached_property
+    def manager_table(self) -> Table:
+        return Table(self._file, Place(*TABLE.unpack(self._managers_place)), PLACE.size)
 
     @property
     def name(self) -> str:
@@ -90,10 +114,13 @@ class Segment:
             self._tables[type] = table
             return table
 
-    def find(self, type: str, id: str) -> str | Missing | None:
+    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
         """The manager of a resource; None when it is gone."""
         if self.known is not None:
-            return self.known.get((type, id), MISSING)
+            owners = self.known.get(type)
+            return MISSING if owners is None else owners.get(id, MISSING)
+        if self.filter is not None and not self.filter.has(mark):
+            return MISSING
         try:
             table = self._tables[type]
         except KeyError:
@@ -116,6 +143,26 @@ class Segment:
     def managers(self) -> list[str]:
         return self.manager_table.sorted()
 
+    def firsts(self, managers: Collection[str]) -> dict[str, Key]:
+        """Of those of the managers that manage any here: manager -> one of the resources."""
+        found: dict[str, Key] = {}
+        if managers:
+            rows = PLACE.iter_unpack(self.manager_table.rows())
+            for name, (place, length, _) in zip(self.manager_table.names(), rows, strict=False):
+                if name in managers:
+                    _, run, *_ = self._posting(self._file.read(place, length)).split(b"\1", 2)
+                    type, id, *_ = split(decode(b"\0".join(run.split(b"\0", 2)[:2])))
+                    found[name] = type, id
+        return found
+
+    def has_living(self, type: str) -> bool:
+        """Whether there are resources of the type here that are not gone."""
+        table = self.table(type)
+        if table is None or not self.gone:
+            return table is not None
+        rows = table.rows()
+        return rows != OWNER.pack(NOBODY) * table.place.total
+
     def ids(self, type: str) -> tuple[list[str], set[str]]:
         """The ids of a type, sorted, and those that are gone."""
         table = self.table(type)
@@ -130,8 +177,7 @@ class Segment:
 
     def owners(self, type: str) -> dict[str, str | None]:
         """id -> manager of a type, out of the view by type alone and the table of managers."""
-        table = self.table(type)
-        return {} if table is None else dict(self._owned(table, self.manager_table.names()))
+        return self._owners(type, self.manager_table.names())
 
     def by_manager(self, manager: str) -> list[Key]:
         posting = self.posting(manager)
@@ -140,8 +186,18 @@ class Segment:
         _, _, runs = decode(posting).partition("\1")
         return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
 
-    def among(self, type: str, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that this segment has a word on."""
+    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
+        """Those of the resources that this segment has a word on; ``marks`` are theirs."""
+        if self.known is not None:
+            known = self.known
+            return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
+        likely = keys if self.filter is None else self.filter.among(keys, marks)
+        found: set[Key] = set()
+        for type in {type for type, _ in likely}:
+            found.update(zip(repeat(type), self._among(type, [id for of, id in likely if of == type])))
+        return found
+
+    def _among(self, type: str, ids: Sequence[str]) -> set[str]:
         table = self.table(type)
         if table is None:
             return set()
@@ -150,11 +206,16 @@ class Segment:
         self._file.look_ahead(len(ids))
         return {id for id in ids if table.find(id) is not None}
 
-    def entries(self) -> dict[Key, str | None]:
+    def entries(self) -> ByType:
         """All of it, from the view by type."""
         if self.known is not None:
             return self.known
-        return {(type, id): manager for type, id, manager in self.by_type_triples()}
+        managers = self.manager_table.names()
+        return {type: self._owners(type, managers) for type in self.type_table.names()}
+
+    def _owners(self, type: str, managers: list[str]) -> dict[str, str | None]:
+        table = self.table(type)
+        return {} if table is None else dict(self._owned(table, managers))
 
     def _owned(self, table: Table, managers: list[str]) -> Iterator[tuple[str, str | None]]:
         """(id, manager) of a table of ids. Raises Damage, as all that iterates over it does."""
@@ -223,18 +284,19 @@ class Segment:
                 yield type, id, manager
             at += length
 
-    def salvage(self) -> dict[Key, str | None]:
+    def salvage(self) -> Recent:
         """All entries out of one view or the other. Raises Damage, with both reasons, when neither has them."""
         reasons = []
         for view in (self.by_type_triples, self.by_manager_triples):
             try:
-                found = {(type, id): manager for type, id, manager in view()}
+                found = Recent(view(), self.name)
             except (Damage, IndexError) as exc:
                 reasons.append(str(exc))
                 continue
-            if len(found) == self.count:
+            missing = self.count - sum(map(len, found.known.values()))
+            if not missing:
                 return found
-            reasons.append(f"{self.count - len(found)} entries are missing")
+            reasons.append(f"{missing} entries are missing")
         raise Damage("; ".join(reasons))
 
     def problems(self) -> list[str]:
@@ -242,9 +304,9 @@ class Segment:
         found = []
         if self._file.size != self.size:
             found.append(f"the segment has {self._file.size} bytes instead of {self.size}")
-        for at in (0, self.size - HEADER.size):
+        for at in (0, self.size - self._form.size):
             try:
-                data = self._file.read(at, HEADER.size)
+                data = self._file.read(at, self._form.size)
             except Damage:
                 continue
             if crc32(data[: -OWNER.size]) != OWNER.unpack(data[-OWNER.size :])[0]:
@@ -266,9 +328,21 @@ class Segment:
             self.type_table.check()
             for row in TABLE.iter_unpack(self.type_table.rows()):
                 self.table_at(Place(*row)).check()
+            if not self._is_filter_complete():
+                found.append("the filter lacks entries")
         except Damage as exc:
             found.append(str(exc))
         return list(dict.fromkeys(found))
+
+    def _is_filter_complete(self) -> bool:
+        if self.filter is None:
+            return True
+        self.filter.check()
+        texts = []
+        for name, row in zip(self.type_table.names(), TABLE.iter_unpack(self.type_table.rows()), strict=True):
+            texts.append(marks(escape(name), self.table_at(Place(*row)).text()[1:-1]))
+        found = [mark for text in texts for mark in text]
+        return len(self.filter.among(found, found)) == len(found)
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:

@@ -87,13 +87,13 @@ class Table:
     def _load(self) -> None:
         data = self.index()
         blocks, length = INDEX.unpack_from(data)
-        self._places = _numbers("Q", data, INDEX.size, blocks + 1)
-        self._crcs = _numbers("I", data, INDEX.size + 8 * blocks + 8, blocks)
+        self._places = numbers("Q", data, INDEX.size, blocks + 1)
+        self._crcs = numbers("I", data, INDEX.size + 8 * blocks + 8, blocks)
         if max(self._names + self._places[blocks], self._rows_end - 1) >= self._file.size:
             raise Damage("the segment is cut off")
         self._firsts = data[len(data) - length :]
         chunks = (blocks + CHUNK - 1) // CHUNK
-        self._starts = _numbers("I", data, len(data) - length - 4 * chunks, chunks)
+        self._starts = numbers("I", data, len(data) - length - 4 * chunks, chunks)
         self._chunks = [None] * chunks
         self._tops = [self._firsts[at : self._firsts.find(b"\0", at + 1) + 1] for at in self._starts]
 
@@ -267,7 +267,7 @@ class File:
             pass
 
 
-def _numbers(kind: str, data: bytes, at: int, count: int) -> Sequence[int]:
+def numbers(kind: str, data: bytes, at: int, count: int) -> Sequence[int]:
     """Numbers as they stand there, none of them unpacked before it is asked for."""
     if sys.byteorder == "big":
         return struct.unpack_from(f"<{count}{kind}", data, at)

@@ -94,10 +94,6 @@ class View:
         wanted = ids if isinstance(ids, Set) else set(ids)
         return self._ask(lambda: self._by_id(wanted.__contains__))
 
-    def where_id(self, test: Callable[[str], object]) -> int:
-        """Those whose id passes the test."""
-        return self._ask(lambda: self._by_id(test))
-
     # --- answers ---------------------------------------------------------------------------------------------------
 
     def ids(self, found: int) -> list[str]:

@@ -29,6 +29,7 @@ from pushsalt.inventory.sshwords import unchecked
 from pushsalt.yamlio import YamlError
 
 _METHOD: Final = "ansible_become_method"
+_CONNECTION: Final = "ansible_connection"
 #: Ansible's variable -> our setting
 _SETTINGS: Final = {
     "ansible_host": "host", "ansible_ssh_host": "host", "ansible_port": "port", "ansible_ssh_port": "port",
@@ -42,7 +43,7 @@ _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "
 #: those of other variables
 _SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
 _CHECKING: Final = ("ansible_host_key_checking", "ansible_ssh_host_key_checking")
-_ALSO: Final = {"ansible_connection": "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
+_ALSO: Final = {_CONNECTION: "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
 _SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
 _RANGE: Final = re.compile(r"\[(?P<first>\w{1,18}):(?P<last>\w{1,18})(?::(?P<step>\d{1,18}))?\]", re.ASCII)
 _MOST: Final = 100_000
@@ -269,6 +270,10 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     if _METHOD in left_out:
         left_out.discard(_METHOD)
         warnings.append(f"{source.path}: `{_METHOD}` is left out where it is none of {', '.join(BECOME)}")
+    if _CONNECTION in left_out:
+        left_out.discard(_CONNECTION)
+        ways = ", ".join(dict.fromkeys(_CONNECTIONS))
+        warnings.append(f"{source.path}: where `{_CONNECTION}` is none of {ways}, the host is reached by SSH")
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
@@ -369,8 +374,11 @@ def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) 
         value = plain(value)
         if name in _SETTINGS:
             settings[_SETTINGS[name]] = value
-        elif name == "ansible_connection":
-            settings["transport"] = _CONNECTIONS.get(str(value).rpartition(".")[2], "ssh")
+        elif name == _CONNECTION:
+            way = _CONNECTIONS.get(str(value).rpartition(".")[2])
+            settings["transport"] = way or "ssh"
+            if way is None:
+                left_out.add(_CONNECTION)
         elif name in _SSH_ARGS:
             for option, word in _ssh_args(str(value)):
                 if option == "proxyjump":

@@ -69,7 +69,8 @@ def load_inventory(
     ``detailed``: the targets know where each key of their grains, pillar and minion_opts comes from.
     ``vault`` opens what ansible-vault has encrypted. ``transports`` gives the names that `transport` may have in the
     operator's own files; it is called when one is none of ours. ``made``: hosts that plug-ins gave, and their files.
-    ``beside``: whether a file or folder beside an inventory may be used; what may not is added to the warnings.
+    ``beside``: whether a file or folder beside an inventory, or in one, may be used; what may not is added to the
+    warnings.
     Raises InventoryError, with file and line, on whatever is malformed.
     """
     warnings: list[str] = []
@@ -158,6 +159,8 @@ class _Reader:
         """Every file of a folder, by name."""
         hosts: dict[str, Host] = {}
         for path in folder_files(folder):
+            if not self._beside(path, self._warnings):
+                continue
             for host in self._of_host(path) or self.read(path):
                 hosts.pop(host.id, None)
                 hosts[host.id] = host

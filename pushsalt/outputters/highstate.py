@@ -22,7 +22,6 @@ Row = tuple[str, str]
 
 _INDENT: Final = 14
 _LABELS: Final = ("Succeeded", "Failed", "Not Run", "Warnings")
-MODES: Final = ("full", "terse", "mixed", "changes", "filter")
 
 
 def output(data: Any, *, color: bool = False, opts: Mapping[str, Any] | None = None, **kw: Any) -> str:

@@ -6,11 +6,13 @@ The same text on a terminal and in a file; only the colours differ.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pushsalt.display import nested
 from pushsalt.display import states as highstate
 from pushsalt.display.alike import Normal, Own, differing
 from pushsalt.display.durations import seconds
@@ -19,9 +21,8 @@ from pushsalt.display.style import Line, Span, block, draw, line
 from pushsalt.display.trim import trimmed
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER
 from pushsalt.model import TargetReturn
-from pushsalt.outputters import nested
 
-PHASES = ("connect", "bootstrap", "grains", "render", "send", "run")
+PHASES = ("connect", "bootstrap", "grains", "render", "run")
 COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on the machines, then"
 #: A title names so many ids before it says "and 12 more" (-v: all).
 IDS_IN_TITLE = 5
@@ -96,13 +97,20 @@ def _alike(results: Mapping[str, TargetReturn], groups: Mapping[Section, list[st
         normal = Normal({})
         if own and number[look := looks[section]] > 1:  # own values are costly: not for what stays alone
             normal = Normal(own(ids[0]))
-            key = look, tuple(normal.text(span.text) for row in section.body for span in row)
+            texts = _normal_texts(section, normal)
+            # Of targets with the very same text it is the own value of one: another has what is not its own.
+            if not normal.used or all(_normal_texts(section, Normal(own(id))) == texts for id in ids[1:]):
+                key = look, texts
         group, used = found.setdefault(key, (_Group(section, []), []))
         group.ids += ids
         used.append(normal.used)
     for group, used in found.values():
         group.differing = differing(used)
     return [group for group, _ in found.values()]
+
+
+def _normal_texts(section: Section, normal: Normal) -> tuple[str, ...]:
+    return tuple(normal.text(span.text) for row in section.body for span in row)
 
 
 def _look(section: Section, result: TargetReturn) -> Any:
@@ -127,7 +135,9 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
     code = EXIT_NO_ANSWER
     for section, ids in list(groups.items()):
         for id in ids[:1]:
-            error = results[id].ret.get("error") if isinstance(results[id].ret, Mapping) else None
+            ret = results[id].ret
+            # Errors of our own alone: what a function returns may look like one, and the line below is to be pasted.
+            error = ret.get("error") if results[id].shape == "error" and isinstance(ret, Mapping) else None
             told = _HOST_KEY.search(str(error.get("message"))) if isinstance(error, Mapping) else None
             if told is not None and isinstance(error, Mapping) and error.get("kind") == "host_key_unknown":
                 keys.update(dict.fromkeys(ids, (told[1], told[2], told[3])))
@@ -143,7 +153,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
     rows.append(line(COMPARE, indent=2))
     rows.append(line("give --accept-new-host-keys once; what they show from here:", indent=8))
     for port in dict.fromkeys(port for _, port, _ in keys.values()):
-        hosts = " ".join(dict.fromkeys(name for name, of, _ in keys.values() if of == port))
+        hosts = shlex.join(dict.fromkeys(name for name, of, _ in keys.values() if of == port))
         rows.append(line(f"ssh-keyscan -p {port} {hosts} 2>/dev/null | ssh-keygen -lf -", indent=8))
     status = (Span("no answer: host_key_unknown", "bad"),)
     yield _Group(Section(status, tuple(rows), code), list(keys))

@@ -16,15 +16,15 @@ from pushsalt.compile.source import Matches, Place, Problem, RenderedSls, named_
 from pushsalt.compile.top import Matcher
 from pushsalt.compile.words import did_you_mean
 from pushsalt.errors import RenderError
+from pushsalt.memo.reads import plain, put
 from pushsalt.pillar.merge import PillarMerge
 from pushsalt.pillar.safe import safe_error
 from pushsalt.pillar.top import MergedTop, PillarTop, PillarTree, render_errors
 from pushsalt.redact import SECRET_KEYS, Redactor
-from pushsalt.render.reads import plain, put
-from thin.utils.dictupdate import copy_containers
+from thin.utils.dictupdate import InOrder, copy_containers, in_order
 
 if TYPE_CHECKING:
-    from pushsalt.ext_pillar import ExtPillar
+    from pushsalt.pillar.source import ExtPillar
 
 log = logging.getLogger(__name__)
 
@@ -33,22 +33,18 @@ log = logging.getLogger(__name__)
 MAX_SLS = 5000
 MAX_DEPTH = 100
 TOO_MANY = f"Pillar SLS include more than {MAX_SLS} others, or {MAX_DEPTH} levels of them,"
-FAILED = "Pillar failed to render with the following messages:"
 
 
 @dataclass
 class PillarResult:
-    """``pillar`` is this target's own copy. With ``errors`` no state may run: a target returns FAILED and these texts.
+    """``pillar`` is this target's own copy. With ``errors`` no state may run: a target returns these texts.
 
-    ``pillar.items`` shows them as ``_errors``: see ``with_errors``.
+    ``pillar.items`` shows them as ``_errors``.
     """
 
     pillar: dict[str, Any] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-
-    def with_errors(self) -> dict[str, Any]:
-        return {**self.pillar, "_errors": self.errors} if self.errors else self.pillar
 
 
 def compile_pillar(
@@ -134,6 +130,7 @@ class _Compiler:
     def render(self, top: PillarTop) -> dict[str, Any]:
         """All matched SLS merged, in order, over what is given for this run (which templates can see that way)."""
         pillar = dict(self._given)
+        written: dict[str, Any] = {}
         self._tops = top.tops
         for env, patterns in self._in_order(top.matches):
             rendered: dict[str, Any] = {}
@@ -141,7 +138,9 @@ class _Compiler:
                 state = self._state(sls, env, rendered, top.ignored.get(env, set()), {})
                 if isinstance(state, dict):
                     pillar = self._merge(pillar, state)
-        return pillar
+                    if self._given:
+                        written = self._merge(written, state)
+        return _arranged(pillar, written) if self._given else pillar
 
     def _in_order(self, matches: Matches) -> Iterator[tuple[str, list[str]]]:
         order = [env for env in self._opts.get("env_order") or () if env in matches]
@@ -199,7 +198,7 @@ class _Compiler:
         if not isinstance(found.data, dict):
             self._report(f"SLS '{sls}' does not render to a dictionary", found.place())
             return None
-        own = {key: value for key, value in found.data.items() if key != "include"}
+        own = in_order({key: value for key, value in found.data.items() if key != "include"})
         include = found.data.get("include", [])
         rendered[sls] = own
         if not isinstance(include, list):
@@ -299,6 +298,21 @@ class _Compiler:
             self.errors.append(f"Failed to load ext_pillar {name}: it returned {type(data).__name__}, not a mapping")
             return None
         return data or None
+
+
+def _arranged(pillar: dict[str, Any], written: Mapping[str, Any], *, nested: bool = False) -> dict[str, Any]:
+    """The pillar with the mappings of its SLS in their order; what is given for this run comes behind.
+
+    The keys of the pillar itself stay as they are: what is given comes first there, as in Salt.
+    """
+    arranged: dict[str, Any] = InOrder() if isinstance(written, InOrder) else {}
+    for key in {**written, **pillar} if nested else pillar:
+        if key in pillar:
+            value, other = pillar[key], written.get(key)
+            if isinstance(value, dict) and isinstance(other, dict):
+                value = _arranged(value, other, nested=True)
+            arranged[key] = value
+    return arranged
 
 
 def _under(key: str | None, data: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from pushsalt.render.code import codes
 from pushsalt.render.context import FileSource, FoundFile, RenderContext, SaltFunctions, SaltModule
 from pushsalt.render.filters import FILTERS, GLOBALS, TESTS
 from pushsalt.render.filters.serialize import printable
-from pushsalt.render.jinjalines import COMPILED, LineKeepingGenerator, Sources, joined, line_keeping, unclosed
+from pushsalt.render.jinjalines import COMPILED, LineKeepingGenerator, TemplateSources, joined, line_keeping, unclosed
 from pushsalt.render.limits import OutOfTime
 from pushsalt.render.problems import SourceError, at_place, is_call_error, reason, source_text, with_function
 from pushsalt.render.sandbox import Sandbox, exposed
@@ -126,7 +126,7 @@ class TemplateLoader(jinja2.BaseLoader):
         self,
         files: FileSource | None,
         saltenv: str,
-        sources: Sources,
+        sources: TemplateSources,
         base: Environment,
         key: tuple[EnvOptions, bool],
         keep: bool,
@@ -251,7 +251,7 @@ def render_jinja(
     body, header = split_header(text)
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=variables)
     name = str(names.get("tplfile") or path)
-    sources = Sources(name, path, text, 0 if header is None else 1)
+    sources = TemplateSources(name, path, text, 0 if header is None else 1)
     base = _base_environment((), False)
     try:
         options = environment_options(context, sls=sls) | (header or {})
@@ -318,7 +318,7 @@ def template_line(text: str, path: str, function: str, line: int, settings: Mapp
 # --- errors ------------------------------------------------------------------------------------------------------
 
 
-def _chain(traceback: TracebackType | None, sources: Sources) -> list[Origin]:
+def _chain(traceback: TracebackType | None, sources: TemplateSources) -> list[Origin]:
     """The template lines that a traceback runs through, innermost first."""
     chain: list[Origin] = []
     while traceback is not None:
@@ -331,7 +331,7 @@ def _chain(traceback: TracebackType | None, sources: Sources) -> list[Origin]:
     return chain[::-1]
 
 
-def _translated(exc: Exception | OutOfTime, sources: Sources, env: jinja2.Environment) -> BaseException:
+def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja2.Environment) -> BaseException:
     """``exc`` as SourceError in Salt's words, or as it is when it is about the target and not about the template."""
     chain = _chain(exc.__traceback__, sources)
     hint = ""

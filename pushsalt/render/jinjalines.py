@@ -52,7 +52,7 @@ def joined(pieces: Iterable[str | Mark]) -> str:
     return "".join([piece for piece in pieces if isinstance(piece, str)])
 
 
-class Sources:
+class TemplateSources:
     """The texts that one rendering reads: the main template and what it imports, by template name, for messages."""
 
     def __init__(self, name: str, path: str, text: str, header_lines: int) -> None:

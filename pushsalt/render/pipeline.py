@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from pushsalt import plugins, regular
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
+from pushsalt.memo.reads import spoil
 from pushsalt.nearest import nearest
 from pushsalt.render import limits
 from pushsalt.render.context import FoundFile, RenderContext
@@ -30,7 +31,6 @@ from pushsalt.render.problems import (
     render_error,
     source_text,
 )
-from pushsalt.render.reads import spoil
 from pushsalt.render.renderers import Renderer
 from pushsalt.render.source import Origin, StageText, WrongInput, as_content
 from pushsalt.trust import Limit, Template, Trusted, engines_for, limit_of
@@ -281,11 +281,10 @@ def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
     if not name.isidentifier():
         return
     for folder in folders:
-        if folder.is_dir():
-            for path in sorted(folder.glob("*.py")):
-                virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
-                if (virtual.group(1) if virtual else path.stem) == name:
-                    yield path
+        for path in plugins.files(folder):
+            virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
+            if (virtual.group(1) if virtual else path.stem) == name:
+                yield path
 
 
 def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, InventoryError, Position
+from pushsalt.plugincommands import commands
 from pushsalt.render.context import RunProgram
-from pushsalt.run.commands import commands
 
 #: Salt's rosters that are files: what each of these is, is told by the file.
 OF_FILES: Final = ("flat", "ansible", "dir", "sshconfig", "terraform")

@@ -1,1 +1,1 @@
-"""Orchestration: one target from connect to return (single), and all of them at once (fanout)."""
+"""Jobs: a project, one target from connecting to its return (``single``), and all of them at once (``fanout``)."""

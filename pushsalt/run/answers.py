@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
-from pushsalt.functions import function_named
+from pushsalt.minion import mine
 from pushsalt.model import Blob, Chunk
+from pushsalt.modules.controller import function_named
 from pushsalt.plan import Found, split_url
-from pushsalt.run import mine
 from pushsalt.serializers import serializer_named
 
 if TYPE_CHECKING:
-    from pushsalt.children.rendered import RenderedTarget
-    from pushsalt.run.minion import Minion
+    from pushsalt.minion.minion import Minion
+    from pushsalt.run.rendered import RenderedTarget
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +91,7 @@ class Answers:
         where = split_url(url, str(question.get("saltenv") or "base"))
         found: Found | None = minion.files.find(*where) if where else None
         if where is None and self._is_ours(url):
-            found = minion.project.sources.find(url)
+            found = minion.project.whole.sources.find(url)
         if found is None:
             return {"missing": True}
         digest = found.digest()

@@ -33,7 +33,7 @@ def banks(project: Project, name: str = "all") -> dict[str, Bank]:
         "grains": project.grains,
         "pillar": project.pillar_bank,
         "mine": project.mine,
-        "resources": project.behind.bank,
+        "resources": project.managed.bank,
         "resource_grains": project.resource_grains,
     }
     if name == "all":
@@ -99,9 +99,9 @@ def clear(project: Project, name: str, ids: Sequence[str] = ()) -> dict[str, int
 
 def _clear_resources(project: Project, managers: Sequence[str]) -> int:
     if managers:
-        return sum(map(project.behind.forget, managers))
-    count = sum(len(project.resources.by_type(type)) for type in project.behind.types())
-    project.behind.bank.clear()
+        return sum(map(project.managed.forget, managers))
+    count = sum(len(project.resources.by_type(type)) for type in project.managed.types())
+    project.managed.bank.clear()
     project.resources.clear()
     return count
 
@@ -112,9 +112,9 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
     project.need_inventory()
     now = time.time()
     known = project.inventory.targets
-    managers = {key for key, _, seen in project.behind.bank.entries() if older is not None and now - seen > older}
-    resources = sum(map(project.behind.forget, managers)) + project.behind.prune(known)
-    behind = project.behind.all(known)
+    managers = {key for key, _, seen in project.managed.bank.entries() if older is not None and now - seen > older}
+    resources = sum(map(project.managed.forget, managers)) + project.managed.prune(known)
+    behind = project.managed.all(known)
     there = {
         "grains": known.keys(), "resource_grains": behind.keys(), "resources": known.keys()
     }  # fmt: skip

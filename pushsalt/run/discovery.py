@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.errors import FunctionError, StateError, TargetError
 
 if TYPE_CHECKING:
-    from pushsalt.children.rendered import RenderedTarget
+    from pushsalt.job import JobOptions
     from pushsalt.model import Target
-    from pushsalt.run.job import JobOptions
     from pushsalt.run.project import Project
+    from pushsalt.run.rendered import RenderedTarget
     from pushsalt.run.runner import Runner
-    from pushsalt.run.session import Session
+    from pushsalt.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +44,8 @@ class Discovery:
             return {}
         kept = project.pillar_bank.get(target.id) if project.keeps_pillar else None
         if isinstance(kept, dict):
-            return project.behind.declarations(target, {**kept, **target.pillar})
-        return None if project.has_pillar else project.behind.declarations(target, target.pillar)
+            return project.managed.declarations(target, {**kept, **target.pillar})
+        return None if project.has_pillar else project.managed.declarations(target, target.pillar)
 
     async def declared_by(self, rendered: RenderedTarget) -> Declared:
         """What is declared by the pillar as it is now; without a sound one, by configuration and inventory."""
@@ -58,11 +58,11 @@ class Discovery:
 
     def declared_in(self, pillar: Mapping[str, Any]) -> Declared:
         """What a compiled pillar declares."""
-        return self._project.behind.declarations(self._target, pillar)
+        return self._project.managed.declarations(self._target, pillar)
 
     async def look(self, session: Session, declared: Declared) -> dict[str, list[str]]:
         """Have the target say what it manages of these types, and take it in. Returns type -> ids."""
-        if not declared and not self._project.behind.declared(self._target.id):
+        if not declared and not self._project.managed.declared(self._target.id):
             return {}
         try:
             said = await session.discover(declared) if declared else {}
@@ -81,7 +81,7 @@ class Discovery:
         asked = {type: ids for type, ids in found.items() if type in declared}
         broken = [type for type in failed if type in declared]
         registered: dict[str, list[str]] = await self._in_thread(
-            partial(self._project.behind.register, self._target.id, asked, broken, declared)
+            partial(self._project.managed.register, self._target.id, asked, broken, declared)
         )
         return registered
 
@@ -91,8 +91,8 @@ async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Decl
 
     Where that cannot be compiled it is the pillar that is kept. Raises TargetError when there is none.
     """
-    from pushsalt.children.rendered import RenderedTarget
-    from pushsalt.run.intake import imposed
+    from pushsalt.run.rendered import RenderedTarget
+    from pushsalt.session.intake import imposed
 
     project = runner.project
     target = await runner.in_thread(partial(project.secrets.ready, project.inventory.targets[manager]))
@@ -119,4 +119,4 @@ async def declared_of(runner: Runner, options: JobOptions, manager: str) -> Decl
             f"the pillar of {manager}, which declares what it manages, cannot be compiled",
             f"pushsalt run {manager} pillar.items says why",
         )
-    return project.behind.declarations(target, values)
+    return project.managed.declarations(target, values)

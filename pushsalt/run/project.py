@@ -16,11 +16,11 @@ from pushsalt.events import Reporter
 from pushsalt.inventory import THIS_MACHINE, Inventory
 from pushsalt.inventory.rendering import Rosters
 from pushsalt.inventory.schema import COMMANDS
+from pushsalt.job import Settings
+from pushsalt.minion.trees import Trees
 from pushsalt.model import Asked, Deferred, Secret
 from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
-from pushsalt.run.ground import Trees
-from pushsalt.run.job import Settings
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from pushsalt.children.pool import Pool
     from pushsalt.git.remotes import Remotes
     from pushsalt.model import Blob, Target
-    from pushsalt.run.resources import Resources
     from pushsalt.run.secrets import ReadyTargets, Resolved, Secrets
     from pushsalt.sdb.store import Sdb
+    from pushsalt.select.resources import Resources
     from pushsalt.sources import Sources
 
 log = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ class Project(Trees):
         self.asked = dict(asked or {})
         self.redactor.add_secrets(*self.asked.values())
         self._listed: dict[Path, str] = {}
+        self._told: set[str] = set()
         self._made: dict[str, tuple[Path, dict[str, Any]]] = {}
         #: the files of the inventory that are templates
         self.rosters = Rosters(config.opts)
@@ -100,13 +101,13 @@ class Project(Trees):
     @cached_property
     def inventory(self) -> Inventory:
         """All targets; those of a large inventory from its image. Raises InventoryError."""
-        from pushsalt.run import inventoryimage
+        from pushsalt.select import inventoryimage
 
         digest = inventoryimage.digest_of(self)
         found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
         if found is not None:
             self.redactor.add_secrets(*found.secrets)
-            self._warn(found)
+            self.tell(found)
             return found
         found = self.read_inventory()
         if digest is not None:
@@ -132,7 +133,7 @@ class Project(Trees):
         """All targets, read from their files: they know where each value came from. Raises InventoryError."""
         from pushsalt.inventory.load import load_inventory
         from pushsalt.inventory.vault import Vault
-        from pushsalt.run import vaultpassword
+        from pushsalt.sdb import vaultpassword
 
         found = load_inventory(
             self.config.inventories,
@@ -145,13 +146,13 @@ class Project(Trees):
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
-        self._warn(found)
+        self.tell(found)
         for target in found.targets.values():
             self.hide(target)
         return found
 
     def _beside(self, path: Path, warnings: list[str]) -> bool:
-        """Whether `group_vars` and the like may be used: beside an inventory that was found they must be trusted."""
+        """Whether `group_vars` or a file of a folder may be used: of an inventory that was found it must be trusted."""
         if not self.config.found:
             return True
         [inventory] = self.config.inventories
@@ -167,14 +168,14 @@ class Project(Trees):
     @property
     def groups(self) -> Collection[str]:
         """The names of the groups of the inventory."""
-        from pushsalt.run.selectable import selectable
+        from pushsalt.select.selectable import selectable
 
         return selectable(self).inventory.groups
 
     def listed(self, path: Path) -> str:
         """What an inventory that is a program prints; it is run once. Raises InventoryError."""
         if path not in self._listed:
-            from pushsalt.run.programs import list_inventory
+            from pushsalt.programs import list_inventory
 
             self._listed[path] = list_inventory(path)
         return self._listed[path]
@@ -182,15 +183,18 @@ class Project(Trees):
     def roster(self, name: str) -> tuple[Path, dict[str, Any]]:
         """The file of a roster that is a plug-in, and its hosts; asked once. Raises ConfigError, InventoryError."""
         if name not in self._made:
+            from pushsalt.programs import run_program
             from pushsalt.rosters import hosts_of
-            from pushsalt.run.programs import run_program
 
             self._made[name] = hosts_of(name, self.config.opts, run_program)
         return self._made[name]
 
-    def _warn(self, inventory: Inventory) -> None:
+    def tell(self, inventory: Inventory) -> None:
+        """Say the warnings of an inventory, each once: what is kept of it may be read in two ways."""
         for text in inventory.warnings:
-            self.reporter.warning(None, text)
+            if text not in self._told:
+                self._told.add(text)
+                self.reporter.warning(None, text)
 
     def hide(self, target: Target) -> None:
         """The secrets of a target are hidden wherever text is shown; what is fetched later is none yet."""
@@ -234,13 +238,13 @@ class Project(Trees):
 
         Raises NoTargetError or UsageError.
         """
-        from pushsalt.run import selecting
+        from pushsalt.select import selecting
 
         return selecting.select(self, expr, tgt_type, delimiter, exclude, limit)
 
     def target(self, name: str) -> Target:
         """The target that ``select`` gave this name. Raises TargetError for a resource that is not known."""
-        from pushsalt.run import selecting
+        from pushsalt.select import selecting
 
         return selecting.target(self, name)
 
@@ -249,7 +253,7 @@ class Project(Trees):
 
         Pillar is compared exactly unless told otherwise, and none is an answer too. Raises UsageError.
         """
-        from pushsalt.run import selecting
+        from pushsalt.select import selecting
 
         return selecting.find(self, expr, tgt_type, pillar_exact=pillar_exact)
 
@@ -315,7 +319,7 @@ class Project(Trees):
             opening.exception()
 
     def _open_files(self) -> None:
-        from pushsalt.git.project import extract_plugins
+        from pushsalt.fileserver.extracted import extract_plugins
 
         places = extract_plugins(self.files, self.config)
         if places is not None and str(places) not in self.config.opts["module_dirs"]:
@@ -366,9 +370,9 @@ class Project(Trees):
         return ResourceBank(self.config.cache_dir)
 
     @cached_property
-    def behind(self) -> Resources:
+    def managed(self) -> Resources:
         """What lies behind the targets."""
-        from pushsalt.run.resources import Resources
+        from pushsalt.select.resources import Resources
 
         return Resources(self)
 
@@ -391,12 +395,16 @@ class Project(Trees):
 
     def remember_grains(self, target: Target, grains: dict[str, Any]) -> None:
         """Keep grains that were just collected, and who manages the target."""
-        from pushsalt.run.lookup import manager_of
+        from pushsalt.select.lookup import manager_of
 
         if not self.config.opts["minion_data_cache"] or not self.grains_of(target).put(target.key, grains):
             return
         if not target.resource:
             self.resources.register(target.transport, target.id, manager_of(target))
+
+    def is_kept(self, target: Target, pillar: dict[str, Any]) -> bool:
+        """Whether the pillar that was just compiled is the one that ``hide_kept`` has read; it is kept anew then."""
+        return self.pillar_bank.renew(target.key, pillar)
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Keep a pillar that was just compiled, without overrides of a command."""
@@ -416,12 +424,20 @@ class Project(Trees):
 
     def hide_kept(self, target: Target) -> None:
         """Have the secrets hidden that the kept pillar of a target has, and had: its files may have them."""
+        if not self.keeps_pillar:
+            return
         bank, key = self.pillar_bank, target.key
         data = bank.bytes_of(key)
+        if data is None and bank.written(key) is None:
+            return
         if data is not None and hash(data) not in self._hidden:  # most targets of a fleet have the same
             self._hidden.add(hash(data))
             self.redactor.add_pillar(bank.get(key))
         self.redactor.add(bank.former(key))
+
+    @property
+    def whole(self) -> Project:
+        return self
 
     @property
     def requests(self) -> Bank:
@@ -455,7 +471,7 @@ class Project(Trees):
         backends = list(opts.get("fileserver_backend") or ["roots"])
         if opts.get("module_dirs") or "__env__" in roots or backends != ["roots"]:
             return True
-        from pushsalt.run.resourcefiles import any_installed
+        from pushsalt.modules.resourcetypes import any_installed
 
         # os.path rather than pathlib: every command pays for this.
         return any_installed() or any(

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import transport
 from pushsalt.errors import TargetError
+from pushsalt.job import Job
 from pushsalt.model import TargetReturn
 from pushsalt.plugins import folders
 from pushsalt.run.discovery import declared_of
 from pushsalt.run.fanout import failure
-from pushsalt.run.job import Job
 from pushsalt.run.single import Work
 
 if TYPE_CHECKING:
-    from pushsalt.run.copying import Sources
     from pushsalt.run.project import Project
+    from pushsalt.session.copying import LocalSources
 
 Result = TypeVar("Result")
 
@@ -39,7 +39,7 @@ class Runner:
         self._ready = False
         self._declared: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._width = width
-        self.sources: Sources | None = None
+        self.sources: LocalSources | None = None
         self.connecting = _connect_options(project, job)
         if "shared" in project.__dict__:  # there was a job before
             project.shared.look_again()
@@ -91,14 +91,14 @@ class Runner:
     async def look_at_sources(self) -> None:
         """What a copy takes to all targets is known. Raises CommandError."""
         if self.job.kind == "copy" and self.job.args[0].to_target:
-            from pushsalt.run.copying import Sources
+            from pushsalt.session.copying import LocalSources
 
-            self.sources = await self.in_thread(partial(Sources, self.job.args[0]))
+            self.sources = await self.in_thread(partial(LocalSources, self.job.args[0]))
 
     def ready_to_render(self) -> None:
         """The processes that render know what this job renders."""
         if not self._ready:
-            from pushsalt.children.settings import for_rendering
+            from pushsalt.minion.settings import for_rendering
 
             self._ready = True
             pool = self.project.pool
@@ -128,7 +128,7 @@ class Runner:
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if "files" in self.project.__dict__:
-            from pushsalt.fileserver.digests import known_digests
+            from pushsalt.files.digests import known_digests
 
             known_digests.keep()
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Final
 
 from pushsalt.errors import TargetError
-from pushsalt.run.programs import bounded
+from pushsalt.programs import bounded
 
 #: Seconds for one command: it may ask a person, on the terminal, to unlock a store.
 SECONDS: Final = 120.0

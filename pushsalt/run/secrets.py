@@ -37,9 +37,9 @@ _GIT: Final = ("gitfs_", "git_pillar_")
 
 def open_sdb(project: Project) -> Sdb:
     """The profiles of a project's configuration. Their own passwords are hidden wherever text is shown."""
+    from pushsalt.plugincommands import commands
     from pushsalt.plugins import folders
-    from pushsalt.run.commands import commands
-    from pushsalt.run.programs import run_program
+    from pushsalt.programs import run_program
     from pushsalt.sdb import Outside
     from pushsalt.sdb.store import Sdb
 
@@ -54,9 +54,9 @@ def open_sdb(project: Project) -> Sdb:
 def _decrypted(project: Project, data: Any) -> Any:
     """Data with the PGP messages in it in plain: the renderer gpg, with the configuration's key ring."""
     from pushsalt.errors import RenderError
+    from pushsalt.programs import run_program
     from pushsalt.render import RenderContext
     from pushsalt.render.pipeline import decrypt_value
-    from pushsalt.run.programs import run_program
     from pushsalt.sdb import Trouble
 
     opts = project.config.opts

@@ -16,51 +16,34 @@ import time
 from collections import ChainMap
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pushsalt import transport
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
+from pushsalt.job import Job, JobOptions
+from pushsalt.minion import mine
 from pushsalt.model import Explained, Target, TargetReturn
-from pushsalt.run import mine
 from pushsalt.run.discovery import Discovery
-from pushsalt.run.job import Job, JobOptions
-from pushsalt.run.salt import callable_from_outside
+from pushsalt.run.kinds import RUNS_STATES, Kind, TargetFunction, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pushsalt.children.rendered import Called, Planned, RenderedTarget
+    from pushsalt.minion.minion import Minion
     from pushsalt.run.answers import Answers
-    from pushsalt.run.line import Lines
-    from pushsalt.run.minion import Minion
+    from pushsalt.run.rendered import Called, Planned, RenderedTarget
     from pushsalt.run.runner import Runner
-    from pushsalt.run.session import LockRequest, Session, Start
+    from pushsalt.session.channel import Channels
+    from pushsalt.session.session import LockRequest, Session, Start
 
 log = logging.getLogger(__name__)
 
 #: Functions that return a pillar that could not be compiled all the same, with ``_errors``.
 _COMPILES_PILLAR: Final = ("pillar.items", "pillar.data", "pillar.ext")
 
-#: Functions that run states: no two of them at once on a target.
-RUNS_STATES = frozenset(
-    f"state.{name}"
-    for name in (
-        "apply",
-        "sls",
-        "highstate",
-        "single",
-        "low",
-        "high",
-        "template",
-        "template_str",
-        "top",
-        "sls_id",
-        "test",
-        "request",
-        "run_request",
-    )
-)
+#: So many errors that a target logs wait for the return that may say the same.
+LOGGED: Final = 500
 
 
 class Work:
@@ -86,12 +69,17 @@ class Work:
         self.warnings: list[str] = []
         #: errors that the target has logged, until it is known whether a return says the same
         self._logged: list[str] = []
-        self._behind = Discovery(self.project, target, runner.in_thread)
+        self.discovery = Discovery(self.project, target, runner.in_thread)
         self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
         self._ends: float | None = None
         #: what is called for the mine besides the job, and what will be answered
-        self._mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
+        self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What the job is on this target. Raises ConfigError for functions of users that cannot be loaded."""
+        return kind_of(self)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -106,18 +94,23 @@ class Work:
             log.debug("%s: %s: %.0f ms", self.name, name, took * 1000)
 
     async def go(self) -> TargetReturn:
+        said = False
         try:
             value, retcode = await self._within_time()
-            if self._mined[0]:
+            if self.mined[0]:
                 await self._keep_mine()
+        except FunctionError:
+            said = True
+            raise
         except asyncio.CancelledError:
             raise self._interrupted() from None
         except TargetError as exc:
-            if exc.kind != "excess" and self._how_far() not in exc.message:
+            said = exc.kind == "excess"
+            if not said and self._how_far() not in exc.message:
                 raise TargetError(exc.kind, exc.message + self._how_far(), exc.hint) from exc
             raise
         finally:
-            self._settle(said=True)
+            self.settle(said=said)
             if self._rendered is not None:
                 self._rendered.close()
             try:
@@ -125,13 +118,12 @@ class Work:
                     await self.session.close()
             finally:
                 if self._connection is not None:
-                    await self._connection.close()
-        runs_here = self.project.functions.named(self.job.fun) is not None
+                    await transport.disconnect(self._connection)
         code = EXIT_FAILED if retcode else 0
         result = TargetReturn(self.name, value, phases=self.phases, exit_code=code, retcode=retcode)
         if self.session is not None:
             result.round_trips = self.session.round_trips
-            if not runs_here and self.session.info.get("salt"):
+            if self.session.info.get("salt") and isinstance(self.kind, TargetFunction):
                 result.salt = str(self.session.info["salt"])[:40]
         if isinstance(value, list) and (
             self.job.fun in RUNS_STATES or any(isinstance(text, Explained) for text in value)
@@ -147,26 +139,17 @@ class Work:
 
     async def _within_time(self) -> tuple[Any, int]:
         """The value and Salt's retcode, in the job's time."""
-        opts = ChainMap(dict(self.target.minion_opts), self.project.config.opts)
-        if self.job.kind == "call" and not callable_from_outside(opts, self.job.fun):
-            raise FunctionError(
-                "unknown_function",
-                f"'{self.job.fun}' is not available.",
-                "whitelist_modules or disable_modules of this target forbids it",
-                "CommandExecutionError",
-            )
+        self.kind.check(ChainMap(dict(self.target.minion_opts), self.project.config.opts))
         if self.options.timeout is not None:
             self._ends = time.monotonic() + self.options.timeout
-        if self.job.kind in ("apply", "call", "raw") and self.project.knows_pillar(self.target):
+        if self.kind.may_show_pillar:
             self.project.hide_kept(self.target)  # two small files: to hand that to a thread takes longer
         if self.target.transport == "offline":
-            return await self._offline(), 0
-        if self.job.kind == "clean" and self.target.place != self.target.key:
-            return [], 0  # nothing of it lies anywhere: what serves it is its manager's
+            return await self.kind.offline(), 0
         if self.options.timeout is None:
-            return await self._online()
+            return await self.kind.online()
         try:
-            return await asyncio.wait_for(self._online(), self.options.timeout)
+            return await asyncio.wait_for(self.kind.online(), self.options.timeout)
         except asyncio.TimeoutError:
             raise TargetError(
                 "timeout",
@@ -185,128 +168,71 @@ class Work:
         if self.total:
             where = f"stopped during the run{self._how_far()}"
             hint = "the state under way was killed: look at it before you apply again"
-        elif self.job.kind == "copy" and self.session is not None:
-            where, hint = "stopped while it was copied", "run it again: it goes on where it was"
-        elif self.sent:
-            where = f"stopped after {self.job.fun} was sent: what it did is unknown"
-            hint = "look at the target before you run it again"
         else:
-            where, hint = "stopped before anything was changed", "run the command again"
+            where, hint = self.kind.interrupted()
         return TargetError("interrupted", f"{self.target.id}: {where}", hint)
 
-    # without a connection --------------------------------------------------------------------------------------------
+    # rendering -------------------------------------------------------------------------------------------------------
 
-    async def _offline(self) -> Any:
-        grains = {"id": self.target.id, **self.target.grains}
-        if self.job.kind == "grains":
-            return grains
-        if self.job.kind == "clean":
-            return []
-        if self.job.kind in ("raw", "copy"):
-            what = "no command runs there" if self.job.kind == "raw" else "nothing is copied"
-            hint = "give it another transport in the inventory"
-            raise TargetError("offline", f"{self.target.id}: {what}: it is offline", hint)
-        called = await self._called(self._render(grains))
-        if called.is_plan:
-            raise TargetError(
-                "offline",
-                f"{self.target.id}: {self.job.fun} would run states, and {self.target.id} is offline",
-                "state.show_sls and state.show_low_sls show what would run",
-            )
-        return called.value
+    def offline_grains(self) -> dict[str, Any]:
+        """What the inventory says of a target that is not reached."""
+        return {"id": self.target.id, **self.target.grains}
 
-    async def _called(self, rendered: RenderedTarget) -> Called:
+    async def called(self, rendered: RenderedTarget) -> Called:
         """What the job's function gives. The pillar, if it was compiled, is kept for targeting."""
         with self.phase("render"):
             plan = self.target.transport != "offline"
             called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
-        if called.pillar is not None and self.project.keeps_pillar:
-            await self.runner.in_thread(partial(self.project.remember_pillar, self.target, called.pillar))
+        pillar, project = called.pillar, self.project
+        if pillar is not None and project.keeps_pillar and not project.is_kept(self.target, pillar):
+            await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
         return called
 
     # over a connection -----------------------------------------------------------------------------------------------
 
-    async def _online(self) -> tuple[Any, int]:
-        from pushsalt.run.session import Start
+    async def start(self, kind: Kind) -> Start:
+        """What a session for this kind of job begins with."""
+        from pushsalt.session.session import Start
 
-        job = self.job
-        if job.kind in ("raw", "copy"):
-            self._with_shell()
-        if job.kind == "raw":
-            return await self._raw()
-        own = self.project.functions.named(job.fun) is not None
-        runs_states = job.fun in RUNS_STATES
-        grains_only = job.kind == "grains"
-        opts = self._opts()
-        start = Start(
+        opts, project = self.opts(), self.project
+        saltenv = str(opts.get("saltenv") or "base")
+        return Start(
             opts=opts,
             grains=dict(self.target.grains),
-            want_grains=own or job.kind == "grains",
-            lock=self._lock() if runs_states else None,
+            want_grains=kind.wants_grains,
+            lock=self._lock() if kind.takes_lock else None,
             deadline=self.options.timeout,
             log_level=self.options.log_level,
-            clean=job.kind == "clean",
-            custom=self.project.custom_archive(str(opts.get("saltenv") or "base"))
-            if job.kind not in ("clean", "copy")
-            else None,
-            salt=self.project.salt_python.told() if self.project.salt_python is not None else None,
+            clean=kind.cleans,
+            custom=project.custom_archive(saltenv) if kind.wants_modules else None,
+            salt=project.salt_python.told() if project.salt_python is not None else None,
             resource=await self._resource() if self.target.resource else None,
         )
+
+    async def connect(self) -> transport.Connection:
         with self.phase("connect"):
             self._connection = await transport.connect(self.target, self.runner.connecting)
-        first = [] if own or job.kind != "call" else [self._call()]
-        self.sent = bool(first)
-        mined = await self.runner.in_thread(partial(mine.with_grains, self.project, self.target)) if grains_only else []
-        declared = await self.runner.in_thread(self._behind.kept) if grains_only else None
-        if declared:
-            first.append({"k": "resources", "declared": declared})
-        first += [each.message() for each in mined]
-        with self.phase("bootstrap"):
-            self.session = await self._begun(self._connection, start, first)
-        if job.kind == "clean":
-            return self.session.removed, 0
-        if job.kind == "copy":
-            return await self._copy(self.session)
-        if not own and job.kind == "call":
-            with self.phase("run"):
-                value = await self.session.first[0]
-            value = await self._returned(value)
-            retcode = int(self.session.info.get("retcode") or 0)
-            self._settle(said=retcode != 0)
-            return value, retcode
+        return self._connection
+
+    async def take_grains(self, session: Session) -> dict[str, Any]:
+        """The grains that came with the session; they are kept."""
         with self.phase("grains"):
-            grains = self.session.info.get("grains") or await self.session.grains()
+            grains: dict[str, Any] = session.info.get("grains") or await session.grains()
             await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
-        if grains_only:
-            self._mined = mined, self.session.first[len(first) - len(mined) :]
-            if declared:
-                await self._behind.take_in(declared, await self.session.first[0])
-            elif not self.target.resource:
-                if declared is None:
-                    declared = await self._behind.declared_by(self._render(grains))
-                await self._behind.look(self.session, declared)
-            return grains, 0
-        rendered = self._render(grains)
-        called = await self._called(rendered)
-        if called.pillar is not None and not self.target.resource:
-            declared = self._behind.declared_in(called.pillar)
-            if self.project.behind.is_due(self.target.id, declared):
-                await self._behind.look(self.session, declared)
-        if called.plan is None:
-            return called.value, 0
-        returns = await self._run_states(called.plan, called.mine_functions)
-        if called.plan.after:
-            await rendered.after(returns)
-        if called.plan.bare:
-            (only,) = returns.values()
-            return only, int(only.get("result") is False)
-        return returns, 0
+        return grains
 
-    async def _begun(self, connection: transport.Connection, start: Start, first: list[dict[str, Any]]) -> Session:
-        """A session; with ``bootstrap`` Python is installed for it where there is none."""
-        from pushsalt.run import bootstrap
-        from pushsalt.run.session import Session
+    async def begin(self, start: Start, first: list[dict[str, Any]], *, may_install: bool) -> Session:
+        """A session; with ``bootstrap`` Python is installed for it where there is none, if that may be."""
+        with self.phase("bootstrap"):
+            self.session = await self._begun(start, first, may_install)
+        return self.session
 
+    async def _begun(self, start: Start, first: list[dict[str, Any]], may_install: bool) -> Session:
+        from pushsalt.session import bootstrap
+        from pushsalt.session.session import Session
+
+        connection = self._connection
+        assert connection is not None
         open_one = partial(
             Session.open,
             self.target,
@@ -317,12 +243,12 @@ class Work:
             serve=self._serve,
             on_event=self._event,
             warnings=self.warnings,
-            lines=cast("Lines", connection) if self.target.place != self.target.key else None,
+            channels=cast("Channels", connection) if self.target.place != self.target.key else None,
         )
         try:
             return await open_one()
         except TargetError as exc:
-            if not bootstrap.helps(exc, self.target) or self.job.kind == "clean":
+            if not may_install or not bootstrap.helps(exc, self.target):
                 raise
             wanted = self.target.bootstrap
             if not (self.project.config.opts["bootstrap"] if wanted is None else wanted):
@@ -334,60 +260,13 @@ class Work:
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
 
-    def _with_shell(self) -> None:
-        """Raises FunctionError for a resource that nothing runs in."""
-        if self.target.place != self.target.key:
-            message = f"{self.target.id}: a {self.target.resource} has neither a shell nor files"
-            hint = f"use its manager, {self.target.manager}"
-            raise FunctionError("exception", message, hint, "CommandExecutionError")
-
-    async def _copy(self, session: Session) -> tuple[Any, int]:
-        from pushsalt.run import copying
-
-        copy, test, sources = self.job.args[0], self.options.test, self.runner.sources
-        say = partial(self.reporter.target_phase, self.name)
-        with self.phase("copy"):
-            if sources is not None:
-                value = await copying.send(session, copy, sources, test, say)
-            else:
-                copy = copying.folder_of(copy, self.name, many=not self.runner.alone)
-                value = await copying.Fetch(session, copy, test, say).run()
-        return value, int("failed" in value)
-
-    async def _raw(self) -> tuple[Any, int]:
-        """A command by the target's own shell; nothing of ours goes there."""
-        from pushsalt.run import raw
-
-        with self.phase("connect"):
-            self._connection = await transport.connect(self.target, self.runner.connecting)
-        self.sent = True
-        with self.phase("run"):
-            value = await raw.run(self.target, self._connection, str(self.job.args[0]))
-        return value, int(value["retcode"])
-
-    async def _returned(self, value: Any) -> Any:
-        """What a function returned, as it is shown; all grains are kept."""
-        if not self.job.fun.startswith("grains."):
-            return value
-        from pushsalt.run.intake import returned_grains
-
-        deep = bool(self._opts().get("grains_deep_merge"))
-        if self.job.fun == "grains.items" and not self.job.args and not self.job.kwargs and isinstance(value, dict):
-            assert self.session is not None
-            grains = self.session.take_grains(value)
-            await self.runner.in_thread(partial(self.project.remember_grains, self.target, grains))
-        return returned_grains(self.target, self.job.fun, self.job.args, value, deep)
-
-    def _call(self) -> dict[str, Any]:
-        return {"k": "call", "fun": self.job.fun, "args": self.job.args, "kwargs": self.job.kwargs, "cli": True}
-
     def _args(self) -> list[Any]:
         """``apply``'s SLS names are one argument, a list; a function's arguments are its own."""
         if self.job.kind == "apply":
             return [self.job.args] if self.job.args else []
         return self.job.args
 
-    def _opts(self) -> dict[str, Any]:
+    def opts(self) -> dict[str, Any]:
         from pushsalt.config import target_opts
 
         options = self.options
@@ -399,9 +278,9 @@ class Work:
             pillarenv=options.pillarenv,
         )
 
-    def _render(self, grains: dict[str, Any]) -> RenderedTarget:
+    def render(self, grains: dict[str, Any]) -> RenderedTarget:
         """The target with these grains, to be rendered."""
-        from pushsalt.children.rendered import RenderedTarget
+        from pushsalt.run.rendered import RenderedTarget
 
         self.runner.ready_to_render()
         session = self.session
@@ -424,7 +303,7 @@ class Work:
 
     def _lock(self) -> LockRequest:
         """A resource that is served by its manager has a lock of its own there."""
-        from pushsalt.run.session import LockRequest
+        from pushsalt.session.session import LockRequest
 
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
         name = f"lock-{own}" if self.target.resource and not self.target.enter else ""
@@ -441,12 +320,12 @@ class Work:
     async def _look_behind(self, pillar: dict[str, Any]) -> dict[str, list[str]]:
         """Have the target say what it manages by its pillar as it is now."""
         assert self.session is not None
-        return await self._behind.look(self.session, self._behind.declared_in(pillar))
+        return await self.discovery.look(self.session, self.discovery.declared_in(pillar))
 
-    async def _run_states(self, plan: Planned, mine_functions: Any) -> dict[str, Any]:
+    async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
+        """The returns of a plan by tag."""
         from pushsalt.plan import tag
 
-        assert self.session is not None
         chunks = plan.fields["chunks"]
         sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
         log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
@@ -457,15 +336,15 @@ class Work:
             dry = plan.fields["test"] or plan.fields["mock"]
             mined = [] if dry else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields}
-            await self.session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
-        self._mined = mined, self.session.after
+            await session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
+        self.mined = mined, session.after
         return {**plan.disabled, **self.states}
 
     async def _keep_mine(self) -> None:
         """Take in what was called for the mine; the return, which is there by now, does not depend on it."""
         try:
             with self.phase("mine"):
-                values = await mine.collect(self.target, *self._mined)
+                values = await mine.collect(self.target, *self.mined)
                 await self.runner.in_thread(partial(mine.store, self.project, self.target, values))
         except asyncio.CancelledError:
             log.debug("%s: stopped: the mine is as it was", self.target.id)
@@ -476,7 +355,7 @@ class Work:
         kind = message.get("k")
         if kind == "state":
             self.states[message["tag"]] = message["ret"]
-            self._settle(said=message["ret"].get("result") is False)
+            self.settle(said=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
         elif kind == "event":
             if "tag" in message:
@@ -490,14 +369,17 @@ class Work:
             text = message.get("text") if self.runner.alone else f"{self.target.id}: {message.get('text')}"
             if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
                 self._logged.append(str(text))
+                if len(self._logged) > LOGGED:
+                    self.settle(said=False)
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
         elif kind == "waiting":
             self.reporter.warning(self.name, f"waits until another run has ended: {message.get('holder')}")
 
-    def _settle(self, *, said: bool) -> None:
-        """A return is there: what the target logged for it is shown, unless the return is a failure that says it."""
+    def settle(self, *, said: bool) -> None:
+        """A return is there, or none will be: what the target logged is shown, unless the return is a failure that says
+        it."""
         held, self._logged = self._logged, []
         for text in held if not said else ():
             log.error("%s", text, extra={"target": self.target.id})
@@ -528,7 +410,7 @@ class Work:
         """The target for a question; a plain call on it has rendered nothing yet, and its grains are not known here."""
         if self._rendered is None:
             assert self.session is not None
-            self._render(await self.session.grains())
+            self.render(await self.session.grains())
         assert self._rendered is not None
         return self._rendered
 
@@ -560,6 +442,3 @@ def _holder(jid: str) -> str:
         user = str(os.getuid())
     since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
     return f"{user}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"
-
-
-__all__ = ["RUNS_STATES", "Work"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pushsalt.render.yamlex import load_yamlex
+from pushsalt.render.renderers.yamlex import load_yamlex
 from pushsalt.serializers import text_of
 from pushsalt.serializers import yaml as plain
 

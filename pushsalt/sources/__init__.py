@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from pushsalt import plugins
 from pushsalt.cache.store import private_dir
 from pushsalt.errors import ConfigError, FunctionError
-from pushsalt.fileserver import DiskFile, disk_file
+from pushsalt.files.found import DiskFile, disk_file
 
 
 class Source(Protocol):

@@ -3,7 +3,7 @@
 There are the ids of the inventory, and the resources behind them. Both go by keys: an inventory id is its own, a
 resource's is ``type:id``. What is known of them comes from ``Caches``; one that can look up a whole term (``Lookup``)
 is asked for that, so that a grain term costs one question to an index, not one per id. Which resources there are comes
-from ``Behind``, which is asked only where an answer depends on it.
+from ``ManagedResources``, which is asked only where an answer depends on it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Lookup(Caches, Protocol):
         """The keys for which the term holds (of these, if given); None where each is to be asked."""
 
 
-class Behind(Protocol):
+class ManagedResources(Protocol):
     """The resources behind the ids of an inventory, by key; one whose manager is not among them is not there."""
 
     def there(self) -> bool:
@@ -80,7 +80,7 @@ class Behind(Protocol):
         """key -> manager of what is called so, but is not there because its manager is not."""
 
 
-class NothingBehind:
+class NoManagedResources:
     """No resources."""
 
     def there(self) -> bool:
@@ -116,7 +116,7 @@ def select(
     tgt_type: str,
     inventory: Inventory,
     caches: Caches | None = None,
-    behind: Behind | None = None,
+    managed: ManagedResources | None = None,
     *,
     delimiter: str = DELIMITER,
     nodegroups: Nodegroups | None = None,
@@ -134,18 +134,18 @@ def select(
     """
     if tgt_type == "list" and isinstance(expr, str):
         expr = expr.replace(" ", "")  # as Salt's command line does
-    fleet = Fleet(inventory, caches, behind, glob_includes_resources=glob_includes_resources)
+    fleet = Fleet(inventory, caches, managed, glob_includes_resources=glob_includes_resources)
     chosen = fleet.select(parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups, vocabulary=vocabulary))
     if not chosen:
         from pushsalt.targeting.nothing import nothing
 
-        raise nothing(expr, tgt_type, inventory, fleet.behind, nodegroups)
+        raise nothing(expr, tgt_type, inventory, fleet.managed, nodegroups)
     if tgt_type == "list":
         missing = sorted(token for token in split(expr) if token and not fleet.exactly(token))
         if missing:
             from pushsalt.targeting.nothing import unknown
 
-            raise unknown(missing, inventory, fleet.behind, nodegroups)
+            raise unknown(missing, inventory, fleet.managed, nodegroups)
     for text in exclude:
         chosen = chosen - fleet.select(parse(text, "compound", nodegroups=nodegroups, vocabulary=vocabulary))
     if not chosen:
@@ -161,13 +161,13 @@ class Fleet:
         self,
         inventory: Inventory,
         caches: Caches | None = None,
-        behind: Behind | None = None,
+        managed: ManagedResources | None = None,
         *,
         glob_includes_resources: bool = True,
     ) -> None:
         self.inventory = inventory
         self.caches: Caches = caches or InventoryCaches(inventory)
-        self.behind: Behind = behind or NothingBehind()
+        self.managed: ManagedResources = managed or NoManagedResources()
         self._widely = glob_includes_resources
         self._answers: dict[Term, set[str]] = {}
         self._everything: set[str] | None = None
@@ -192,7 +192,7 @@ class Fleet:
         resources = keys.difference(known)
         if not resources:
             return list(ids) if len(keys) == len(ids) else [id for id in ids if id in keys]
-        managers = self.behind.managers(resources)
+        managers = self.managed.managers(resources)
         managed: defaultdict[str | None, list[str]] = defaultdict(list)
         # in the order in which they lie in memory, unless there are far fewer
         for key in managers if len(managers) < 4 * len(resources) else resources:
@@ -210,7 +210,7 @@ class Fleet:
         """One of them as matchers see it."""
         target = self.inventory.targets.get(key)
         if target is None:
-            return LazyResource(key, self.behind, self.caches)
+            return LazyResource(key, self.managed, self.caches)
         return LazySubject(key, target, self.caches)
 
     # plain globs and lists -------------------------------------------------------------------------------------------
@@ -222,9 +222,9 @@ class Fleet:
             return (token,)
         if of_whole_name(token, self.inventory):
             return (token.partition(":")[2],)
-        if not self.behind.there():
+        if not self.managed.there():
             return ()
-        return (token,) if self.behind.manager(token) is not None else self.behind.called(token)
+        return (token,) if self.managed.manager(token) is not None else self.managed.called(token)
 
     def _glob(self, term: Term) -> set[str]:
         """With a wildcard: inventory ids, and the resources that those manage. It is not compared with resources."""
@@ -233,11 +233,11 @@ class Fleet:
         if not is_wildcard(term.expr):
             return set(self.exactly(term.expr))
         ids = self._ids(term)
-        if not ids or not self._widely or not self.behind.there():
+        if not ids or not self._widely or not self.managed.there():
             return ids
         if len(ids) <= _MANAGERS:
-            return ids.union(*map(self.behind.of_manager, ids))
-        everything = self.behind.all()
+            return ids.union(*map(self.managed.of_manager, ids))
+        everything = self.managed.all()
         if len(ids) == len(self.inventory.ids):
             return ids | everything.keys()
         return ids | {key for key, manager in everything.items() if manager in ids}
@@ -278,7 +278,7 @@ class Fleet:
             if _cost_of(term) == _ALL and len(among) <= _FEW:
                 few = {key for key in among if term.match(self.subject(key))}
                 if term.tgt_type == "resource":
-                    self.behind.relied(few - self.inventory.targets.keys())
+                    self.managed.relied(few - self.inventory.targets.keys())
                 return few
         if term not in self._answers:
             self._answers[term] = self._find(term)
@@ -315,44 +315,44 @@ class Fleet:
 
     def _resource_ids(self, term: Term) -> set[str]:
         """The resources whose bare ids a term means."""
-        if not self.behind.there():
+        if not self.managed.there():
             return set()
         tokens: list[str] | None = None
         if term.tgt_type == "glob" and isinstance(term.expr, str):
             if term.expr == "*":
-                return set(self.behind.all())
+                return set(self.managed.all())
             tokens = None if is_wildcard(term.expr) else [term.expr]
         elif term.tgt_type == "list" and isinstance(term.expr, str):
             tokens = _tokens(term.expr)
         if tokens is not None:
-            return {key for token in tokens for key in self.behind.called(token)}
-        return {key for key in self.behind.all() if term.of(key.partition(":")[2])}
+            return {key for token in tokens for key in self.managed.called(token)}
+        return {key for key in self.managed.all() if term.of(key.partition(":")[2])}
 
     def _of_type(self, expr: str) -> set[str]:
         type, colon, id = expr.partition(":")
         known = self.inventory.targets
         if colon:
             found = {id} if id in known and known[id].transport == type else set()
-            if self.behind.there() and self.behind.manager(expr) is not None:
-                self.behind.relied([expr])
+            if self.managed.there() and self.managed.manager(expr) is not None:
+                self.managed.relied([expr])
                 found.add(expr)
             return found
         found = {id for id, target in known.items() if target.transport == type}
-        return found.union(self.behind.of_type(type)) if self.behind.there() else found
+        return found.union(self.managed.of_type(type)) if self.managed.there() else found
 
     def _of_manager(self, name: str) -> set[str]:
         found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
-        if name in self.inventory.targets and self.behind.there():
-            managed = self.behind.of_manager(name)
-            self.behind.relied(managed)
+        if name in self.inventory.targets and self.managed.there():
+            managed = self.managed.of_manager(name)
+            self.managed.relied(managed)
             found.update(managed)
         return found
 
     def _all(self) -> set[str]:
         if self._everything is None:
             self._everything = set(self.inventory.ids)
-            if self.behind.there():
-                self._everything.update(self.behind.all())
+            if self.managed.there():
+                self._everything.update(self.managed.all())
         return self._everything
 
 
@@ -442,10 +442,10 @@ class LazyResource:
     #: an inventory has its own ids in its groups
     groups: Sequence[str] = ()
 
-    def __init__(self, key: str, behind: Behind, caches: Caches) -> None:
+    def __init__(self, key: str, managed: ManagedResources, caches: Caches) -> None:
         self.key = key
         self.type, _, self.id = key.partition(":")
-        self._behind = behind
+        self._managed = managed
         self._caches = caches
 
     @property
@@ -458,4 +458,4 @@ class LazyResource:
 
     @property
     def manager(self) -> str:
-        return self._behind.manager(self.key) or ""
+        return self._managed.manager(self.key) or ""

@@ -10,14 +10,14 @@ from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.inventory import Inventory
 from pushsalt.nearest import nearest
 from pushsalt.targeting.compound import Nodegroups, parse
-from pushsalt.targeting.fleet import Behind, Fleet
+from pushsalt.targeting.fleet import Fleet, ManagedResources
 
 #: Of more resources it is not looked which are called nearly so.
 _COMPARED: Final = 5000
 
 
 def nothing(
-    expr: Any, tgt_type: str, inventory: Inventory, behind: Behind, nodegroups: Nodegroups | None = None
+    expr: Any, tgt_type: str, inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
     """No target is selected: says so, with what may have been meant."""
     words = expr if isinstance(expr, str) else ",".join(map(str, expr))
@@ -28,8 +28,8 @@ def nothing(
     near = inventory.nearest(plain)
     hints = [f"nearest ids: {', '.join(near)}"] if near else []
     hints = _of_groups(words, tgt_type, inventory, {} if nodegroups is None else nodegroups) + hints
-    if behind.there():
-        hints = _of_resources(words, tgt_type, plain, inventory, behind) + hints
+    if managed.there():
+        hints = _of_resources(words, tgt_type, plain, inventory, managed) + hints
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
     return NoTargetError(f"no target matches {words!r}{kind}", "; ".join(hints), words)
@@ -54,28 +54,28 @@ def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Node
 
 
 def unknown(
-    missing: Sequence[str], inventory: Inventory, behind: Behind, nodegroups: Nodegroups | None = None
+    missing: Sequence[str], inventory: Inventory, managed: ManagedResources, nodegroups: Nodegroups | None = None
 ) -> NoTargetError:
     """A list names ids that there are not: what else may have been meant by them."""
     words = " ".join(missing[:10])
-    hints = _of_resources(words, "list", words, inventory, behind) if behind.there() else []
+    hints = _of_resources(words, "list", words, inventory, managed) if managed.there() else []
     hints += _of_groups(words, "list", inventory, {} if nodegroups is None else nodegroups)
     near = inventory.nearest(words)
     hints += [f"nearest ids: {', '.join(near)}"] if near else []
-    nor = ", and no such resource" if behind.there() else ""
+    nor = ", and no such resource" if managed.there() else ""
     hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
     return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 
 
-def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, behind: Behind) -> list[str]:
+def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, managed: ManagedResources) -> list[str]:
     if tgt_type == "glob":
-        found = _keys(words, inventory, behind)
+        found = _keys(words, inventory, managed)
         if found:
             return [f"resources are called so, a glob alone is not compared with them: -C {words!r} means {found}"]
-    gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in behind.elsewhere(word).items()}
+    gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in managed.elsewhere(word).items()}
     if gone:
         return [f"{key} is behind {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
-    everything = behind.all()
+    everything = managed.all()
     if len(everything) > _COMPARED:
         return []
     keys = {key.partition(":")[2].lower(): key for key in everything}
@@ -84,10 +84,10 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, b
     return [f"nearest resources: {found}"] if found else []
 
 
-def _keys(words: str, inventory: Inventory, behind: Behind) -> str:
+def _keys(words: str, inventory: Inventory, managed: ManagedResources) -> str:
     """The first of what is meant if each is looked at."""
     try:
-        found = Fleet(inventory, None, behind).select(parse(words, "compound"))
+        found = Fleet(inventory, None, managed).select(parse(words, "compound"))
     except UsageError:
         return ""
     return ", ".join(sorted(found)[:3]) + (" ..." if len(found) > 3 else "")

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
-from pushsalt import plugins, regular
+from pushsalt import plugins
 from pushsalt.errors import ConfigError, Position, UsageError
 
 _LETTER: Final = re.compile(r"^LETTER\s*(?::[^=\n]+)?=\s*(.+?)\s*(?:#.*)?$", re.MULTILINE)
@@ -101,7 +101,7 @@ class Vocabulary:
 
 def _written(file: Path) -> Any:
     """The value of LETTER in a file; empty where there is none, or where it is computed."""
-    said = _LETTER.search(regular.read_text(file, "replace"))
+    said = _LETTER.search(plugins.text_of(file))
     try:
         return ast.literal_eval(said.group(1)) if said else ""
     except (ValueError, SyntaxError):

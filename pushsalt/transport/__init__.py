@@ -9,8 +9,9 @@ with its kind.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -20,6 +21,9 @@ from pushsalt.errors import ConfigError, PushsaltError, TargetError
 from pushsalt.model import Target
 
 log = logging.getLogger(__name__)
+
+#: Seconds that a user's own transport has to close a connection, and what its connections had in common.
+CLOSE_TIMEOUT = 10.0
 
 
 class Stream(Protocol):
@@ -95,12 +99,22 @@ class ConnectOptions:
 
 
 async def connect(target: Target, options: ConnectOptions) -> Connection:
-    """Log in on the target. Raises TargetError, whatever a user's own transport raises."""
+    """Log in on the target. Raises TargetError, whatever a user's own transport raises, or if that takes too long."""
+    import asyncio  # every command pays for what is imported above
+
     transport = _loaded(target, options)
+    bound = None if transport.__name__.startswith(__name__) else target.timeout or options.connect_timeout
     try:
-        connection: Connection = await transport.connect(target, options)
+        begun = transport.connect(target, options)
+        connection: Connection = await (asyncio.wait_for(begun, bound) if bound else begun)
     except PushsaltError:
         raise
+    except asyncio.TimeoutError as exc:
+        if bound is None:
+            raise
+        text = f"{target.id}: the transport {target.transport} has not connected in {bound:g} s"
+        hint = f"raise `timeout` of the target, or find out what {transport.__file__} waits for"
+        raise TargetError("connect_timeout", text, hint) from exc
     except (Exception, SystemExit) as exc:  # a user's transport may raise anything
         where = plugins.place_of(transport, exc)
         if where is None and transport.__name__.startswith(__name__):
@@ -110,15 +124,31 @@ async def connect(target: Target, options: ConnectOptions) -> Connection:
     return connection
 
 
+async def disconnect(connection: Connection) -> None:
+    """Give a connection back, within a time, whatever one of the user's own does."""
+    if type(connection).__module__.startswith(__name__):
+        await connection.close()
+    else:
+        await _ended(connection.close, f"a connection of {type(connection).__module__.rpartition('.')[2]}")
+
+
 async def close_all(options: ConnectOptions) -> None:
     """End what the connections of a command had in common: ``close(options)`` of each transport that was used."""
     for transport in list(options.loaded.values()):
         close = getattr(transport, "close", None)
         if close is not None and not transport.__name__.startswith(__name__):
-            try:
-                await close(options)
-            except (Exception, SystemExit) as exc:  # a user's transport may raise anything; the returns are there
-                log.warning("the transport %s cannot be closed: %s: %s", transport.__file__, type(exc).__name__, exc)
+            await _ended(partial(close, options), f"the transport {transport.__file__}")
+
+
+async def _ended(close: Callable[[], Awaitable[None]], what: str) -> None:
+    import asyncio  # every command pays for what is imported above
+
+    try:
+        await asyncio.wait_for(close(), CLOSE_TIMEOUT)
+    except asyncio.TimeoutError:
+        log.warning("%s did not close in %g s", what, CLOSE_TIMEOUT)
+    except (Exception, SystemExit) as exc:  # a user's transport may raise anything; the returns are there
+        log.warning("%s cannot be closed: %s: %s", what, type(exc).__name__, exc)
 
 
 def _loaded(target: Target, options: ConnectOptions) -> ModuleType:

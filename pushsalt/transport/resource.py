@@ -1,7 +1,7 @@
 """What lies behind a target: commands for it run on its manager, over one connection for all that it manages.
 
-What was started there for one resource may serve the next: such lines (``pushsalt.run.line``) are kept open here while
-anybody uses the connection.
+What was started there for one resource may serve the next: such channels (``pushsalt.session.channel``) are kept open
+here while anybody uses the connection.
 """
 
 from __future__ import annotations
@@ -10,33 +10,34 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Protocol
 
 from pushsalt import transport
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import Connection, ConnectOptions, Stream
 
-if TYPE_CHECKING:
-    from pushsalt.run.line import Line
-
 #: Commands at a time on one connection: an OpenSSH server takes ten sessions unless it is told otherwise.
 SESSIONS: Final = 8
-
-
-#: Seconds that a line which nobody needs has to end.
+#: Seconds that a channel which nobody needs has to end.
 CLOSE_TIMEOUT: Final = 3.0
+
+
+class KeptChannel(Protocol):
+    """What this needs of a ``pushsalt.session.channel.Channel``."""
+
+    stream: Stream
 
 
 @dataclass
 class _Way:
-    """The connection to a manager, how many use it, and the lines that wait for their next session."""
+    """The connection to a manager, how many use it, and the channels that wait for their next session."""
 
     opening: asyncio.Task[Connection]
     users: int = 0
     sessions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SESSIONS))
     busy: int = 0
-    idle: list[Line] = field(default_factory=list)
+    idle: list[KeptChannel] = field(default_factory=list)
 
     async def begin(self) -> None:
         """Wait for the turn of one more session."""
@@ -48,7 +49,7 @@ class _Way:
         self.sessions.release()
 
     async def make_room(self, most: int) -> None:
-        """Close lines that wait until there are at most so many with those in use."""
+        """Close channels that wait until there are at most so many with those in use."""
         closing = []
         while self.idle and self.busy + len(self.idle) > most:
             closing.append(self.idle.pop(0).stream)
@@ -154,19 +155,19 @@ class ResourceConnection:
                 self._share.forget()
             raise
 
-    async def take(self) -> Line | None:
-        """A line that was kept, for one that is served by the manager itself; None when there is none."""
+    async def take(self) -> Any:
+        """A channel that was kept, for one that is served by the manager itself; None when there is none."""
         await self._begin()
         while self._way.idle:
-            line = self._way.idle.pop()
-            if line.stream.exit_status is None:
-                return line
-            line.stream.abort()  # it has died meanwhile
+            channel = self._way.idle.pop()
+            if channel.stream.exit_status is None:
+                return channel
+            channel.stream.abort()  # it has died meanwhile
         return None
 
-    def keep(self, line: Line) -> None:
-        """Leave a line to whoever comes next."""
-        self._way.idle.append(line)
+    def keep(self, channel: KeptChannel) -> None:
+        """Leave a channel to whoever comes next."""
+        self._way.idle.append(channel)
 
     async def _begin(self) -> None:
         if not self._has_session:

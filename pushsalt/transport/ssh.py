@@ -106,7 +106,9 @@ class SshConnection:
     async def open(
         self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
     ) -> SshStream:
-        line = words if isinstance(words, str) else shell_line(words)
+        line: Any = words if isinstance(words, str) else shell_line(words)
+        if not _is_utf8(line):  # what a command line had, byte by byte; text is logged as text
+            line = line.encode("utf-8", "surrogateescape")
         terminal = {"term_type": "dumb", "term_modes": _RAW} if pty else {}
         try:
             _, stream = await self.connection.create_session(
@@ -130,6 +132,10 @@ class SshConnection:
             self.connection.abort()
         finally:
             await _let_go(self._jump, self._proxy)
+
+
+def _is_utf8(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 class SshStream(asyncssh.SSHClientSession[bytes]):

@@ -61,7 +61,7 @@ def _users() -> Path:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SshSettings:
     """What is known of a host before connecting; ``get`` reads any other word of ssh_config, tokens expanded.
 
     ``proxy`` has the words of the ProxyCommand. ``unchecked`` says where ssh_config would have unknown host keys
@@ -275,7 +275,7 @@ _Config._handlers = {
 _Config._handlers["match"] = ("Match", _Config._conditions)
 
 
-def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) -> Settings:
+def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) -> SshSettings:
     """The settings of a target. Files that cannot be used at all are said and left out.
 
     Raises TargetError for a host, user or jump host that may not reach ssh or a command, and where the inventory would
@@ -296,7 +296,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     if alias is not None:
         checked(target, "HostKeyAlias", str(alias), sshwords.host_problem)
     expanded = _expanded(config, target)
-    return Settings(
+    return SshSettings(
         host=checked(target, "host", str(config.get("Hostname", host)), sshwords.host_problem),
         port=port,
         user=checked(target, "user", user, sshwords.user_problem),

@@ -88,13 +88,13 @@ class Project:
     def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
         """The command, begun; a process group of its own."""
         return subprocess.Popen(
-            self.argv(*words), cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True, **more,
+            self.argv(*words), env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True, **{"cwd": self.folder, **more},
         )  # fmt: skip
 
-    def run(self, *words: str, timeout: float = 60) -> Done:
+    def run(self, *words: str, timeout: float = 60, **more: Any) -> Done:
         """Run ``pushsalt words`` to its end. Nobody sees a traceback who did not ask for debug logs."""
-        return self.finish(self.start(*words), timeout)
+        return self.finish(self.start(*words, **more), timeout)
 
     @staticmethod
     def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Done:

@@ -12,7 +12,7 @@ from pushsalt.bundle.become import METHODS, Become, Questions
 from pushsalt.errors import TargetError
 from pushsalt.inventory.schema import BECOME
 from pushsalt.model import Secret, Target
-from pushsalt.run.handshake import Opening
+from pushsalt.session.handshake import Opening
 
 MARK = b"pushsalt-abcdefghijkl:"
 POLKIT = b"""==== AUTHENTICATING FOR org.freedesktop.systemd1.manage-units ====

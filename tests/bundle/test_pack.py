@@ -9,6 +9,8 @@ import shutil
 import tarfile
 import zlib
 
+import pytest
+
 from pushsalt.bundle import pack
 from thin import runtime
 
@@ -30,7 +32,7 @@ def test_any_tar_reads_it_and_it_holds_plain_files_only():
     names = [member.name for member in found]
     assert names[0] == pack.FIRST
     assert {"thin/vendor/msgpack/COPYING", "thin/_index.py", "thin/__main__.py"} <= set(names)
-    assert not {"thin/boot.py", "thin/cold.py"} & set(names)
+    assert not {"thin/boot.py", "thin/coldstart.py"} & set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".md")]
     assert terms == (pack.THIN / "vendor/msgpack/COPYING").read_bytes()
 
@@ -91,6 +93,7 @@ def test_what_is_usual_is_whole_and_the_rest_is_in_the_other_archive():
                         assert path not in names[1], f"{name} imports {path}"
 
 
+@pytest.mark.slow
 def test_what_is_for_the_controller_alone_stays_here():
     """Targets get empty lines in place of it: each function keeps its line, and nothing else is different."""
     words = {

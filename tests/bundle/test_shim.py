@@ -125,7 +125,7 @@ def test_only_too_old_pythons_are_reported(tmp_path, monkeypatch):
 
 
 def test_the_program_is_ascii_and_small():
-    texts = [shim.strip(pack.THIN / name) for name in ("boot.py", "cold.py")]
+    texts = [shim.strip(pack.THIN / name) for name in ("boot.py", "coldstart.py")]
     program = shim.program(*texts, {"nonce": b"n", "dir": "/söme where'\"\\"})
     assert program.isascii()
     compile(program, "program", "exec")

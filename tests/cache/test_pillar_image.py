@@ -97,6 +97,7 @@ def test_files_are_not_looked_at_where_the_folder_is_as_it_was(full, monkeypatch
     check(full)
 
 
+@pytest.mark.slow
 def test_whatever_becomes_of_entries(make, full):
     pick = random.Random(3)
     for _ in range(12):
@@ -176,3 +177,19 @@ def test_ages(full):
 def test_there_may_be_nothing(make):
     view = make().view()
     assert view.ids(view.everything) == [] == ask(view, "pillar", "role:web")
+
+
+def test_an_entry_that_was_read_is_renewed_without_opening_it_again(make):
+    first, other = pillar(1), pillar(2)
+    mine, another = make(), make()
+    mine.put("web1", first)
+    path = mine._file("web1")
+    os.utime(path, (1, 1))
+    assert not mine.renew("web1", first)  # nobody has read it
+    assert mine.bytes_of("web1")
+    assert not mine.renew("web1", other)
+    assert mine.renew("web1", first) and path.stat().st_mtime > 1
+    assert mine.bytes_of("web1")
+    os.utime(path, (1, 1))
+    another.put("web1", other)  # another controller's
+    assert not mine.renew("web1", first) and mine.get("web1") == other

@@ -16,6 +16,8 @@ from pushsalt.cache.resources import ResourceBank
 from pushsalt.cache.store import Bank
 from pushsalt.index import GrainIndex, ResourceIndex, lock
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "3"))
 
 

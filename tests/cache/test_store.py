@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pushsalt.cache.store import Bank, private_dir, write_atomic
+from pushsalt.cache.store import Bank, file_bytes, private_dir, write_atomic
 
 
 def test_round_trip_and_privacy(tmp_path):
@@ -115,3 +115,18 @@ def test_any_value_survives(tmp_path_factory, value):
     bank = Bank(tmp_path_factory.mktemp("cache"), "any")
     assert bank.put("key", value)
     assert bank.get("key") == value
+
+
+def test_a_folder_or_a_file_that_cannot_be_read_is_no_entry(tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "plain").write_bytes(b"x")
+    before = len(os.listdir("/proc/self/fd"))
+    assert [file_bytes(tmp_path / name) for name in ("folder", "pipe", "plain", "none")] == [None, None, b"x", None]
+
+    def fails(*args, **kwargs):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("pushsalt.cache.store.os.fdopen", fails)
+    assert file_bytes(tmp_path / "plain") is None
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -18,7 +18,7 @@ from pushsalt.check.runner import Options, Report, check
 from pushsalt.check.systems import names, systems
 from pushsalt.errors import UsageError
 from pushsalt.events import Reporter
-from pushsalt.run.job import Settings
+from pushsalt.job import Settings
 
 SOUND = "a:\n  test.nop: []\n"
 

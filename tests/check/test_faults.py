@@ -12,7 +12,7 @@ from pushsalt.check.findings import Finding
 from pushsalt.check.rules import BY_NAME
 from pushsalt.check.runner import Options, Report, check
 from pushsalt.events import Reporter
-from pushsalt.run.job import Settings
+from pushsalt.job import Settings
 
 DATA = yaml.safe_load((Path(__file__).parent / "cases" / "faults.yaml").read_text())
 FAULTS: dict[str, dict[str, Any]] = DATA["faults"]

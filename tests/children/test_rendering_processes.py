@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
-from pushsalt.children import codec, pool
+from pushsalt.children import codec, process
 from pushsalt.children.child import Child, _Work
-from pushsalt.children.settings import for_rendering
 from pushsalt.config import load_config
+from pushsalt.minion.settings import for_rendering
 from tests.beds.project import Project
 
 CANARY = "canary-4f1c9d"
@@ -334,7 +334,7 @@ def test_the_values_of_a_pillar_come_before_all_that_only_names_them() -> None:
 def test_a_result_that_makes_no_sense_is_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = project(tmp_path, {"it": OFFLINE}, {"salt/web.sls": "a:\n  test.nop: []\n"})
     failed = []
-    take = pool._Child._pillar
+    take = process.Child._pillar
 
     def no_sense(self: Any, *pillar: Any) -> Any:
         if not failed:
@@ -342,6 +342,6 @@ def test_a_result_that_makes_no_sense_is_asked_for_again(tmp_path: Path, monkeyp
             raise KeyError("no such pillar")
         return take(self, *pillar)
 
-    monkeypatch.setattr(pool._Child, "_pillar", no_sense)
+    monkeypatch.setattr(process.Child, "_pillar", no_sense)
     ret = client(made).run(Selection("it"), "state.show_low_sls", ["web"])["it"]
     assert failed and ret.ret[0]["__id__"] == "a"

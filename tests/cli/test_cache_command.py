@@ -23,7 +23,7 @@ def project(tmp_path):
     os.utime(made.mine._file("web1"), (time.time() - 7300,) * 2)
     made.mine.update("web1", {"new": 2})
     words = ["sh", "-c", 'exec "$@"']
-    made.behind.register("host1", {"machine": {"m1": {"enter": words, "grains": {"os": "Debian"}}, "m2": {}}})
+    made.managed.register("host1", {"machine": {"m1": {"enter": words, "grains": {"os": "Debian"}}, "m2": {}}})
     return made
 
 

@@ -9,8 +9,10 @@ import yaml
 from pushsalt.api import Selection, Settings
 from pushsalt.cli.app import COMMANDS
 from pushsalt.cli.apply import sls_names
-from pushsalt.cli.options import MATCHERS
+from pushsalt.cli.job import _again
+from pushsalt.cli.options import MATCHERS, Given
 from pushsalt.cli.wordorder import end_options
+from pushsalt.targeting import Name
 
 
 def job(calls):
@@ -43,6 +45,15 @@ def test_every_job_option_reaches_the_client(invoke, calls):
     assert (options.concurrency, options.timeout, options.wait_lock) == (7, 1.5, 30.0)
     assert (options.accept_new_host_keys, options.verbose, options.log_level) == (True, 2, "debug")
     assert options.pillar == {"a": [1, 644]}
+
+
+def test_the_line_that_runs_it_again_means_those_that_are_meant():
+    """The bare id of a resource may be that of an inventory id, or of another resource."""
+    words, plain = ["run", "test.ping"], str
+    line = _again(Given(), words, [Name("d1", "dummy:d1"), "web1"], plain)
+    assert line == "pushsalt run -L dummy:d1,web1 test.ping"
+    piped = _again(Given({"pillar_data": "@-"}), ["apply", "web"], ["web1"], plain)
+    assert piped == "the same command with -L web1"  # stdin has been read
 
 
 def test_defaults(invoke, calls):
@@ -149,6 +160,7 @@ def test_where_options_end(words, want):
         (["run", "*"], "MODULE.FUNCTION is missing", "usage: pushsalt run"),
         (["run", "*", "ping"], "'ping' is no function", "test.ping"),
         (["run", "web1", "df", "/srv"], "'df' is no function", "pushsalt run web1 cmd.run 'df /srv'"),
+        (["run", "-C", "G@os:Debian", "df"], "'df' is no function", "run -C G@os:Debian cmd.run df"),
         (["apply", "*", "--out"], "option --out: requires an argument", "--help"),
         (["apply", "*", "--out", "jsno"], "--out: there is no outputter 'jsno'", "json"),
         (["apply", "*", "-l", "wrning"], "there is no log level 'wrning'", "warning"),

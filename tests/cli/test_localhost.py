@@ -120,6 +120,25 @@ def test_a_project_for_salt_ssh_needs_nothing_more(pushsalt, tmp_path):
     assert {id: host["user"] for id, host in json.loads(done.stdout).items()} == {"web1": "ops", "db1": "root"}
 
 
+def test_what_a_found_master_configuration_includes_by_itself_must_be_trusted(pushsalt, tmp_path):
+    (tmp_path / "conf/master.d").mkdir(parents=True)
+    (tmp_path / "Saltfile").write_text("salt-ssh: {config_dir: conf}\n")
+    (tmp_path / "conf/master").write_text("nodegroups: {mine: web1}\n")
+    (tmp_path / "conf/roster").write_text("web1: 192.0.2.1\n")
+    file = tmp_path / "conf/master.d/more.conf"
+    file.write_text("nodegroups: {theirs: web1}\n")
+    assert pushsalt("target", "-N", "theirs").stdout == "web1\n"
+    file.chmod(0o666)
+    done = pushsalt("target", "-N", "mine")
+    assert (done.returncode, done.stdout) == (0, "web1\n")
+    assert f"{file} is not used: others can write to {file} (chmod go-w it)" in done.stderr
+    assert f"if you trust it: -c {tmp_path}/conf, or PUSHSALT_TRUST={file.parent}\n" in done.stderr
+    assert pushsalt("-c", "conf", "-i", "conf/roster", "target", "-N", "theirs").stdout == "web1\n"
+    assert pushsalt("target", "-N", "theirs", PUSHSALT_TRUST=str(tmp_path)).stdout == "web1\n"
+    (tmp_path / "conf/master").write_text("default_include: master.d/*.conf\n")
+    assert pushsalt("target", "-N", "theirs").stdout == "web1\n"
+
+
 def test_an_inventory_that_is_refused_does_not_mean_this_machine(pushsalt, tmp_path):
     (tmp_path / "pushsalt.yaml").write_text("renderer: jinja|yaml\n")
     (tmp_path / "inventory.yaml").write_text("hosts: {web1: {}}\n")

@@ -38,7 +38,7 @@ def run(invoke, tmp_path, monkeypatch):
     inventory, cache = tmp_path / "inv.yaml", tmp_path / "cache"
     inventory.write_text("hosts: {host1: {transport: local}, web1: {}}")
     found = {"machine": {"m1": {"grains": {"os": "Debian"}}, "\x1bm2": {}, "m2": {}}, "dummy": {"m1": {}}}
-    CLIENT(api.Settings(inventories=[inventory], cache_dir=cache)).project.behind.register("host1", found)
+    CLIENT(api.Settings(inventories=[inventory], cache_dir=cache)).project.managed.register("host1", found)
     return lambda *words: invoke("-i", str(inventory), "--cache-dir", str(cache), *words)
 
 

@@ -103,6 +103,13 @@ def test_a_word_that_is_answered(invoke, calls, word, row):
         assert row.text in result.err.partition("\nhint: ")[2]
 
 
+def test_the_variables_that_an_answer_names_are_read():
+    named = {word for row in ROWS for word in re.findall(r"[A-Z]{2,}(?:_[A-Z]+)+", row.text)}
+    sources = [path for path in (ROOT / "pushsalt").rglob("*.py") if path.name != "words.py"]
+    read = {word for path in sources for word in re.findall(r'"([A-Z_]+)"', path.read_text("utf-8"))}
+    assert named and named <= read
+
+
 def test_what_an_answer_names_is_there():
     theirs = {word for row in ROWS for word in row.words.split()}
     there = {*OURS, *OF_EVERY_COMMAND, "--indent", "--explain"}

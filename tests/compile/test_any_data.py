@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from pushsalt.compile import StateCompiler
 
+pytestmark = pytest.mark.slow
+
 LANGUAGE = (
     "a b test nop test.nop a.b sls id base dev .x .. * ?[ __sls__ __id__ names name order require "
     "require_in watch prereq prereq_in use use_in onfail_any listen first state fun aggregate match subfilter "

@@ -8,8 +8,8 @@ import pytest
 
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.source import ArgSpec
+from pushsalt.modules.signatures import KnownStates
 from pushsalt.nearest import misspelt
-from pushsalt.run.signatures import KnownStates
 
 FUNCTIONS = KnownStates()
 REFERENCE = [{"pkg": "nginx"}]

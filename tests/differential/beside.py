@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from tests.beds.machines import cache_dir
 from tests.differential import pair as pairs
@@ -41,12 +42,15 @@ def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
     (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
 
+B = TypeVar("B", bound=Bench)
+
+
 @contextlib.contextmanager
-def thrown_away(file: CaseFile, salt_python: Path) -> Iterator[Bench]:
+def thrown_away(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Iterator[B]:  # type: ignore[assignment]
     """New machines for this file, gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pushsalt-pair-"))
     pair = Pair.of(file, salt_python, folder)
-    bench = Bench(file, salt_python, pair)
+    bench = kind(file, salt_python, pair)
     try:
         bench.start()
         yield bench

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -57,6 +58,9 @@ class Case:
         return text
 
 
+C = TypeVar("C", bound=Case)
+
+
 @dataclass(frozen=True)
 class NotComparable:
     """Functions that no case examines, why, and a command that shows so."""
@@ -88,22 +92,17 @@ class CaseFile:
 
 def load(path: Path) -> CaseFile:
     """The case file. Raises ValueError that names what is wrong in it."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as exc:
-        raise ValueError(f"{path}: {exc}") from None
-    _known(data, CaseFile, path.name)
+    data = read(path)
+    known(data, CaseFile, path.name)
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
     cases = [
-        _case(one, shared, f"{path.name}, case {number}") for number, one in enumerate(data.pop("cases", None) or [], 1)
+        case(one, shared, f"{path.name}, case {number}", Case)
+        for number, one in enumerate(data.pop("cases", None) or [], 1)
     ]
-    titles = [case.title for case in cases]
-    twice = {title for title in titles if titles.count(title) > 1}
-    if twice:
-        raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(twice))}")
+    different_titles(cases, path)
     others = []
     for one in data.pop("not_comparable", None) or []:
-        _known(one, NotComparable, f"{path.name}, not_comparable")
+        known(one, NotComparable, f"{path.name}, not_comparable")
         others.append(NotComparable(**one))
     return CaseFile(path, cases=cases, not_comparable=others, **{key: value for key, value in data.items() if value})
 
@@ -113,17 +112,35 @@ def load_all() -> list[CaseFile]:
     return [load(path) for path in sorted(CASES.glob("*.yaml"))]
 
 
-def _known(data: Any, kind: type, where: str) -> None:
-    known = {one.name for one in fields(kind)} - {"path", "digest"}
+def read(path: Path) -> Any:
+    """What the YAML file holds. Raises ValueError that names the file."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as exc:
+        raise ValueError(f"{path}: {exc}") from None
+
+
+def different_titles(cases: Sequence[Case], path: Path) -> None:
+    """Raises ValueError when two cases of a file have the same title."""
+    titles = [case.title for case in cases]
+    twice = {title for title in titles if titles.count(title) > 1}
+    if twice:
+        raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(twice))}")
+
+
+def known(data: Any, kind: type, where: str) -> None:
+    """Raises ValueError when a mapping has keys that its dataclass does not."""
+    names = {one.name for one in fields(kind)} - {"path", "digest"}
     if not isinstance(data, dict):
         raise ValueError(f"{where}: a mapping is wanted here, not {data!r}")
-    unknown = sorted(set(data) - known)
+    unknown = sorted(set(data) - names)
     if unknown:
-        raise ValueError(f"{where}: {', '.join(map(str, unknown))}: not known; known are {', '.join(sorted(known))}")
+        raise ValueError(f"{where}: {', '.join(map(str, unknown))}: not known; known are {', '.join(sorted(names))}")
 
 
-def _case(data: Any, shared: dict[str, list[Any]], where: str) -> Case:
-    _known(data, Case, where)
+def case(data: Any, shared: dict[str, list[Any]], where: str, kind: type[C]) -> C:
+    """A case of this kind, from its mapping. Raises ValueError that names what is wrong in it."""
+    known(data, kind, where)
     given = {key: value for key, value in data.items() if value is not None}
     if bool(given.get("sls")) == bool(given.get("call")):
         raise ValueError(f"{where}: either `sls` or `call`")
@@ -133,7 +150,7 @@ def _case(data: Any, shared: dict[str, list[Any]], where: str) -> Case:
     if given.get("call"):
         calls = given["call"] if isinstance(given["call"], list) else [given["call"]]
         for one in calls:
-            _known(one, Call, f"{where}, call")
+            known(one, Call, f"{where}, call")
         given["call"] = [Call(**one) for one in calls]
         given.setdefault("runs", ["first"])
     runs = tuple(given.get("runs") or RUNS)
@@ -144,4 +161,4 @@ def _case(data: Any, shared: dict[str, list[Any]], where: str) -> Case:
         given[name] = [*values, *(given.get(name) or [])]
     given["title"] = str(given["title"])
     text = json.dumps({key: data[key] for key in sorted(data) if key not in ("covers", "ci", "differs")}, default=str)
-    return Case(**given, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
+    return kind(**given, digest=hashlib.sha256(text.encode()).hexdigest()[:12])

@@ -61,6 +61,9 @@ class SaltInMachine:
 class Bench:
     """The machines of a case file, and both programs ready to run its cases."""
 
+    #: seconds that a run of pushsalt may take
+    timeout = 280
+
     def __init__(self, file: CaseFile, salt_python: Path, pair: Pair) -> None:
         self.file, self.pair, self._python = file, pair, salt_python
         self._project = pair.folder / "project"
@@ -132,7 +135,9 @@ class Bench:
             place = self.pair.roots / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text if isinstance(text, bytes) else text.encode())
-        config = {"file_roots": {"base": [str(self.pair.roots)]}, "pillar_roots": {"base": []}, **case.opts}
+        self._configure({"file_roots": {"base": [str(self.pair.roots)]}, "pillar_roots": {"base": []}, **case.opts})
+
+    def _configure(self, config: dict[str, Any]) -> None:
         (self._project / "pushsalt.yaml").write_text(json.dumps(config))
 
     def _script(self, what: str, script: str) -> list[str]:
@@ -155,14 +160,19 @@ class Bench:
         return [f"{run}: {line}" if not line.startswith(" ") else line for line in lines]
 
     def _states(self, case: Case, pillar: dict[str, Any], test: bool) -> list[str]:
-        asked = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": case.opts}
+        want, got, low = self._both(case.opts, pillar, test)
+        return alike.returns(want, got, low, case.blank, case.refused)
+
+    def _both(self, opts: dict[str, Any], pillar: dict[str, Any], test: bool) -> tuple[Any, Any, list[dict[str, Any]]]:
+        """What Salt (with these minion options) and pushsalt return, and the chunks that Salt ran."""
+        asked = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": opts}
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(self.salt.ask, asked)
             ours = self._ours("state.apply", [SLS], {}, pillar, test)
             theirs = waiting.result()
         want = theirs["ret"] if "ret" in theirs else {"raised": f"{theirs['error']}: {theirs['message']}"}
         got = ours["ret"] if "ret" in ours else {"raised": f"{ours['error']}: {ours['message']}"}
-        return alike.returns(want, got, theirs.get("low") or [], case.blank, case.refused)
+        return want, got, theirs.get("low") or []
 
     def _call(self, case: Case, call: Call, pillar: dict[str, Any], test: bool) -> list[str]:
         kwargs = {**call.kwargs, **({"test": True} if test else {})}
@@ -182,7 +192,7 @@ class Bench:
             config=self._project / "pushsalt.yaml",
             cache_dir=self._project / "cache",
         )
-        options = JobOptions(test=test, pillar=pillar or None, timeout=280)
+        options = JobOptions(test=test, pillar=pillar or None, timeout=self.timeout)
         logging.disable(logging.CRITICAL)  # what states that fail say would bury what is different
         try:
             ret = Client(settings).run(Selection(NAME), fun, args, kwargs, options)[NAME].ret
@@ -195,6 +205,9 @@ class Bench:
         return {"ret": ret}
 
     def _files(self, case: Case) -> list[str]:
+        return self._once("other files", self._other_files(case))
+
+    def _other_files(self, case: Case) -> list[str]:
         paths: set[str] = set()
         for side in self.pair.sides.values():
             paths |= changed.touched(side.baseline, changed.snapshot(side.upper))
@@ -204,7 +217,7 @@ class Bench:
             want, got = (changed.entry(side.root, path, not ignored) for side in (self.pair.salt, self.pair.ours))
             if want != got and not (want.kind == got.kind == "file" and self._same_text(case, path, want, got)):
                 lines += [f"{path}", f"    Salt  {want}", f"    ours  {got}", *self._text_diff(path)]
-        return self._once("other files", lines)
+        return lines
 
     def _same_text(self, case: Case, path: str, want: changed.Entry, got: changed.Entry) -> bool:
         if want._replace(content="") != got._replace(content=""):
@@ -220,9 +233,10 @@ class Bench:
         return [f"      {line}" for line in list(lines)[:60]]
 
     def _look(self, case: Case) -> list[str]:
-        if not case.look:
-            return []
-        done = {kind: (code, case.blank(out)) for kind, (code, out) in self.pair.shell(case.look).items()}
+        return self._once("look", self._other_look(case, case.look)) if case.look else []
+
+    def _other_look(self, case: Case, script: str) -> list[str]:
+        done = {kind: (code, case.blank(out)) for kind, (code, out) in self.pair.shell(script).items()}
         if done["salt"] == done["ours"]:
             return []
         lines = difflib.unified_diff(
@@ -230,7 +244,7 @@ class Bench:
             [*done["ours"][1].splitlines(), f"exit {done['ours'][0]}"],
             "Salt", "ours", lineterm="", n=2,
         )  # fmt: skip
-        return self._once("look", [f"    {line}" for line in lines])
+        return [f"    {line}" for line in lines]
 
 
 def _json(value: Any) -> Any:

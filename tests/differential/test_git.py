@@ -15,11 +15,11 @@ import pytest
 
 from pushsalt.ext_pillar import Outside, find_source
 from pushsalt.fileserver import FileServer
+from pushsalt.fileserver.trees import PillarTree
 from pushsalt.git.remotes import Remotes
 from pushsalt.options import OPTIONS
 from pushsalt.pillar import compile_pillar
 from pushsalt.render import RenderContext
-from pushsalt.run.trees import PillarTree
 from tests.beds.gitserver import Repo
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")

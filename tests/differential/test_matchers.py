@@ -317,7 +317,7 @@ class Fleet(Made):
         for key, value in self.pillar.items():
             project.pillar_bank.put(key, value)
         for manager, found in self.found.items():
-            project.behind.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
+            project.managed.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
         return client
 
 

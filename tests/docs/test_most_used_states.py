@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.run.signatures import KnownStates
+from pushsalt.modules.signatures import KnownStates
 
 REAL = ("file.", "cmd.", "archive.", "test.")
 FIRST = (Path(__file__).parents[1] / "differential" / "most-used-states.txt").read_text().split()[:21]

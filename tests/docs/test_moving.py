@@ -11,7 +11,7 @@ import yaml
 
 from pushsalt import errors
 from pushsalt.inventory.load import WITHOUT_EFFECT
-from pushsalt.run.signatures import KnownStates
+from pushsalt.modules.signatures import KnownStates
 
 
 def test_a_roster(page, project):

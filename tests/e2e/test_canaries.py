@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds import sshd
+from tests.beds.planted import Planted
 from tests.beds.processes import Watch
 from tests.beds.project import Project, values
 from tests.beds.sshd import SshdBed, keygen
@@ -66,11 +67,11 @@ key:
 """
 
 
-class Bed:
+class Bed(Planted):
     """A project with a secret in every place that can hold one, and an SSH target that uses them."""
 
     def __init__(self, folder: Path, servers: SshdBed) -> None:
-        self.words = {name: f"canary-{name}-{secrets.token_hex(8)}" for name in NAMES}
+        super().__init__(NAMES)
         word = self.words
         self.target = servers.add("t1")
         servers.wait()
@@ -108,25 +109,6 @@ class Bed:
     @property
     def given(self) -> str:
         return json.dumps({"given_password": self.words["given"]})
-
-    def found(self, text: str | bytes) -> set[str]:
-        """Names of the secrets that stand in the text, as they are or in base64."""
-        data = text.encode() if isinstance(text, str) else text
-        hits = set()
-        for name, word in self.words.items():
-            forms = [word.encode(), base64.b64encode(word.encode())[:-4]]
-            if any(form in data for form in forms):
-                hits.add(name)
-        return hits
-
-    def on_disk(self, *folders: Path) -> dict[str, set[str]]:
-        """File -> the secrets in it, for all files below the folders."""
-        hits = {}
-        for folder in folders:
-            for path in folder.rglob("*"):
-                if path.is_file() and not path.is_symlink() and (names := self.found(path.read_bytes())):
-                    hits[str(path)] = names
-        return hits
 
 
 @pytest.fixture(scope="module")

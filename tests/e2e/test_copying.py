@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import shutil
 import socket
 import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,8 +112,50 @@ def test_from_several_targets_each_into_a_folder_of_its_own(bed: SshdBed, projec
     assert tree(made.folder / "logs") == {"t1": None, "t1/log": b"t1", "t2": None, "t2/log": b"t2"}
     assert made.json("cp", "-L", "t1,t2:log", "by-id/{id}.log").code == 0
     assert tree(made.folder / "by-id") == {"t1.log": b"t1", "t2.log": b"t2"}
-    people = made.run("cp", "t*:log", "logs")
-    assert "pushsalt cp" in people.out and "t3:log logs" in people.out
+
+
+def test_the_command_for_the_one_that_failed_does_just_that(bed: SshdBed, project: Make) -> None:
+    """A copy from one target would go elsewhere than its part of a copy from several."""
+    made = project()
+    for id in ("t1", "t2"):
+        (bed.targets[id].home / "-log").write_text(id)
+    (bed.targets["t3"].home / "-log").unlink(missing_ok=True)
+    for into, path in (("logs/", "logs/t3/-log"), ("{id}.log", "t3.log")):
+        people = made.run("cp", "--mode", "0600", "t*:-log", into)
+        words = shlex.split(people.out.rpartition("again      ")[2])
+        assert words[:2] == ["pushsalt", "cp"], people.out
+        (bed.targets["t3"].home / "-log").write_text("t3")
+        assert made.run(*words[1:]).code == 0
+        assert (made.folder / path).read_text() == "t3" and stat.S_IMODE((made.folder / path).stat().st_mode) == 0o600
+        (bed.targets["t3"].home / "-log").unlink()
+    made.write("-sent", "x")
+    (bed.targets["t2"].home / "sent").mkdir()
+    (bed.targets["t2"].home / "sent/-sent").mkdir()
+    people = made.run("cp", "--", "-sent", "t*:sent")
+    words = shlex.split(people.out.rpartition("again      ")[2])
+    assert people.code == 2 and words[-2:] == ["-sent", "t2:sent"], people.out
+    (bed.targets["t2"].home / "sent/-sent").rmdir()
+    assert made.run(*words[1:]).code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes another user")
+def test_what_the_login_may_not_read_is_said_and_all_else_copied(bed: SshdBed, project: Make) -> None:
+    made = project(nobody={**bed.inventory()["hosts"]["t1"], "sudo": True, "sudo_user": "nobody"})
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        for folder, mode in (("a", 0o755), ("closed", 0o700), ("closed/below", 0o755), ("listed", 0o744), ("z", 0o755)):
+            (root / folder).mkdir()
+            (root / folder / "f").write_text("x")
+            (root / folder).chmod(mode)
+        (root / "own").write_text("x")
+        (root / "own").chmod(0o600)
+        root.chmod(0o755)
+        done = made.json("cp", f"nobody:{root}/", "got")
+    assert done.code == 2, done.out
+    assert set(tree(made.folder / "got")) == {"a", "a/f", "z", "z/f"}
+    failed = done.data["nobody"]["failed"]
+    assert set(failed) == {str(made.folder / "got" / name) for name in ("closed", "listed", "own")}
+    assert set(failed.values()) == {"cannot be read there: Permission denied"}
 
 
 def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path) -> None:
@@ -155,6 +199,22 @@ def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path
     assert (bed.targets["t1"].home / "full/big").read_bytes() == BIG, "the rest is there"
 
 
+def test_devices_and_pipes_are_not_replaced(bed: SshdBed, project: Make) -> None:
+    """Root's copy to /dev/null would leave a file there."""
+    made = project()
+    made.write("file", "x")
+    home = bed.targets["t1"].home
+    os.mkfifo(home / "pipe")
+    os.mkfifo(made.folder / "pipe")
+    (home / "from").write_text("x")
+    for words in (("file", "t1:pipe"), ("t1:from", "pipe")):
+        done = made.json("cp", *words)
+        assert done.code == 2, done.out
+        [why] = done.data["t1"]["failed"].values()
+        assert "is there, and is a pipe" in why
+        assert stat.S_ISFIFO((home / "pipe").stat().st_mode) and stat.S_ISFIFO((made.folder / "pipe").stat().st_mode)
+
+
 def test_too_much(bed: SshdBed, project: Make) -> None:
     made = project()
     (bed.targets["t2"].home / "big").write_bytes(BIG)
@@ -180,6 +240,9 @@ def test_owner(bed: SshdBed, project: Make, site: Path) -> None:
         (("a", "b"), "neither is"),
         (("t1:a", "t2:b"), "each is"),
         (("missing", "t1:b"), "cannot be read"),
+        (("", "t1:b"), "SRC is empty"),
+        (("~no-such-user/x", "t1:b"), "no home of a user"),
+        (("t1:a", "~no-such-user/x"), "no home of a user"),
         (("t1:a", "b", "--mode", "rw"), "no mode"),
         (("t1:a", "b", "--max-size", "much"), "no size"),
         (("t1:a", "b", "--owner", "no-such-user"), "no-such-user"),

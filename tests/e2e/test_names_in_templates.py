@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pushsalt.minion.filetemplates import names_of
 from pushsalt.plan import make_plan
-from pushsalt.run.filetemplates import names_of
 from tests.beds.project import Project, values
 
 SHOWN = (
@@ -72,6 +72,20 @@ def test_defaults_and_context_win(project, tmp_path):
 """)  # fmt: skip
     found = seen(tmp_path / "it")
     assert (found["extra"], found["also"], found["hidden"], found["mode"]) == ("default", "context", "z", None)
+
+
+def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
+    """As with Salt: what an SLS says in an order stands so in the YAML of a template; other mappings are sorted."""
+    order = "{{ c | yaml }} {{ d | yaml }} {{ pillar.k | yaml }} {{ {'z': 1, 'a': 2} | yaml }}\n"
+    pillar = {"pillar/top.sls": "base: {'*': [p]}", "pillar/p.sls": "k: {z: {y: 1, b: 2}, a: 1}"}
+    project.files({"salt/order": order, **pillar})
+    applied(project, f"""
+{tmp_path}/it:
+  file.managed: [source: salt://order, template: jinja, context: {{c: {{z: {{y: 1, b: 2}}, a: 1}}}},
+                 defaults: {{d: {{z: 1, a: 2}}}}]
+""")  # fmt: skip
+    written = "{z: {y: 1, b: 2}, a: 1}"
+    assert (tmp_path / "it").read_text() == f"{written} {{z: 1, a: 2}} {written} {{a: 2, z: 1}}\n"
 
 
 def test_each_name_has_its_own(project, tmp_path):

@@ -70,6 +70,13 @@ def test_a_command_where_there_is_no_python(bare: sshd.SshdBed, tmp_path: Path) 
     assert not (tmp_path / ".cache").exists(), "nothing is left there"
 
 
+def test_a_command_line_is_bytes(bare: sshd.SshdBed, tmp_path: Path) -> None:
+    project = make(bare, tmp_path)
+    command = os.fsdecode(b"""[ '\xfc' = "$(printf '\\374')" ]""")
+    done = project.json("run", "--raw", "-L", "bare,here", command)
+    assert [ret["retcode"] for ret in done.data.values()] == [0, 0], done.out
+
+
 def test_stdin_is_at_its_end_and_a_signal_is_a_negative_number(bare: sshd.SshdBed, tmp_path: Path) -> None:
     project = make(bare, tmp_path)
     done = project.json("run", "--raw", "-L", "bare,here", "cat; kill -9 $$", timeout=20)

@@ -9,6 +9,24 @@ import pytest
 
 from tests.beds.project import Project
 
+BOOM = """
+import logging, os, signal, time
+log = logging.getLogger(__name__)
+def says():
+    log.error("last words")
+    return True
+def hangs():
+    says()
+    time.sleep(60)
+def dies(words=("last words",)):
+    for each in words:
+        log.error(each)
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+def chatters():
+    dies(["line %d" % number for number in range(700)])
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -30,6 +48,33 @@ def test_a_failure_is_reported_once(project: Project) -> None:
     assert "retcode: 3" in done.out
     logged = project.run("-l", "info", "apply", "web1", "fails")
     assert "[ERROR   ]" in logged.err
+
+
+@pytest.mark.parametrize(
+    ("fun", "kind", "last"),
+    [("dies", "worker_died", "last words"), ("hangs", "timeout", "last words"),
+     ("chatters", "worker_died", "line 699")],
+)  # fmt: skip
+@pytest.mark.parametrize("apply", [False, True])
+def test_what_was_logged_of_work_without_a_return_is_shown(
+    project: Project, fun: str, kind: str, last: str, apply: bool
+) -> None:
+    project.write("salt/_modules/boom.py", BOOM)
+    project.write("salt/boom.sls", f"it:\n  module.run:\n    - boom.{fun}: []\n")
+    words = ["apply", "web1", "boom"] if apply else ["run", "web1", f"boom.{fun}"]
+    done = project.run(*words, *(["--timeout", "8"] if fun == "hangs" else []))
+    assert done.code == 3 and f"no answer: {kind}" in done.out, done.out
+    assert f"[ERROR   ] {last}\n" in done.err
+    assert done.err.count("[ERROR") == (700 if fun == "chatters" else 1)
+
+
+def test_what_was_logged_behind_the_last_return_is_shown(project: Project) -> None:
+    project.write("salt/_modules/boom.py", BOOM)
+    project.write("salt/well.sls", "it: test.nop\n")
+    project.write("pillar/top.sls", "base: {'*': [mined]}\n")
+    project.write("pillar/mined.sls", "mine_functions: {boom.says: []}\n")
+    done = project.run("apply", "web1", "well")
+    assert done.code == 0 and "[ERROR   ] last words\n" in done.err, done.err + done.out
 
 
 def test_a_silent_command_says_its_exit_status(project: Project) -> None:

@@ -107,6 +107,17 @@ def test_what_a_command_prints_of_a_file(rotation: Rotation) -> None:
         assert done.code == 0 and not rotation.shown(done.out + done.err), done.out
 
 
+def test_grains_of_a_file(rotation: Rotation) -> None:
+    grain = f"def conf():\n    return {{'conf': open('{rotation.place}/conf').read().split()}}\n"
+    rotation.write("salt/_grains/conf.py", grain)
+    rotation.json("apply", "here", "it")
+    rotation.rotate()
+    rotation.run("run", "here", "pillar.items")
+    for words in (["grains", "here"], ["run", "here", "grains.get", "conf"]):
+        done = rotation.run("-l", "debug", *words)
+        assert "url" in done.out and not rotation.shown(done.out + done.err), done.out
+
+
 @pytest.mark.parametrize("out", OUTPUTS[:4])
 def test_raw_pillar_hides_secrets_alone(rotation: Rotation, out: str) -> None:
     done = rotation.run("run", "--out", out, "here", "pillar.raw")

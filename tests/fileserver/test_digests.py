@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.fileserver import digests as module
-from pushsalt.fileserver import disk_file
-from pushsalt.fileserver.digests import Digests
+from pushsalt.files import digests as module
+from pushsalt.files.digests import Digests
+from pushsalt.files.found import disk_file
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def command(tmp_path, monkeypatch):
         add = fresh.add
         fresh.add = lambda key, status, digest: (hashed.append(Path(key[0]).name), add(key, status, digest))
         fresh.keep_in(tmp_path / "cache")
-        monkeypatch.setattr("pushsalt.fileserver.known_digests", fresh)
+        monkeypatch.setattr("pushsalt.files.found.known_digests", fresh)
         return fresh, hashed
 
     return begin

@@ -6,7 +6,8 @@ import os
 import pytest
 
 from pushsalt.errors import ConfigError
-from pushsalt.fileserver import FileServer, FileServerError, clean_path, parse_url
+from pushsalt.files.found import FileServerError
+from pushsalt.fileserver import FileServer, clean_path, parse_url
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 
 from pushsalt.api import Client, JobOptions, Settings
 from pushsalt.errors import FunctionError, StateError
+from pushsalt.minion.minion import Minion
 from pushsalt.options import OPTIONS
-from pushsalt.run.minion import Minion
 
 HEAD, *CASES = map(json.loads, (Path(__file__).parent.parent / "cases/functions.jsonl").read_text("utf-8").splitlines())
 MODULES = sorted({case["call"][0].split(".")[0] for case in CASES})

@@ -7,9 +7,11 @@ import time
 import pytest
 
 from pushsalt.api import Client, Selection, Settings
-from pushsalt.run import mine
-from pushsalt.run.job import JobOptions
-from pushsalt.run.mine import definitions, unwrap
+from pushsalt.job import JobOptions
+from pushsalt.minion import mine
+from pushsalt.minion.mine import definitions, unwrap
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pushsalt.api import Client, JobOptions, Settings
-from pushsalt.functions import Lowstate
-from pushsalt.run.minion import Minion
+from pushsalt.minion.minion import Minion
+from pushsalt.modules.controller import Lowstate
 
 FILES = {
     "pushsalt.yaml": "file_roots: {base: [salt], dev: [dev]}\npillar_roots: {base: [pillar]}\n",

@@ -77,7 +77,7 @@ def test_a_controller_that_believes_it_is_found_out(bed: Bed) -> None:
         "call": [("M", {"k": "pillar", "n": 1})], "answer": [("M", {**RET, "re": 1, "ret": "done"})],
     })  # fmt: skip
     bed.inventory({"web1": script})
-    believing = "import pushsalt.run.intake as i; i.imposed = lambda target, grains, deep=False: dict(grains)"
+    believing = "import pushsalt.session.intake as i; i.imposed = lambda target, grains, deep=False: dict(grains)"
     run = bed.run("run", "--out", "json", "*", "test.ping", mutant=believing)
     with pytest.raises(AssertionError, match="was told a secret"):
         bed.check(run, ["web1"])
@@ -109,7 +109,7 @@ def test_a_controller_that_takes_any_grain_is_found_out(bed: Bed) -> None:
     bed.project.write("salt/named.sls", "it:\n  test.nop:\n    - name: {{ grains.get('fqdn', 'none') }}\n")
     script = liar(fqdn=STATE)
     bed.inventory({"web1": script})
-    careless = "import pushsalt.run.intake as i; i.fit = lambda text: True"
+    careless = "import pushsalt.session.intake as i; i.fit = lambda text: True"
     run = bed.run("run", "--out", "json", "*", "state.show_low_sls", "named", mutant=careless)
     assert [chunk["__id__"] for chunk in run.done.data["web1"]] == ["it", "evil"]
 

@@ -123,6 +123,6 @@ def test_that_memory_is_measured(bed: Bed) -> None:
     """A controller that weighs nothing takes more: the checks above can fail."""
     maps = raw(b"\xdd\x00\x2d\xc6\xc0" + b"\x80" * 3_000_000)
     bed.inventory({"evil": Script(replies={"call": maps})})
-    unweighed = "import pushsalt.run.intake as i; i.weigh = lambda data, room=0: 0"
+    unweighed = "import pushsalt.session.intake as i; i.weigh = lambda data, room=0: 0"
     run = bed.run("run", "--out", "quiet", "evil", "test.ping", mutant=unweighed)
     assert run.memory - bed.quiet() > MEMORY_LIMIT, run.memory - bed.quiet()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pushsalt.errors import IndexCorrupt
-from pushsalt.index import GrainIndex, ResourceIndex, format, grains, journal, lock, resources
+from pushsalt.index import GrainIndex, ResourceIndex, filters, format, grains, journal, lock, resources
 
 
 def resources_folder(folder):
@@ -68,6 +68,7 @@ def sound(request, tmp_path_factory):
         yield kind, folder, ask, ask(index)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.randoms(use_true_random=False), st.sampled_from(["flip", "flips", "zeros", "cut", "empty", "gone", "noise"]))
 def test_any_cut_or_changed_byte(sound, tmp_path_factory, rng, how):
@@ -106,6 +107,7 @@ def test_any_cut_or_changed_byte(sound, tmp_path_factory, rng, how):
     shutil.rmtree(copy.parent)
 
 
+@pytest.mark.slow
 def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
     """Wherever it is, the other view has it; from then on the files are sound again."""
     resources_folder(tmp_path / "index")
@@ -113,7 +115,7 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
         want = ask_resources(index)
     segments = sorted((tmp_path / "index").glob("seg-*"))
     assert len(segments) == 3
-    assert {path.read_bytes()[:8] for path in segments} == {b"psresrc1", b"psresrc2"}
+    assert {path.read_bytes()[:8] for path in segments} == {b"psresrc3", b"psresrc4"}
     places = [(path, at) for path in segments for at in range(0, path.stat().st_size, path.stat().st_size // 15)]
     for segment, at in places:
         shutil.copytree(tmp_path / "index", tmp_path / "copy")
@@ -131,6 +133,15 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
             assert ask_resources(index) == want
         shutil.rmtree(tmp_path / "copy")
     assert "mended" in caplog.text
+
+
+def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
+    """Its checksums are right, and it hides resources all the same: that is found."""
+    with monkeypatch.context() as patch:
+        patch.setattr(filters, "_MIX", 0x12345)
+        resources_folder(tmp_path / "index")
+    with ResourceIndex(tmp_path / "index") as index:
+        assert "the filter lacks entries" in index.verify()
 
 
 def test_zeros_anywhere_in_a_segment(tmp_path):

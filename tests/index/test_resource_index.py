@@ -5,13 +5,14 @@ import os
 import subprocess
 import sys
 import tempfile
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pushsalt
-from pushsalt.index import ResourceIndex, build, compaction, resources, table
+from pushsalt.index import ResourceIndex, build, compaction, filters, output, resources, segment, table
 
 TYPES = ["ssh", "local", "t\0t", "", "\2a"]
 IDS = ["web1", "web10", "web2", "a b", "x\0y", "x\1", "\2", "é", "\udc80z", "", "Z"]
@@ -45,7 +46,7 @@ def bounds(request):
     """With small ones there are segments upon segments at once, and all ways of merging them."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "small bounds":
-            small = {"LOG_WRITES": 4, "LOG_ENTRIES": 6, "BATCH": 5, "AT_ONCE": 12, "FEW": 3, "MOST": 5}
+            small = {"LOG_WRITES": 4, "LOG_ENTRIES": 6, "BATCH": 5, "AT_ONCE": 12, "FEW": 3, "MOST": 5, "IN_MEMORY": 8}
             for name, value in small.items():
                 patch.setattr(resources, name, value)
                 if hasattr(compaction, name):
@@ -87,7 +88,8 @@ def test_any_writes_of_two(bounds, steps):
 def test_many_of_one_type_across_blocks_and_merges(tmp_path, monkeypatch, chunk):
     """More than a block of names, changed in the middle, at both ends and across managers."""
     monkeypatch.setattr(table, "CHUNK", chunk)
-    monkeypatch.setattr(build, "CHUNK", chunk)
+    monkeypatch.setattr(output, "CHUNK", chunk)
+    monkeypatch.setattr(resources, "IN_MEMORY", 50)
     model = {}
     with ResourceIndex(tmp_path / "index") as index:
         for round in range(4):
@@ -236,6 +238,91 @@ def test_writes_of_others_while_a_large_batch_comes(tmp_path, monkeypatch):
         assert index.verify() == []
 
 
+def as_before(path):
+    """Give a segment the format of before filters: what was in the place of the filter is nobody's."""
+    data = path.read_bytes()
+    form = segment._HEADER_BEFORE
+    magic = {b"psresrc3": b"psresrc1", b"psresrc4": b"psresrc2"}[data[:8]]
+    size = len(data) - segment.HEADER.size + form.size
+    header = magic + data[8:16] + size.to_bytes(8, "little") + data[24 : form.size - 4]
+    header += crc32(header).to_bytes(4, "little")
+    path.write_bytes(header + data[form.size : -segment.HEADER.size] + header)
+
+
+def test_segments_of_before(tmp_path, monkeypatch):
+    """Without a filter, with and without entries that are gone: they are read as they are, and merged into new ones."""
+    monkeypatch.setattr(resources, "BATCH", 10)
+    model = {}
+    with ResourceIndex(tmp_path) as index:
+        for part in range(3):
+            batch = {("ssh", f"h{n}"): f"m{n % 3}-{part}" for n in range(part * 40, part * 40 + 60)}
+            model.update(batch)
+            index.put_many([(*key, manager) for key, manager in batch.items()])
+            if part == 1:
+                assert index.delete("ssh", "h7")
+                del model["ssh", "h7"]
+    for path in tmp_path.glob("seg-*"):
+        as_before(path)
+    assert {path.read_bytes()[:8] for path in tmp_path.glob("seg-*")} == {b"psresrc1", b"psresrc2"}
+    managers = sorted(set(model.values()))
+    for _ in range(2):
+        with ResourceIndex(tmp_path) as index:
+            assert index.items() == sorted((*key, manager) for key, manager in model.items())
+            assert index.managers() == managers
+            for manager in managers:
+                assert index.by_manager(manager) == sorted(key for key, of in model.items() if of == manager)
+            assert [index.get("ssh", f"h{n}") for n in range(150)] == [model.get(("ssh", f"h{n}")) for n in range(150)]
+            assert index.verify() == []
+            index.compact()
+    assert [path.read_bytes()[:8] for path in tmp_path.glob("seg-*")] == [b"psresrc3"]
+
+
+def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
+    """Whatever is asked first in a process: a table is read of those segments alone that have a word on it."""
+    monkeypatch.setattr(resources, "BATCH", 10)
+    monkeypatch.setattr(compaction.Child, "start", lambda *args: True)
+    count = compaction.FEW + 2
+    with ResourceIndex(tmp_path) as index:
+        for part in range(count):
+            entries = [("ssh", f"h{part}-{n}", f"m{part}") for n in range(2000)]
+            index._put_above({"ssh": {id: manager for _, id, manager in entries}})
+        assert len(index._journal.segments) == count
+    looked = []
+    find = table.Table.find
+    monkeypatch.setattr(table.Table, "find", lambda self, name: looked.append(name) or find(self, name))
+    with ResourceIndex(tmp_path) as index:
+        assert index.get("ssh", "h0-7") == "m0"
+        assert len(looked) <= 4
+        assert index.get("ssh", "nobody") is None
+    del looked[:]
+    with ResourceIndex(tmp_path) as index:
+        assert len(index.by_manager("m0")) == 2000
+        assert len(looked) - count < 100  # each resource in each newer segment would be 14,000
+
+
+@given(st.lists(st.tuples(st.sampled_from(TYPES), st.text(max_size=9)), max_size=400, unique=True), st.randoms())
+def test_filter(tmp_path_factory, keys, rng):
+    """What was put into it passes, in one block or in all; hardly anything else does."""
+    path = tmp_path_factory.mktemp("filter") / "filter"
+    found = [filters.mark(*key) for key in keys]
+    blocks = filters.blocks_for(len(keys))
+    data, *place = filters.written(blocks, [found])
+    half = len(found) // 2
+    path.write_bytes(data)
+    first = filters.Filter(table.File(str(path)), filters.Place(0, *place))
+    assert all(map(first.has, found))
+    one = filters.Filter(table.File(str(path)), filters.Place(0, *place))
+    assert one.among(keys, found) == keys
+    others = [rng.getrandbits(32) for _ in range(500)]
+    assert one.among(others, others) == [mark for mark in others if first.has(mark)]
+    assert len(one.among(others, others)) < 25
+    older, *before = filters.written(blocks, [found[:half]])
+    path.write_bytes(older)
+    old = filters.Filter(table.File(str(path)), filters.Place(0, *before))
+    assert filters.written(blocks, [found[half:]], old) == (data, *place)
+    assert list(filters.marks("t", b"a\0b")) == [filters.mark("t", "a"), filters.mark("t", "b")]
+
+
 def test_an_index_of_before(tmp_path, monkeypatch):
     """With one segment and a log without bound: it is read as it is, and the first writer makes the log short."""
     with monkeypatch.context() as patch:
@@ -247,8 +334,9 @@ def test_an_index_of_before(tmp_path, monkeypatch):
             for n in range(3000):
                 index.put("ssh", f"h{n}", "later")
             index.delete("ssh", "h7")
-    [segment] = tmp_path.glob("seg-*")
-    assert segment.read_bytes()[:8] == b"psresrc1"
+    [path] = tmp_path.glob("seg-*")
+    as_before(path)
+    assert path.read_bytes()[:8] == b"psresrc1"
     with ResourceIndex(tmp_path) as index:
         assert len(index.by_type("ssh")) == 2999
         index.put("ssh", "h7", "new")
@@ -291,7 +379,10 @@ def test_private_files(tmp_path):
     "code, without",
     [
         ("import pushsalt.index", ["typing", "re", "pathlib", "msgpack", "logging"]),
-        ("from pushsalt.index import ResourceIndex", ["msgpack", "logging", "dataclasses", "hashlib"]),
+        (
+            "from pushsalt.index import ResourceIndex",
+            ["msgpack", "logging", "dataclasses", "hashlib", "pushsalt.index.build"],
+        ),
     ],
 )
 def test_what_is_imported(code, without):

@@ -11,6 +11,8 @@ import pytest
 
 from pushsalt.index import GrainIndex, ResourceIndex, build
 
+pytestmark = pytest.mark.slow
+
 SECONDS = float(os.environ.get("PUSHSALT_TORTURE", "2"))
 
 

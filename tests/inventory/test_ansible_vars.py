@@ -17,8 +17,8 @@ from pushsalt.errors import InventoryError
 from pushsalt.inventory.ansiblevars import References
 from pushsalt.inventory.load import load_inventory
 from pushsalt.inventory.vault import Vault
-from pushsalt.run import vaultpassword
-from pushsalt.run.programs import list_inventory
+from pushsalt.programs import list_inventory
+from pushsalt.sdb import vaultpassword
 from tests.beds.project import Project
 
 FOLDER = Path(__file__).parent / "ansible"
@@ -144,6 +144,16 @@ def test_what_is_called_ini_is_ini(tmp_path, text):
     path = tmp_path / "hosts.ini"
     path.write_text(text)
     assert "h1" in load_inventory([path], render=no_render).targets
+
+
+def test_a_way_that_is_none_of_ours_is_said(tmp_path):
+    path = tmp_path / "hosts.ini"
+    ways = {"a": "community.docker.docker", "b": "winrm", "c": "local"}
+    path.write_text("".join(f"{id} ansible_connection={way}\n" for id, way in ways.items()))
+    found = load_inventory([path], render=no_render)
+    assert {id: target.transport for id, target in found.targets.items()} == {"a": "ssh", "b": "ssh", "c": "local"}
+    [said] = found.warnings
+    assert said.startswith(f"{path}: where `ansible_connection` is none of ssh, ") and said.endswith("reached by SSH")
 
 
 def test_what_is_not_opened_is_said_once_for_each_file(inventory):
@@ -344,7 +354,7 @@ def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, v
     for _ in range(2):
         done = project.run(*words)
         assert done.code == 0 and "yes-it-is" not in done.out
-        [said] = {line for line in done.err.splitlines() if "is not used: others can write to" in line}
+        [said] = [line for line in done.err.splitlines() if "is not used: others can write to" in line]
         assert f"{path} (chmod go-w it); if you trust it: -i {project.folder}/hosts.ini, or PUSHSALT_TRUST=" in said
     assert "yes-it-is" in project.run("-i", "hosts.ini", *words).out
     project.variables["PUSHSALT_TRUST"] = str(project.folder)
@@ -352,6 +362,30 @@ def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, v
     del project.variables["PUSHSALT_TRUST"]
     path.chmod(mode)
     assert "yes-it-is" in project.run(*words).out
+
+
+def test_files_of_a_folder_that_was_found_must_be_trusted(project):
+    """Each of them: it could say of a host that it is this machine."""
+    project.write("inventory.yaml/mine", "hosts: {web1: {}}\n")
+    for name, text in {"theirs": "hosts: {evil: {transport: local}}\n", "web2": "host: evil.example.org\n"}.items():
+        project.write(f"inventory.yaml/{name}", text)
+        (project.folder / "inventory.yaml" / name).chmod(0o666)
+    done = project.run("target", "*")
+    assert (done.code, done.out) == (0, "web1\n")
+    hint = f"if you trust it: -i {project.folder}/inventory.yaml, or PUSHSALT_TRUST="
+    assert [line.count(hint) for line in done.err.splitlines()] == [1, 1]
+    assert project.run("-i", "inventory.yaml", "target", "*").out == "web1\nevil\nweb2\n"
+
+
+def test_a_trusted_folder_is_where_the_command_is_called(project):
+    project.write("hosts.ini", "[web]\n" + "".join(f"w{n} ansible_connection=local\n" for n in range(2100)))
+    project.write("group_vars/web.yml", "mine: yes-it-is\n")
+    (project.folder / "group_vars").chmod(0o777)
+    (project.folder / "sub").mkdir()
+    project.variables["PUSHSALT_TRUST"] = "."
+    words = ("run", "w0", "pillar.get", "mine", "unmask=True")
+    assert "yes-it-is" in project.run(*words).out
+    assert "yes-it-is" not in project.run(*words, cwd=project.folder / "sub").out
 
 
 @pytest.mark.parametrize("way", ["file", "identities", "program", "option"])

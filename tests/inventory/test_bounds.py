@@ -9,7 +9,7 @@ import pytest
 
 from pushsalt.errors import InventoryError
 from pushsalt.inventory.load import load_inventory
-from pushsalt.run.programs import list_inventory
+from pushsalt.programs import list_inventory
 from tests.inventory.test_trust import read, rendered
 
 DEEP = "[" * 5000 + "]" * 5000
@@ -59,15 +59,15 @@ def test_groups_that_share_their_children_are_not_walked_again_and_again(tmp_pat
 
 
 def test_a_program_that_prints_for_ever_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("pushsalt.run.programs.MAX_BYTES", 1_000_000)
-    monkeypatch.setattr("pushsalt.run.programs.TIMEOUT", 5.0)
+    monkeypatch.setattr("pushsalt.programs.MAX_BYTES", 1_000_000)
+    monkeypatch.setattr("pushsalt.programs.TIMEOUT", 5.0)
     path = tmp_path / "prog"
     path.write_text("#!/bin/sh\nexec yes\n")
     path.chmod(0o755)
     with pytest.raises(InventoryError, match="prints more than"):
         list_inventory(path)
-    monkeypatch.setattr("pushsalt.run.programs.TIMEOUT", 0.3)
-    path.write_text("#!/bin/sh\nsleep 60 &\necho '{}'\n")
+    monkeypatch.setattr("pushsalt.programs.TIMEOUT", 0.3)
+    path.write_text("#!/bin/sh\necho '{}'\nexec sleep 60\n")
     with pytest.raises(InventoryError, match="did not end"):
         list_inventory(path)
 

@@ -1,6 +1,7 @@
 """Inventories of other tools, folders, programs, and the image of a large one."""
 
 import os
+import signal
 from pathlib import Path
 from unittest.mock import ANY
 
@@ -10,8 +11,8 @@ import yaml
 from pushsalt.errors import InventoryError
 from pushsalt.events import Reporter
 from pushsalt.inventory.load import load_inventory
-from pushsalt.run.job import Settings
-from pushsalt.run.programs import list_inventory
+from pushsalt.job import Settings
+from pushsalt.programs import list_inventory
 from pushsalt.run.project import Project
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases_sources.yaml").read_text())
@@ -77,6 +78,16 @@ def test_a_program_prints_the_inventory(printed, tmp_path):
     path = program(tmp_path / "inv.sh", f"test \"$1\" = --list || exit 1\ncat <<'E'\n{printed}\nE")
     found = load_inventory([path], render=no_render, execute=list_inventory)
     assert {id: target.user for id, target in found.targets.items()} == {"a": "u"}
+
+
+def test_what_a_program_leaves_running_is_not_waited_for(tmp_path, monkeypatch):
+    """As ssh does with ControlPersist: it has the output open."""
+    monkeypatch.setattr("pushsalt.programs.TIMEOUT", 20)
+    path = program(tmp_path / "hosts", f"sleep 100 & echo $! > {tmp_path}/pid; echo '{{}}'")
+    try:
+        assert list_inventory(path) == "{}\n"
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_a_program_that_fails_or_is_not_safe(tmp_path, monkeypatch):

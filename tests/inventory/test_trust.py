@@ -18,7 +18,7 @@ from pushsalt.inventory.ansible import is_listing, is_yaml
 from pushsalt.inventory.load import load_inventory
 from pushsalt.inventory.native import is_native
 from pushsalt.inventory.rendering import Rosters
-from pushsalt.run.programs import list_inventory
+from pushsalt.programs import list_inventory
 from pushsalt.trust import Trusted
 
 
@@ -195,6 +195,7 @@ def test_listings_of_any_shape(text, parts, tmp_path):
     read(tmp_path, "list.json", False, text % tuple(_json(part) for part in parts))
 
 
+@pytest.mark.slow
 @given(part=values, other=values)
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_states_of_any_shape(part, other, tmp_path):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import secrets
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import AptRepository, Machine, MachineBed, missing
+from tests.beds.planted import Planted
 from tests.beds.processes import Watch
 from tests.beds.project import Done, Project
 from tests.beds.terminal import on_terminal
@@ -81,7 +80,7 @@ def cases(suite: str) -> list[str]:
     return [id for id in CASES if suite == "trixie" or not id.startswith("run0")]
 
 
-class Bed:
+class Bed(Planted):
     """Machines where everybody has a password of this time, and the targets of CASES on each."""
 
     def __init__(self, bed: MachineBed, make: Callable[..., Project]) -> None:
@@ -89,7 +88,7 @@ class Bed:
         for suite, packages in SUITES.items():
             bed.repositories[suite] = AptRepository(suite, packages)
             self.machines.append(bed.boot(suite, suite))
-        self.words = {name: f"canary-{name}-{secrets.token_hex(8)}" for name in ("RIGHT", "WRONG")}
+        super().__init__(("RIGHT", "WRONG"))
         hosts = {}
         for machine in self.machines:
             self._furnish(machine)
@@ -111,19 +110,6 @@ class Bed:
                 (machine.root / name).write_text(text)
         bashrc = machine.root / "home/careful/.bashrc"  # bash reads it for commands over ssh, too
         bashrc.write_text(NOISE + bashrc.read_text())
-
-    def found(self, data: str | bytes) -> set[str]:
-        """Names of the passwords in it, as they are or in base64."""
-        data = data.encode() if isinstance(data, str) else data
-        plain = {name: word.encode() for name, word in self.words.items()}
-        return {name for name, word in plain.items() if word in data or base64.b64encode(word)[:-4] in data}
-
-    def on_disk(self, *folders: Path) -> dict[str, set[str]]:
-        hits = {}
-        for path in (path for folder in folders for path in folder.rglob("*")):
-            if path.is_file() and not path.is_symlink() and (names := self.found(path.read_bytes())):
-                hits[str(path)] = names
-        return hits
 
 
 @pytest.fixture(scope="module")

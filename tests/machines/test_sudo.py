@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import secrets
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import Machine, missing
+from tests.beds.planted import Planted
 from tests.beds.processes import Watch
 from tests.beds.project import Done, Project, values
 
@@ -50,12 +49,12 @@ who:
 """
 
 
-class Bed:
+class Bed(Planted):
     """Machines where careful and nobody-special have a password of this time, and the targets of CASES on each."""
 
     def __init__(self, machines: list[Machine], make: Callable[..., Project]) -> None:
         self.machines = machines
-        self.words = {name: f"canary-{name}-{secrets.token_hex(8)}" for name in ("RIGHT", "WRONG")}
+        super().__init__(("RIGHT", "WRONG"))
         hosts = {}
         for machine in machines:
             users = "".join(f"{user}:{self.words['RIGHT']}\n" for user in ("careful", "nobody-special"))
@@ -66,19 +65,6 @@ class Bed:
                 hosts[f"{machine.suite}-{id}"] = machine.host(**{"user": user, "sudo": True, **more, **secret})
         self.project = make(hosts, *machines)
         self.project.write("salt/who.sls", STATES)
-
-    def found(self, data: str | bytes) -> set[str]:
-        """Names of the passwords in it, as they are or in base64."""
-        data = data.encode() if isinstance(data, str) else data
-        plain = {name: word.encode() for name, word in self.words.items()}
-        return {name for name, word in plain.items() if word in data or base64.b64encode(word)[:-4] in data}
-
-    def on_disk(self, *folders: Path) -> dict[str, set[str]]:
-        hits = {}
-        for path in (path for folder in folders for path in folder.rglob("*")):
-            if path.is_file() and not path.is_symlink() and (names := self.found(path.read_bytes())):
-                hits[str(path)] = names
-        return hits
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from pushsalt.model import Target, TargetReturn
 from pushsalt.outputters import CHOICES, load
-from pushsalt.outputters.highstate import MODES
-from pushsalt.run.intake import Intake
+from pushsalt.session.intake import Intake
 from thin import wire
 
+MODES = ("full", "terse", "mixed", "changes", "filter")
 OUTPUTTERS = (*CHOICES, "nested", "highstate")
 SHAPES = get_args(get_type_hints(TargetReturn)["shape"])
 OPTIONS = st.fixed_dictionaries(

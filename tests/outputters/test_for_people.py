@@ -203,6 +203,7 @@ keys = ("result", "changes", "comment", "name", "__id__", "__sls__", "__run_num_
 states = st.dictionaries(st.text(max_size=9).map(lambda t: f"{t}_|-x"), st.dictionaries(st.sampled_from(keys), wild))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=8), wild | states))
 def test_any_return_is_shown_and_nothing_raw(data):
     for verbose in (0, 2):
@@ -339,6 +340,28 @@ def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
     for number in (1, 2):
         assert f"\n  web{number}  10.0.0.{number}  port 22  ssh-ed25519 SHA256:key{number}\n" in text
     assert "ssh-keyscan -p 22 10.0.0.1 10.0.0.2 2>/dev/null | ssh-keygen -lf -\n" in text
+
+
+def test_what_a_function_returns_is_no_unknown_host_key():
+    """The lines below those are to be pasted into a shell, and a target chooses what it returns."""
+    message = "the host key of $(touch${IFS}x) port 22 is not known: ssh-ed25519 SHA256:key"
+    data = {id: {"error": {"kind": "host_key_unknown", "message": message, "hint": "-"}} for id in ("web1", "web2")}
+    text = rich.output(data, returns={id: TargetReturn(id, ret) for id, ret in data.items()})
+    assert "ssh-keyscan" not in text and "no answer" not in text and message in text
+    assert "ssh-keyscan -p 22 '$(touch${IFS}x)' 2>/dev/null" in rich.output(data)
+
+
+def test_a_report_that_names_another_target_is_not_alike():
+    """``web2`` has the text of ``web1``, with the id of that one in it; ``db1`` has its own."""
+    def points_to(id):
+        return state("file_|-a_|-/srv/a_|-managed", 0, True, {"diff": f"+server {id};"})
+
+    data = {"web1": points_to("web1"), "web2": points_to("web1"), "db1": points_to("db1")}
+    text = rich.output(data, own=OWN.get)
+    assert "alike" not in text and "+server web1;" in text and "+server db1;" in text
+    assert "web1, web2  1 changed  (2 targets: same)" in text
+    data["web2"] = points_to("web2")
+    assert "(3 targets: alike, differing in id)" in rich.output(data, own=OWN.get)
 
 
 def test_the_end_names_those_that_failed_and_the_command_for_them():

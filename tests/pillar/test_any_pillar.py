@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+pytestmark = pytest.mark.slow
 
 WORDS = st.sampled_from(
     ["a", "b", "include", "key", "defaults", "x:y", "base", "dev", "*", ".b", "..", "", "match", "order"]

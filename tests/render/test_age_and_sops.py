@@ -17,6 +17,8 @@ from tests.beds.project import Project
 from tests.beds.secretservers import bundled, need
 from tests.beds.sshd import keygen
 
+pytestmark = pytest.mark.slow
+
 HOSTS = {id: {"transport": "offline", "grains": {"os": "Debian"}} for id in ("web1", "web2")}
 
 

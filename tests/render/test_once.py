@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pushsalt.render import once as module
-from pushsalt.render.once import Level, Once
-from pushsalt.render.reads import Recorded, ask, key_of, plain, spoil
+from pushsalt.memo import tree as module
+from pushsalt.memo.reads import Recorded, ask, key_of, plain, spoil
+from pushsalt.memo.tree import Level, Once
 
 LEVEL = Level("thing")
 
 
-class Facts:
+class ReadSource:
     """A target with a pillar and one function."""
 
     def __init__(self, pillar, answer=lambda *args: None):
@@ -40,91 +40,91 @@ class Counted:
         self.read = read
         self.times = 0
 
-    def __call__(self, once, facts, question="x", level=LEVEL):
+    def __call__(self, once, inputs, question="x", level=LEVEL):
         def render():
             self.times += 1
-            return self.read(facts)
+            return self.read(inputs)
 
-        return once.get(level, question, facts, render)
+        return once.get(level, question, inputs, render)
 
 
 def test_only_what_was_read_counts():
-    render = Counted(lambda facts: facts.pillar["b"] if facts.pillar["a"] == 1 else "other")
+    render = Counted(lambda inputs: inputs.pillar["b"] if inputs.pillar["a"] == 1 else "other")
     once = Once()
-    assert render(once, Facts({"a": 1, "b": 1})) == 1
-    assert render(once, Facts({"a": 1, "b": 1, "c": 1})) == 1
+    assert render(once, ReadSource({"a": 1, "b": 1})) == 1
+    assert render(once, ReadSource({"a": 1, "b": 1, "c": 1})) == 1
     assert render.times == 1
-    assert render(once, Facts({"a": 1, "b": True})) is True
-    assert render(once, Facts({"a": 2})) == render(once, Facts({"a": 2, "b": 5})) == "other"
+    assert render(once, ReadSource({"a": 1, "b": True})) is True
+    assert render(once, ReadSource({"a": 2})) == render(once, ReadSource({"a": 2, "b": 5})) == "other"
     assert render.times == 3
-    assert render(once, Facts({"a": 1, "b": 1}), question="y") == 1
+    assert render(once, ReadSource({"a": 1, "b": 1}), question="y") == 1
     assert render.times == 4
 
 
 def test_each_gets_his_own():
     level = Level("list", keep=tuple, give=list)
     once = Once()
-    render = Counted(lambda facts: [facts.pillar["a"]])
-    first = render(once, Facts({"a": 1}), level=level)
+    render = Counted(lambda inputs: [inputs.pillar["a"]])
+    first = render(once, ReadSource({"a": 1}), level=level)
     first.append(2)
-    assert render(once, Facts({"a": 1}), level=level) == [1]
+    assert render(once, ReadSource({"a": 1}), level=level) == [1]
     assert render.times == 1
 
 
 def test_a_spoiled_rendering_is_done_each_time_but_only_behind_what_it_read():
-    render = Counted(lambda facts: spoil("chance") if facts.pillar["a"] else "known")
+    render = Counted(lambda inputs: spoil("chance") if inputs.pillar["a"] else "known")
     once = Once()
     for a in (1, 1, 0, 0, 1):
-        render(once, Facts({"a": a}))
+        render(once, ReadSource({"a": a}))
     assert render.times == 4
     assert once.counts["thing"].reused == 1
 
 
 def test_errors_are_not_kept():
-    def fail(facts):
-        raise ValueError(facts.pillar["a"])
+    def fail(inputs):
+        raise ValueError(inputs.pillar["a"])
 
     once, render = Once(), Counted(fail)
     for _ in range(2):
         with pytest.raises(ValueError, match="1"):
-            render(once, Facts({"a": 1}))
+            render(once, ReadSource({"a": 1}))
     assert render.times == 2
-    render.read = lambda facts: facts.pillar["a"] + 1
-    assert render(once, Facts({"a": 1})) == render(once, Facts({"a": 1})) == 2
+    render.read = lambda inputs: inputs.pillar["a"] + 1
+    assert render(once, ReadSource({"a": 1})) == render(once, ReadSource({"a": 1})) == 2
     assert render.times == 3
 
 
 def test_what_depends_on_more_than_it_reads_is_not_used_again():
     hidden = iter("abab")
-    render = Counted(lambda facts: facts.pillar[next(hidden)])
+    render = Counted(lambda inputs: inputs.pillar[next(hidden)])
     once = Once()
-    got = [render(once, Facts({"a": a, "b": b})) for a, b in ((1, 0), (2, 3), (1, 0), (1, 4))]
+    got = [render(once, ReadSource({"a": a, "b": b})) for a, b in ((1, 0), (2, 3), (1, 0), (1, 4))]
     assert got == [1, 3, 1, 4] and render.times == 4
 
 
 def test_one_in_another_counts_for_both():
     once = Once()
-    inner = Counted(lambda facts: facts.pillar["b"])
-    outer = Counted(lambda facts: (facts.pillar["a"], inner(once, facts, "inner")))
-    assert outer(once, Facts({"a": 1, "b": 1})) == (1, 1)
-    assert outer(once, Facts({"a": 2, "b": 1})) == (2, 1)
+    inner = Counted(lambda inputs: inputs.pillar["b"])
+    outer = Counted(lambda inputs: (inputs.pillar["a"], inner(once, inputs, "inner")))
+    assert outer(once, ReadSource({"a": 1, "b": 1})) == (1, 1)
+    assert outer(once, ReadSource({"a": 2, "b": 1})) == (2, 1)
     assert (outer.times, inner.times) == (2, 1)
-    assert outer(once, Facts({"a": 2, "b": 2})) == (2, 2)
+    assert outer(once, ReadSource({"a": 2, "b": 2})) == (2, 2)
     assert (outer.times, inner.times) == (3, 2)
-    assert outer(once, Facts({"a": 1, "b": 2})) == (1, 2)
+    assert outer(once, ReadSource({"a": 1, "b": 2})) == (1, 2)
     assert (outer.times, inner.times) == (4, 2)
 
 
 def test_functions_are_asked_of_each_target_and_never_twice():
     once = Once()
-    render = Counted(lambda facts: [ask(facts, "f", (at,), {}) for at in (1, 1, 2)] + [facts.pillar["a"]])
-    first, second, third = (Facts({"a": 1}, lambda at, base=base: base + at) for base in (0, 0, 10))
+    render = Counted(lambda inputs: [ask(inputs, "f", (at,), {}) for at in (1, 1, 2)] + [inputs.pillar["a"]])
+    first, second, third = (ReadSource({"a": 1}, lambda at, base=base: base + at) for base in (0, 0, 10))
     assert render(once, first) == [1, 1, 2, 1] == render(once, second)
     assert render.times == 1 and first.asked == second.asked == 3
     assert render(once, third) == [11, 11, 12, 1]
     assert render.times == 2 and third.asked == 3
     counting = iter(range(10))
-    fourth = Facts({"a": 1}, lambda at: 1 if at == 1 else next(counting))
+    fourth = ReadSource({"a": 1}, lambda at: 1 if at == 1 else next(counting))
     assert render(once, fourth) == [1, 1, 0, 1] and fourth.asked == 3
 
 
@@ -133,38 +133,38 @@ def test_a_function_that_raises_raises_again_and_is_not_asked_twice():
         raise ValueError("no")
 
     once = Once()
-    render = Counted(lambda facts: ask(facts, "f", (1,), {}))
-    render(once, Facts({}))
-    facts = Facts({}, refuse)
+    render = Counted(lambda inputs: ask(inputs, "f", (1,), {}))
+    render(once, ReadSource({}))
+    inputs = ReadSource({}, refuse)
     with pytest.raises(ValueError, match="no"):
-        render(once, facts)
-    assert facts.asked == 1
+        render(once, inputs)
+    assert inputs.asked == 1
 
 
 def test_what_is_not_used_goes_first():
     level = Level("big", size=lambda kept: 100)
     once = Once(max_size=1000)
-    render = Counted(lambda facts: facts.pillar["a"])
+    render = Counted(lambda inputs: inputs.pillar["a"])
     for a in range(50):
-        render(once, Facts({"a": a}), level=level)
-        render(once, Facts({"a": 0}), level=level)
+        render(once, ReadSource({"a": a}), level=level)
+        render(once, ReadSource({"a": 0}), level=level)
     assert render.times == 50
     assert len(once._ends) <= 10 and once._nodes <= 12
-    render(once, Facts({"a": 1}), level=level)
+    render(once, ReadSource({"a": 1}), level=level)
     assert render.times == 51
 
 
 def test_ways_without_an_end_do_not_pile_up(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", 100)
 
-    def fail(facts):
-        if facts.pillar["a"] % 10:
-            raise ValueError(facts.pillar["a"])
+    def fail(inputs):
+        if inputs.pillar["a"] % 10:
+            raise ValueError(inputs.pillar["a"])
 
     once, render = Once(), Counted(fail)
     for a in range(1, 500):
         try:
-            render(once, Facts({"a": a}))
+            render(once, ReadSource({"a": a}))
         except ValueError:
             pass
     assert once._nodes <= 120
@@ -182,8 +182,8 @@ def in_threads(functions, seconds=20):
 def test_those_alike_wait_for_the_first():
     started = threading.Barrier(8)
 
-    def slow(facts):
-        value = facts.pillar["a"]
+    def slow(inputs):
+        value = inputs.pillar["a"]
         time.sleep(0.05)
         return value
 
@@ -191,7 +191,7 @@ def test_those_alike_wait_for_the_first():
 
     def one():
         started.wait(10)
-        return render(once, Facts({"a": 1}))
+        return render(once, ReadSource({"a": 1}))
 
     assert in_threads([one] * 8) == [1] * 8
     assert render.times == 1
@@ -208,14 +208,14 @@ def test_nobody_waits_for_another_targets_answer():
 
     once = Once()
     asking = threading.Event()
-    render = Counted(lambda facts: (facts.pillar["a"], ask(facts, "f", (), {})))
+    render = Counted(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {})))
 
     def first():
-        return render(once, Facts({"a": 1}, lambda *args: asking.set() or wait()))
+        return render(once, ReadSource({"a": 1}, lambda *args: asking.set() or wait()))
 
     def other():
         assert asking.wait(10)
-        got = render(once, Facts({"a": 1}, lambda *args: "answer"))
+        got = render(once, ReadSource({"a": 1}, lambda *args: "answer"))
         others.release()
         return got
 
@@ -227,7 +227,7 @@ def test_no_wait_closes_a_circle():
     """Two threads render two things, each of which has the other in it."""
     once = Once()
     met = threading.Barrier(2)
-    facts = [Facts({"a": 1}), Facts({"a": 1})]
+    inputs = [ReadSource({"a": 1}), ReadSource({"a": 1})]
 
     def one(own, question, inner):
         def render():
@@ -236,27 +236,27 @@ def test_no_wait_closes_a_circle():
 
         return once.get(LEVEL, question, own, render)
 
-    assert in_threads([lambda: one(facts[0], "x", "y"), lambda: one(facts[1], "y", "x")]) == [1, 1]
+    assert in_threads([lambda: one(inputs[0], "x", "y"), lambda: one(inputs[1], "y", "x")]) == [1, 1]
 
 
 def test_one_in_itself():
     once = Once()
-    facts = Facts({"a": 1})
+    inputs = ReadSource({"a": 1})
     depth = iter(range(3))
 
     def render():
-        return once.get(LEVEL, "x", facts, render) if next(depth) < 2 else facts.pillar["a"]
+        return once.get(LEVEL, "x", inputs, render) if next(depth) < 2 else inputs.pillar["a"]
 
-    assert once.get(LEVEL, "x", facts, render) == 1
+    assert once.get(LEVEL, "x", inputs, render) == 1
 
 
 def test_waiting_ends_when_the_first_fails():
     begun = threading.Event()
 
-    def fail(facts):
+    def fail(inputs):
         begun.set()
         time.sleep(0.05)
-        if facts.pillar["first"]:
+        if inputs.pillar["first"]:
             raise ValueError
         return "done"
 
@@ -266,7 +266,7 @@ def test_waiting_ends_when_the_first_fails():
         with pytest.raises(ValueError):
             once.get(LEVEL, "x", own, lambda: fail(own))
 
-    own, other = Facts({"first": True}), Facts({"first": False})
+    own, other = ReadSource({"first": True}), ReadSource({"first": False})
 
     def second():
         begun.wait(10)
@@ -277,12 +277,12 @@ def test_waiting_ends_when_the_first_fails():
 
 def test_many_threads_many_values():
     once = Once(max_size=20_000)
-    render = Counted(lambda facts: (facts.pillar["a"], ask(facts, "f", (), {}), facts.pillar["b"]))
+    render = Counted(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {}), inputs.pillar["b"]))
 
     def work(number):
         for at in range(100):
             a, b, c = at % 3, (at * number) % 4, at % 2
-            assert render(once, Facts({"a": a, "b": b}, lambda c=c: c)) == (a, c, b)
+            assert render(once, ReadSource({"a": a, "b": b}, lambda c=c: c)) == (a, c, b)
 
     in_threads([lambda number=number: work(number) for number in range(6)], 60)
     assert not once._waiting

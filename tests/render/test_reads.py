@@ -13,8 +13,7 @@ import jinja2
 import pytest
 import yaml
 
-from pushsalt.render.filters import FILTERS
-from pushsalt.render.reads import (
+from pushsalt.memo.reads import (
     WHOLE,
     Asked,
     NoKeyError,
@@ -29,12 +28,13 @@ from pushsalt.render.reads import (
     spoil,
     without_recorders,
 )
-from thin.utils.dictupdate import AggregatedMap, copy_containers, merge_recurse
+from pushsalt.render.filters import FILTERS
+from thin.utils.dictupdate import AggregatedMap, copy_containers, in_order, merge_recurse
 
 DATA = {"a": 1, "b": {"x": [1, 2]}, "c": "text"}
 
 
-class Facts:
+class ReadSource:
     """A target with a pillar."""
 
     def __init__(self, data=None):
@@ -59,10 +59,10 @@ class Facts:
 
 def noted(read, data=None):
     """The reads of a function that gets the mapping, and why its recording is spoiled."""
-    facts = Facts(data)
-    made = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource(data)
+    made = Recording(inputs, None, (), lambda: None)
     with recording(made):
-        read(facts.pillar)
+        read(inputs.pillar)
     made.check_unchanged()
     return [name for name, _ in made.log], made.spoiled
 
@@ -183,7 +183,7 @@ def test_msgpack_notes_all_of_it():
     from thin import wire
 
     assert noted(lambda d: wire.pack({"pillar": d}))[0] == [("pillar", WHOLE)]
-    assert wire.unpack(wire.pack({"pillar": Facts().pillar})) == {"pillar": DATA}
+    assert wire.unpack(wire.pack({"pillar": ReadSource().pillar})) == {"pillar": DATA}
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_change_that_is_taken_back_does_no_harm():
 
 
 def test_a_plain_copy_is_up_to_date():
-    mapping = Facts().pillar
+    mapping = ReadSource().pillar
     mapping["z"] = 1
     assert plain(mapping) == {**DATA, "z": 1} == plain(Recorded("pillar", None, mapping))
     del mapping["z"]
@@ -227,7 +227,7 @@ def test_a_plain_copy_is_up_to_date():
 
 
 def test_it_is_the_dict_that_it_stands_for():
-    mapping = Facts().pillar
+    mapping = ReadSource().pillar
     assert isinstance(mapping, dict) and mapping == DATA and repr(mapping) == repr(DATA)
     assert json.dumps(mapping) == json.dumps(DATA) and yaml.safe_dump(plain(mapping)) == yaml.safe_dump(DATA)
     assert type(copy.deepcopy(mapping)) is dict and pickle.loads(pickle.dumps(mapping)) == DATA
@@ -264,6 +264,8 @@ def test_values_that_python_takes_for_equal_differ():
     ]
     values += [{"a": 1, "b": 2}, {"b": 2, "a": 1}, AggregatedMap(), collections.OrderedDict(), "x" * 100, b"x" * 100]
     values += [["x" * 100], 10**30, {1}, frozenset({1}), "None", "missing", ("missing",), 1j]
+    values += [in_order({"a": 1}), in_order({"b": 1, "a": [{"c": 1}]}), {"b": 1, "a": [in_order({"c": 1})]}]
+    values += [in_order({"b": 1, "a": [{"c": (1,)}]}), in_order({"a": AggregatedMap()}), in_order({})]
     keys = [key_of(value) for value in values]
     assert len(set(keys)) == len(values)
     assert keys == [key_of(copy.deepcopy(value)) for value in values]
@@ -292,63 +294,63 @@ def test_muted_reads_are_not_noted():
 
 
 def test_another_targets_data_spoils():
-    other = Facts()
+    other = ReadSource()
     assert "another target" in noted(lambda d: other.pillar["a"])[1]
 
 
 def test_calls_are_noted_with_their_answers_each_time():
-    facts = Facts()
-    made = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource()
+    made = Recording(inputs, None, (), lambda: None)
     with recording(made):
-        assert ask(facts, "f", (1,), {}) == ["f", 1]
-        ask(facts, "f", (1,), {})
-        ask(facts, "f", (True,), {})
+        assert ask(inputs, "f", (1,), {}) == ["f", 1]
+        ask(inputs, "f", (1,), {})
+        ask(inputs, "f", (True,), {})
     assert [(read.name, read.args, read.before) for read, _ in made.log] == [
         ("f", (1,), 0),
         ("f", (1,), 1),
         ("f", (True,), 0),
     ]
     assert len({read for read, _ in made.log}) == 3 and all(isinstance(read, Asked) for read, _ in made.log)
-    assert facts.calls == ["f"] * 3
+    assert inputs.calls == ["f"] * 3
 
 
 @pytest.mark.parametrize("name, args", [("changes", ([],)), ("odd", ()), ("f", (object(),))])
 def test_calls_that_cannot_be_noted(name, args):
-    facts = Facts()
-    made = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource()
+    made = Recording(inputs, None, (), lambda: None)
     with recording(made):
-        ask(facts, name, args, {})
+        ask(inputs, name, args, {})
     assert made.spoiled and not made.sound()
 
 
 def test_a_call_that_raises():
-    facts = Facts()
-    made = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource()
+    made = Recording(inputs, None, (), lambda: None)
     with recording(made), pytest.raises(ValueError, match="raises"):
-        ask(facts, "raises", (), {})
+        ask(inputs, "raises", (), {})
     assert "raised" in made.spoiled
 
 
 def test_a_mapping_given_to_a_function_was_read():
-    facts = Facts()
-    made = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource()
+    made = Recording(inputs, None, (), lambda: None)
     with recording(made):
-        ask(facts, "f", (facts.pillar,), {"more": [facts.pillar]})
+        ask(inputs, "f", (inputs.pillar,), {"more": [inputs.pillar]})
     assert made.log[0][0] == ("pillar", WHOLE)
 
 
 def test_an_inner_recording_is_part_of_the_outer_one():
-    facts = Facts()
-    outer = Recording(facts, None, (), lambda: None)
+    inputs = ReadSource()
+    outer = Recording(inputs, None, (), lambda: None)
     with recording(outer):
-        _ = facts.pillar["a"]
-        ask(facts, "f", (), {})
-        inner = Recording(facts, outer, (), lambda: None)
+        _ = inputs.pillar["a"]
+        ask(inputs, "f", (), {})
+        inner = Recording(inputs, outer, (), lambda: None)
         with recording(inner):
-            _ = facts.pillar["b"], facts.pillar["a"]
-            ask(facts, "f", (), {})
+            _ = inputs.pillar["b"], inputs.pillar["a"]
+            ask(inputs, "f", (), {})
             spoil("now")
-            _ = facts.pillar["c"]
+            _ = inputs.pillar["c"]
         inner.pass_on()
         inner.pass_on()
     assert [getattr(read, "before", read) for read, _ in outer.log] == [("pillar", "a"), 0, ("pillar", "b"), 1]

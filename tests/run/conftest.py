@@ -14,7 +14,7 @@ import pytest
 from pushsalt.bundle import pack
 from pushsalt.bundle.runtime import Runtime
 from pushsalt.model import Target
-from pushsalt.run.session import Session
+from pushsalt.session.session import Session
 from pushsalt.transport import Connection, ConnectOptions, connect
 
 TROUBLE = '''

@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.minion.minion import Minion
 from pushsalt.run.answers import Answers
-from pushsalt.run.minion import Minion
 from thin import wire
 
 INVENTORY = """

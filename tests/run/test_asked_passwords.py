@@ -11,8 +11,8 @@ import pytest
 from pushsalt.api import Client, Settings
 from pushsalt.errors import InventoryError, TargetError
 from pushsalt.model import Asked, Secret, SecretCommand
-from pushsalt.run.inventoryimage import WORTH_IT
 from pushsalt.run.secretcommands import SecretCommands
+from pushsalt.select.inventoryimage import WORTH_IT
 from tests.beds.project import Project
 from tests.beds.terminal import on_terminal
 

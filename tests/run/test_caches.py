@@ -84,7 +84,7 @@ def behind(client):
     """A project with resources, of which grains, pillar and mine are kept."""
     project = client.project
     for manager, ids in (("web1", ["d1", "d2"]), ("web2", ["d3"])):
-        project.behind.register(manager, {"dummy": {id: {"grains": {"os": "Dummy"}} for id in ids}})
+        project.managed.register(manager, {"dummy": {id: {"grains": {"os": "Dummy"}} for id in ids}})
     for key in ("dummy:d1", "dummy:d3"):
         project.pillar_bank.put(key, {"a": 1})
         project.mine.put(key, {"test.ping": True})
@@ -96,7 +96,7 @@ def kept(project):
 
 
 def dummies(project):
-    return sorted(project.behind.all(project.inventory.targets))
+    return sorted(project.managed.all(project.inventory.targets))
 
 
 def test_resources_are_listed_and_shown(behind):
@@ -120,7 +120,7 @@ def test_clearing_resources(behind):
     behind.resources.register("ssh", "web1", "controller")
     assert caches.clear(behind, "resources") == {"resources": 1}
     assert (dummies(behind), behind.resources.types()) == ([], [])
-    behind.behind.register("web1", {"dummy": {"d1": {}}})
+    behind.managed.register("web1", {"dummy": {"d1": {}}})
     assert dummies(behind) == ["dummy:d1"]
 
 
@@ -139,13 +139,13 @@ def test_pruning_resources(behind, tmp_path):
             "resource_grains": ["dummy:d1", "dummy:d2"],
         },
     )  # fmt: skip
-    os.utime(later.behind.bank._file("web1"), (1, 1))
+    os.utime(later.managed.bank._file("web1"), (1, 1))
     assert caches.prune(later, older=86400)["resources"] == 2
     assert dummies(later) == []
 
 
 def test_a_damaged_registration_is_no_answer(behind):
-    file = behind.behind.bank._file("web1")
+    file = behind.managed.bank._file("web1")
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(TargetError) as caught:
         behind.target("dummy:d1")

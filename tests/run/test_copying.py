@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -12,7 +13,7 @@ from pushsalt.api import Client, Reporter, Selection, Settings
 from pushsalt.cli.cp import split
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
-from pushsalt.run.copying import MOST_ENTRIES, Copy, Fetch, _stays_inside, folder_of
+from pushsalt.session.copying import MOST_ENTRIES, Copy, Fetch, LocalSources, _stays_inside, folder_of, problem, send
 
 TOP = ["", "d", None, 0o755, 0, 0]
 
@@ -100,6 +101,44 @@ async def test_bytes_that_were_not_asked_for(tmp_path: Path) -> None:
         await fetched(tmp_path, [TOP, file("x")], {"read": []})
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"look": None}, {"look": {"top": "/srv"}}, {"look": {"top": 1, "kind": "d", "count": 2}},
+        {"look": {"top": "/srv", "kind": [], "count": 2}}, {"digests": None}, {"digests": []}, {"digests": 1},
+    ],
+)  # fmt: skip
+async def test_answers_that_make_no_sense(tmp_path: Path, answers: dict[str, Any]) -> None:
+    (tmp_path / "to").mkdir()
+    (tmp_path / "to/x").write_text("x")
+    with pytest.raises(TargetError) as caught:
+        await fetched(tmp_path, [TOP, file("x")], answers)
+    assert caught.value.kind == "protocol_error"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], {"changed": {}}, {"changed": "x", "failed": {}, "same": 0}, {"changed": {}, "failed": {}, "same": "1"}],
+)
+async def test_answers_to_what_is_sent(tmp_path: Path, answer: Any) -> None:
+    (tmp_path / "x").write_text("x")
+    copy = Copy(str(tmp_path / "x"), "y", to_target=True)
+    session = cast("Any", Hostile([], {"top": "/srv/y", "put": answer}))
+    with pytest.raises(TargetError) as caught:
+        await send(session, copy, LocalSources(copy), False, lambda words: None)
+    assert caught.value.kind == "protocol_error"
+
+
+async def test_folders_that_cannot_be_read_there(tmp_path: Path) -> None:
+    closed = ["closed", "e", "Permission\x1b[2J denied", 0o700, 0, 0]
+    ret = await fetched(tmp_path, [TOP, closed, file("closed/x"), ["odd", "e", None, 0, 0, 0], file("y")])
+    assert ret["failed"] == {
+        str(tmp_path / "to/closed"): "cannot be read there: Permission [2J denied",
+        str(tmp_path / "to/odd"): "it changed while it was copied",
+    }
+    assert [path.name for path in (tmp_path / "to").iterdir()] == ["y"]
+
+
 async def test_a_digest_that_never_fits_ends(tmp_path: Path) -> None:
     ret = await fetched(tmp_path, [TOP, file("x", 3 * 2**20)])
     assert ret["failed"] == {str(tmp_path / "to/x"): "it changes while it is copied"}
@@ -141,6 +180,40 @@ def test_folders_of_ids(id: str, folder: str) -> None:
     assert folder_of(Copy("x", "to", to_target=False), id, many=True).target == folder
     assert folder_of(Copy("x", "to/{id}.txt", to_target=False), id, many=False).target == folder[:-1] + ".txt"
     assert folder_of(Copy("x", "to", to_target=False), id, many=False).target == "to"
+
+
+def test_a_deep_tree(tmp_path: Path) -> None:
+    top = tmp_path / "deep"
+    deep = str(top) + "/a" * 1200
+    try:
+        subprocess.run(["mkdir", "-p", deep, f"{top}/b"], check=True)
+        Path(top, "b", "f").touch()
+        entries = LocalSources(Copy(str(top), "x", to_target=True)).entries
+    finally:
+        subprocess.run(["rm", "-rf", str(top)], check=True)
+    names = [entry[0] for entry in entries]
+    assert len(names) == len(set(names)) == 1203 and "/".join("a" * 1200) in names
+    for at, name in enumerate(names[1:], 1):
+        assert name.rpartition("/")[0] in names[:at], "parents come first"
+
+
+def test_no_id_means_a_home() -> None:
+    for target, path in (("{id}/x", "./~root/x"), ("{id}", "./~root"), ("~/{id}", "~/~root"), ("a{id}", "a~root")):
+        assert folder_of(Copy("x", target, to_target=False), "~root", many=False).target == path
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "to_target", "said"),
+    [
+        ("", "etc", True, "SRC is empty"), ("/etc", "", False, "DST is empty"), ("", "etc", False, ""),
+        ("~no-such-user/x", "etc", True, "SRC: ~no-such-user is no home"), ("~no-such-user/x", "etc", False, ""),
+        ("x", "~no-such-user", False, "DST: ~no-such-user is no home"), ("x", "", True, ""),
+    ],
+)  # fmt: skip
+def test_paths_here(source: str, target: str, to_target: bool, said: str) -> None:
+    """An empty one, which a variable of a shell may be, does not mean the working folder."""
+    found = problem(Copy(source, target, to_target))
+    assert found.startswith(said) and bool(found) is bool(said)
 
 
 @pytest.mark.parametrize(

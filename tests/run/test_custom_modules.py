@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pushsalt.fileserver import FileServer
-from pushsalt.run.custom import CustomModules
-from pushsalt.run.session import Start
+from pushsalt.modules.custom import CustomModules
+from pushsalt.session.session import Start
 
 FILES = {
     "base/_modules/a.py": "def f():\n    return 'base'\n",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pushsalt.api import Client, JobOptions, Selection, Settings
+from pushsalt.minion.dryrun import treatment
+from pushsalt.modules.effects import CHANGES, READS, RUNS, SILENT
 from pushsalt.options import OPTIONS
-from pushsalt.run.dryrun import treatment
-from pushsalt.run.effects import CHANGES, READS, RUNS, SILENT
 
 KINDS = {"pkg.install": CHANGES, "pkg.version": READS, "cmd.run": RUNS, "cmd.which": READS, "mine_own.get": SILENT}
 
@@ -242,6 +242,40 @@ def test_guards_and_slots_are_refused(tree):
     allowed = tree.apply(sls.split("d: ")[0], test_template_allow=["file.touch"])
     assert all(ret["result"] is not False for ret in allowed.ret.values())
     assert tree.made.exists()
+
+
+def test_arguments_of_a_guard_that_are_no_list(tree):
+    guard = f"{{fun: file.find, args: {{{tree.folder}: 1, delete: 1}}}}"
+    [ret] = tree.apply(f"a: {{test.nop: [{{onlyif: [{guard}]}}]}}\n").ret.values()
+    assert ret["result"] is False and "file.find with `delete` changes the system" in ret["comment"]
+    assert (tree.folder / "pushsalt.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "stats = lambda path: open(path, 'w').close()\n",
+        "if True:\n    def stats(path):\n        open(path, 'w').close()\n",
+        "def put(path):\n    open(path, 'w').close()\n\nstats, more = put, 1\n",
+        "def put(path):\n    open(path, 'w').close()\n\nglobals()['stats'] = put\n",
+        "from pathlib import Path\nPut = Path.touch\nstats: object = lambda path: Path(path).touch()\n",
+    ],
+)
+def test_a_function_of_ours_that_a_users_module_replaces(tree, function):
+    """However it is written: what ours would do says nothing of it."""
+    tree.write("salt/_modules/file_own.py", f"__virtualname__ = 'file'\n{function}")
+    template = tree.apply(f"{{{{ salt['file.stats']('{tree.made}') }}}}\na: {{test.nop: []}}\n")
+    assert "file.stats does not say whether it changes the system" in template.ret[0]
+    [ret] = tree.apply(f"a: {{test.nop: [{{onlyif: [{{fun: file.stats, path: {tree.made}}}]}}]}}\n").ret.values()
+    assert "file.stats does not say whether it changes the system" in ret["comment"]
+    assert not tree.made.exists()
+
+
+def test_a_function_of_the_controller_that_a_users_module_has_on_the_target(tree):
+    tree.write("salt/_modules/saltutil.py", "def sync_all(path):\n    open(path, 'w').close()\n")
+    [ret] = tree.apply(f"a: {{test.nop: [{{onlyif: [{{fun: saltutil.sync_all, path: {tree.made}}}]}}]}}\n").ret.values()
+    assert not tree.made.exists()
+    assert "saltutil.sync_all does not say whether it changes the system" in ret["comment"]
 
 
 def test_slots_that_run_commands_are_said(tree, caplog):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import thin
-from pushsalt.functions import names as controller_names
-from pushsalt.run.effects import CHANGES, READS, RUNS, WORDS, literals, said, shipped
+from pushsalt.modules.controller import names as controller_names
+from pushsalt.modules.effects import CHANGES, READS, RUNS, WORDS, literals, said, shipped
 from thin import loader, runtime
 
 SAYING = [word for word in WORDS if word != "__controller__"]
@@ -99,6 +99,14 @@ def test_what_is_not_shipped():
         ("file.find", ["/x"], {"delete": "f"}, (CHANGES, "delete")),
         ("file.find", ["/x", "delete"], {}, (CHANGES, "delete")),
         ("file.find", ["/x"], {"delete": False, "name": "*"}, (READS, "")),
+        ("file.find", ["/x"], {"delete": ""}, (CHANGES, "delete")),
+        ("file.find", ["/x"], {"delete": None}, (READS, "")),
+        ("docker.dangling", [], {}, (READS, "")),
+        ("docker.dangling", [True], {}, (CHANGES, "prune")),
+        ("dnsutil.serial", ["example.org"], {}, (READS, "")),
+        ("dnsutil.serial", ["example.org", True], {}, (CHANGES, "update")),
+        ("disk.hdparms", ["sda"], {}, (READS, "")),
+        ("disk.hdparms", ["sda", "Y"], {}, (CHANGES, "args")),
         ("state.single", ["test.nop", "x"], {}, (READS, "")),
         ("state.single", ["test.nop", "x", True], {}, (READS, "")),
         ("state.single", ["test.nop", "x", False], {}, (CHANGES, "test")),

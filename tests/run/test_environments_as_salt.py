@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.api import Client, JobOptions, Settings
-from pushsalt.run.minion import Minion
+from pushsalt.minion.minion import Minion
 
 FILE = Path(__file__).parent.parent / "cases/environments.jsonl"
 HEAD, *CASES = map(json.loads, FILE.read_text("utf-8").splitlines())

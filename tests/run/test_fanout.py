@@ -6,9 +6,9 @@ import pytest
 
 from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
 from pushsalt.events import Reporter
+from pushsalt.job import JobOptions
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import fan_out
-from pushsalt.run.job import JobOptions
 
 
 async def collect(ids, run_one, width=3, stop=None):

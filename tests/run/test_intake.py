@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pushsalt.model import Target
-from pushsalt.run import intake
-from pushsalt.run.intake import Bucket, Intake, own_grains, returned_grains, weigh
+from pushsalt.session import intake
+from pushsalt.session.intake import Bucket, Intake, own_grains, returned_grains, weigh
 from thin import wire
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from pushsalt.ages import age_text
 from pushsalt.api import Client, Selection, Settings
 from pushsalt.errors import NoTargetError, UsageError
-from pushsalt.run.lookup import age_text
 from pushsalt.targeting import Subject, matches
 
 HOSTS = {

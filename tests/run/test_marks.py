@@ -2,7 +2,7 @@
 
 import pytest
 
-from pushsalt.run.marks import ControllerFunctions, marked
+from pushsalt.modules.declared import ControllerFunctions, marked
 from thin import runtime
 from thin.loader import Loaders
 

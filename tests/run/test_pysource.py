@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.run import pysource
-from pushsalt.run.marks import marked
+from pushsalt.modules import pysource
+from pushsalt.modules.declared import marked
 
 FOLDER = Path(__file__).parent.parent.parent / "thin"
 FILES = sorted(path for kind in ("states", "modules") for path in (FOLDER / kind).glob("*.py"))

@@ -6,7 +6,7 @@ import pytest
 
 from pushsalt.bundle import shim
 from pushsalt.model import Target
-from pushsalt.run.handshake import Ending, Opening, explain
+from pushsalt.session.handshake import Ending, Opening, explain
 
 BARE = Target("bare", transport="resource", resource="container", manager="host1", enter=("podman", "exec", "bare"))
 

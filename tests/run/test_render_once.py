@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from pushsalt.api import Client, Selection
 from pushsalt.errors import PushsaltError, StateError
 from pushsalt.events import Reporter
-from pushsalt.functions import Lowstate
+from pushsalt.job import JobOptions, Settings
+from pushsalt.minion.filetemplates import prerender
+from pushsalt.minion.minion import Minion
 from pushsalt.model import Target
-from pushsalt.run.filetemplates import prerender
-from pushsalt.run.job import JobOptions, Settings
-from pushsalt.run.minion import Minion
+from pushsalt.modules.controller import Lowstate
 from pushsalt.run.project import Project
 
 #: What templates read, each in one way.

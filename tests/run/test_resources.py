@@ -24,7 +24,7 @@ def chroot(name, **grains):
 
 
 def test_registering_and_looking_up(project):
-    behind = project.behind
+    behind = project.managed
     found = {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Alpine")}, "dummy": {"d1": {}}}
     assert behind.register("host1", found) == {"machine": ["m1", "m2"], "dummy": ["d1"]}
     assert behind.types() == ["dummy", "machine"]
@@ -36,19 +36,19 @@ def test_registering_and_looking_up(project):
 
 
 def test_as_targets(project):
-    project.behind.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
-    machine, dummy = project.behind.target("machine:m1"), project.behind.target("dummy:d1")
+    project.managed.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
+    machine, dummy = project.managed.target("machine:m1"), project.managed.target("dummy:d1")
     assert (machine.id, machine.key, machine.type, machine.place) == ("m1", "machine:m1", "machine", "machine:m1")
     assert (machine.enter, machine.sudo, machine.python) == (("chroot", "/srv/m1"), True, None)
     assert (dummy.place, dummy.enter, dummy.python) == ("host1", (), "/opt/python3")
     assert (machine.minion_opts, dummy.minion_opts) == ({}, {"cachedir": "/srv/cache"})
     with pytest.raises(TargetError) as caught:
-        project.behind.target("machine:gone")
+        project.managed.target("machine:gone")
     assert caught.value.kind == "resource_unknown"
 
 
 def test_what_is_gone_is_forgotten(project):
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Debian")}})
     project.pillar_bank.put("machine:m2", {"a": 1})
     project.mine.put("machine:m2", {"test.ping": True})
@@ -61,14 +61,14 @@ def test_what_is_gone_is_forgotten(project):
 
 
 def test_a_type_that_could_not_be_looked_for_stays(project):
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
     assert behind.register("host1", {"dummy": {"d2": {}}}, ["machine"]) == {"machine": ["m1"], "dummy": ["d2"]}
     assert behind.target("machine:m1").enter == ("chroot", "/srv/m1")
 
 
 def test_nobody_takes_over_what_another_manages(project, caplog):
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"container": {"db": chroot("db", os="Debian")}})
     project.pillar_bank.put("container:db", {"password": "secret"})
     assert behind.register("host2", {"container": {"db": chroot("evil", os="Evil")}}) == {"container": []}
@@ -83,14 +83,14 @@ def test_nobody_takes_over_what_another_manages(project, caplog):
 
 def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, caplog):
     found = {"container": {"host2": chroot("host2"), "c1": chroot("c1")}}
-    assert project.behind.register("host1", found) == {"container": ["c1"]}
+    assert project.managed.register("host1", found) == {"container": ["c1"]}
     assert "name it in resource_ids" in caplog.text
     declared = {"container": {"resource_ids": ["host2", "c1"]}}
-    assert project.behind.register("host1", found, (), declared) == {"container": ["c1", "host2"]}
+    assert project.managed.register("host1", found, (), declared) == {"container": ["c1", "host2"]}
 
 
 def test_it_is_forgotten_only_by_who_manages_it_now(project):
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
     project.resources.put_many([("container", "db", "host2")])  # by a controller that knew of the move before
     behind.register("host1", {})
@@ -99,7 +99,7 @@ def test_it_is_forgotten_only_by_who_manages_it_now(project):
 
 
 def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
     project.remember_grains(behind.target("machine:m1"), {"os": "Debian", "num_cpus": 2})
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Ubuntu")}})
@@ -111,7 +111,7 @@ def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
 
 def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
     """It is among the fixed grains of a run inside, so that it stays whatever is collected there."""
-    behind = project.behind
+    behind = project.managed
     behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
     assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
     behind.register("host1", {}, ["machine"])
@@ -141,9 +141,9 @@ def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
     ],
 )
 def test_nonsense_is_left_out(project, said):
-    found = project.behind.register("host1", said)
+    found = project.managed.register("host1", said)
     assert not any(found.values())
-    assert project.behind.all(KNOWN) == {}
+    assert project.managed.all(KNOWN) == {}
 
 
 @pytest.mark.parametrize(
@@ -158,12 +158,12 @@ def test_nonsense_is_left_out(project, said):
 def test_what_is_declared(project, option, pillar, declared):
     project.config.opts["resource_types"] = [option] if isinstance(option, str) else option
     target = project.inventory.targets["host1"]
-    assert project.behind.declarations(target, pillar) == declared
+    assert project.managed.declarations(target, pillar) == declared
 
 
 def test_the_pillar_key_is_an_option(project):
     project.config.opts["resource_pillar_key"] = "things"
-    assert project.behind.declarations(project.inventory.targets["host1"], {"things": {"dummy": {}}}) == {"dummy": {}}
+    assert project.managed.declarations(project.inventory.targets["host1"], {"things": {"dummy": {}}}) == {"dummy": {}}
 
 
 @pytest.mark.parametrize(
@@ -183,12 +183,12 @@ def test_the_pillar_key_is_an_option(project):
     ],
 )
 def test_when_to_look_again(project, declared, due):
-    project.behind.register("host1", {"dummy": {"a": {}, "b": {}}})
-    assert project.behind.is_due("host1", declared) is due
+    project.managed.register("host1", {"dummy": {"a": {}, "b": {}}})
+    assert project.managed.is_due("host1", declared) is due
 
 
 def test_pruning(project):
-    project.behind.register("host1", {"dummy": {"a": {"grains": {"x": 1}}, "b": {}}})
-    assert project.behind.prune({"host1": None}) == 0
-    assert project.behind.prune({"host2": None}) == 2
-    assert (project.behind.managed_by("host1"), project.resource_grains.get("dummy:a")) == ([], None)
+    project.managed.register("host1", {"dummy": {"a": {"grains": {"x": 1}}, "b": {}}})
+    assert project.managed.prune({"host1": None}) == 0
+    assert project.managed.prune({"host2": None}) == 2
+    assert (project.managed.managed_by("host1"), project.resource_grains.get("dummy:a")) == ([], None)

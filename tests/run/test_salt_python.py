@@ -302,7 +302,7 @@ def test_a_target_with_an_older_python(tmp_path, fake):
 
 def test_only_what_salt_needs_is_given(project, fake):
     from pushsalt.cache.store import Bank
-    from pushsalt.run.saltpython import SaltPython
+    from pushsalt.modules.saltpython import SaltPython
 
     salt = SaltPython(str(fake), Bank(project.cache, "salt"))
     for name in ("unrelated", "salt.../../x", "os", "pip", "salt.modules.nothing", "salt.modules.zmod.x", "", "."):

@@ -10,7 +10,7 @@ import pytest
 from pushsalt.api import Client, Selection, Settings
 from pushsalt.cache import pillarimage
 from pushsalt.errors import NoTargetError, TargetError, UsageError
-from pushsalt.run import here, lookup
+from pushsalt.select import lookup, managed
 from pushsalt.targeting import fleet, key_of
 from tests.differential.test_matchers import ASKED, Fleet, alone, selected
 
@@ -55,7 +55,7 @@ def stocked(tmp_path_factory):
     project = opened(folder).project
     for manager, types in FOUND.items():
         found = {type: {id: {"grains": grains} for id, grains in ids.items()} for type, ids in types.items()}
-        project.behind.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
+        project.managed.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
     for key, pillar in PILLAR.items():
         project.pillar_bank.put(key, pillar)
     project.grains.put_many({"web1": {"os": "Debian"}, "host1": {"os": "Fedora"}})
@@ -265,7 +265,7 @@ def old(folder):
     ],
 )
 def test_old_registrations_are_said(make, client, caplog, expr, words):
-    old(client.project.behind.bank.path)
+    old(client.project.managed.bank.path)
     fresh = make()
     assert keys(fresh, expr)
     assert words in caplog.text and bool(words) == bool(caplog.text)
@@ -286,14 +286,14 @@ def test_where_nothing_is_managed_no_index_of_resources_is_opened(make):
     for expr in ("*", "not web1", "T@ssh or M@controller", "T@machine:m1 or web1", "G@os:Debian", "I@a:b or L@web1,m1"):
         assert keys(client, expr)
     assert keys(client, "m1", "glob") == []
-    assert not {"resource_grains", "behind"} & client.project.__dict__.keys()
+    assert not {"resource_grains", "managed"} & client.project.__dict__.keys()
     assert not (client.project.cache_dir / "resources").exists()
 
 
 def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
     """Its key is another's id, its id looks like another's key: whatever a manager says, no two share a name."""
     hosts = {**HOSTS, "machine:m1": {}}
-    client.project.behind.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
+    client.project.managed.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
     client = make()
     (tmp_path / "inventory.json").write_text(json.dumps({"hosts": hosts}))
     found = client.target(Selection("*"))
@@ -314,7 +314,7 @@ def test_selecting_is_asking_the_matchers_about_each(way, tmp_path, monkeypatch,
     caplog.set_level("CRITICAL")
     if way == "many":  # the ways that only large fleets go
         for place, name in (
-            (lookup, "MANY"), (here, "_MANY"), (fleet, "_FEW"), (fleet, "_MANAGERS"), (fleet, "_TOKENS"),
+            (lookup, "MANY"), (managed, "_MANY"), (fleet, "_FEW"), (fleet, "_MANAGERS"), (fleet, "_TOKENS"),
             (pillarimage, "_CHANGED"),
         ):  # fmt: skip
             monkeypatch.setattr(place, name, 0)

@@ -14,7 +14,7 @@ import pytest
 from pushsalt.bundle.runtime import Runtime
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Target
-from pushsalt.run.session import LockRequest, Session, Start
+from pushsalt.session.session import LockRequest, Session, Start
 from pushsalt.transport import ConnectOptions, connect, resource
 from tests.run.conftest import alive
 
@@ -138,7 +138,7 @@ class Manager:
             session = await Session.open(
                 target, connection, self.runtime,
                 start=Start(opts={"id": id}, grains={"fixed": id}, resource=about, **start),  # type: ignore[arg-type]
-                first=[{"k": "call", "fun": fun, "args": list(args), "kwargs": {}, "cli": True}], lines=connection,
+                first=[{"k": "call", "fun": fun, "args": list(args), "kwargs": {}, "cli": True}], channels=connection,
             )  # fmt: skip
             self.pids.add(int(session.info["pid"]))
             try:

@@ -18,8 +18,8 @@ import pytest
 
 from pushsalt.errors import FunctionError, TargetError
 from pushsalt.model import Blob, Target
-from pushsalt.run.blobs import Sender
-from pushsalt.run.session import LockRequest, Start, clean
+from pushsalt.session.blobs import Sender
+from pushsalt.session.session import LockRequest, Start, clean
 from tests.run.conftest import alive
 
 HERE = Target("here", transport="local")

@@ -15,8 +15,8 @@ import pytest
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Secret, Target
-from pushsalt.run import session as session_module
-from pushsalt.run.session import LockRequest, Start
+from pushsalt.session import session as session_module
+from pushsalt.session.session import LockRequest, Start
 from pushsalt.transport import ConnectOptions
 from tests.beds import sshd
 from tests.beds.sshd import SshdBed

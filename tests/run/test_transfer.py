@@ -15,7 +15,7 @@ import pytest
 
 from pushsalt.errors import TargetError
 from pushsalt.model import Blob
-from pushsalt.run.blobs import Sender
+from pushsalt.session.blobs import Sender
 from tests.beds.project import Project, values
 
 MIB = 1024 * 1024
@@ -57,7 +57,7 @@ async def test_a_transfer_goes_on_where_it_was_cut_off(open_session, home, tmp_p
     loop, sessions = asyncio.get_running_loop(), []
 
     def cut():
-        loop.call_soon_threadsafe(sessions[0]._line.stream.close)
+        loop.call_soon_threadsafe(sessions[0]._channel.stream.close)
 
     broken = blob_of(data, lambda: CutOff(data, 16 * MIB, cut))
     sessions.append(await open_session(serve=serving(broken, asked)))

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from pushsalt.run.programs import run_program
+from pushsalt.programs import run_program
 from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 from tests.beds import secretservers

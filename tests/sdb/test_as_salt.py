@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.errors import FunctionError
-from pushsalt.run.programs import run_program
+from pushsalt.programs import run_program
 from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from pushsalt.errors import TargetError
-from pushsalt.run.programs import run_program
+from pushsalt.programs import run_program
 from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 from tests.beds import secretservers
@@ -368,7 +368,7 @@ def test_users_drivers_find_salts_names(tmp_path):
         "    return [__salt__['cmd.run']('echo ' + key), sorted(__opts__), profile['x']]\n"
     )
     opts = {"it": {"driver": "shown", "x": 1}}
-    from pushsalt.run.commands import commands
+    from pushsalt.plugincommands import commands
 
     sdb = Sdb(opts, Outside(run_program, opts=opts, salt=commands(run_program)), folders=[tmp_path])
     assert sdb.get("sdb://it/word") == ["word", ["it"], 1]

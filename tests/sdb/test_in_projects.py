@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from pushsalt.api import Client, Settings
-from pushsalt.children.settings import for_rendering
 from pushsalt.config import without_secrets
 from pushsalt.errors import ConfigError, TargetError
+from pushsalt.minion.settings import for_rendering
 from pushsalt.model import SdbUri, Secret
-from pushsalt.run import inventoryimage
+from pushsalt.select import inventoryimage
 from tests.beds import sshd
 from tests.beds.project import Project
 from tests.beds.secretservers import free_port

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pushsalt.inventory import Inventory
 from pushsalt.model import Target
-from pushsalt.targeting import Fleet, NothingBehind, key_of, names
+from pushsalt.targeting import Fleet, NoManagedResources, key_of, names
 
 INVENTORY = Inventory({"web1": Target("web1"), "x:m1": Target("x:m1"), "here": Target("here", transport="local")})
 
@@ -54,7 +54,7 @@ def test_no_two_names_are_alike(keys):
     assert [key_of(name) or name for name in found] == keys
 
 
-class Behind(NothingBehind):
+class ManagedResources(NoManagedResources):
     """Resources that all belong to ``web1``."""
 
     def __init__(self, keys):
@@ -73,9 +73,9 @@ class Behind(NothingBehind):
 @given(st.lists(st.tuples(st.sampled_from("xy"), parts).map(":".join), unique=True))
 def test_a_name_that_is_typed_means_no_other_inventory_id(keys):
     """Whatever resources are called: what is printed for an inventory id, typed again, is that id."""
-    behind = Behind(key for key in keys if key not in INVENTORY.targets)
-    everything = [*INVENTORY.ids, *behind._all]
-    fleet = Fleet(INVENTORY, behind=behind)
+    managed = ManagedResources(key for key in keys if key not in INVENTORY.targets)
+    everything = [*INVENTORY.ids, *managed._all]
+    fleet = Fleet(INVENTORY, managed=managed)
     for name, key in zip(names(everything, INVENTORY), everything, strict=True):
         meant = set(fleet.exactly(str(name)))
         assert meant == {key} if key in INVENTORY.targets else not meant & INVENTORY.targets.keys()

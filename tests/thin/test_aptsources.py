@@ -35,7 +35,7 @@ def sources(tmp_path):
     (parts / "debian.sources").write_text(DEB822)
     (parts / "ignored.bak").write_text("deb http://deb.invalid/no stable main\n")
     (parts / "folder.list").mkdir()
-    return lambda: aptsources.Sources(str(tmp_path / "sources.list"), str(parts))
+    return lambda: aptsources.AptSources(str(tmp_path / "sources.list"), str(parts))
 
 
 def test_what_is_read(sources):

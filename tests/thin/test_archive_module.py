@@ -66,6 +66,43 @@ def test_what_is_no_tar_archive(data, tmp_path):
         tarmembers.members(str(tmp_path / "a"))
 
 
+@pytest.mark.parametrize("compression", ["", "gz"])
+def test_a_size_that_leads_back_is_refused(compression, tmp_path):
+    """Else the same header would be read for ever."""
+    info = entry("a")
+    info.pax_headers = {"size": "-1024"}
+    path = tmp_path / "a"
+    with tarfile.open(path, "w:" + compression, format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(info)
+    with pytest.raises(tarmembers.NotTar, match="negative"):
+        tarmembers.members(str(path))
+
+
+@pytest.mark.parametrize("kind", [b"x", b"g", b"L", b"S"])
+def test_headers_without_end_are_refused(kind, monkeypatch):
+    """They are held until their member is known."""
+    monkeypatch.setattr(tarmembers, "HEADER", 100_000)
+    read = []
+
+    def pieces():
+        info = entry("a", kind, size=0 if kind == b"S" else 512)
+        head = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+        if kind == b"S":  # each block says that there is one more
+            head[482] = 1
+            head[148:156] = b" " * 8
+            head[148:155] = b"%06o\0" % sum(head)
+        yield bytes(head)
+        for _ in range(1000):
+            read.append(512)
+            yield b"\1" * 512
+            if kind != b"S":
+                yield bytes(head)
+
+    with pytest.raises(tarmembers.NotTar, match="too large"):
+        list(tarmembers.passing(pieces()))
+    assert sum(read) <= 100_000
+
+
 def zipped(path, compression=zipfile.ZIP_DEFLATED, before=b"", comment=b""):
     with open(path, "wb") as stream:
         stream.write(before)

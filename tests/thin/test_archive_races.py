@@ -22,7 +22,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others"),
+]
 
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
 SECONDS = 2.5

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from thin import beside, blobs, channel, controller, wire
+from thin import blobs, channel, controller, waiting, wire
 
 DATA = b"the rest of the runtime" * 1000
 DIGEST = hashlib.sha256(DATA).hexdigest()
@@ -58,7 +58,7 @@ def link(tmp_path, monkeypatch):
     store = blobs.Blobs(str(tmp_path))
     made = controller.Controller(channel.Channel(theirs, store), store)
     made.asked = asked
-    monkeypatch.setattr(beside, "current", None)
+    monkeypatch.setattr(waiting, "current", None)
     yield made
     theirs.close()
     serving.join()
@@ -66,7 +66,7 @@ def link(tmp_path, monkeypatch):
 
 
 def test_both_want_the_rest_of_the_runtime(link):
-    beside.current = child = Child(lambda: link.more(DIGEST))
+    waiting.current = child = Child(lambda: link.more(DIGEST))
     assert link.more(DIGEST) == DATA
     assert child.answers == ["asking", DATA]
     assert link.more(DIGEST) == DATA
@@ -74,6 +74,6 @@ def test_both_want_the_rest_of_the_runtime(link):
 
 
 def test_the_answer_came_while_the_child_was_served(link):
-    beside.current = child = Child(lambda: link.ask("second"))
+    waiting.current = child = Child(lambda: link.ask("second"))
     assert link.ask("first") == "first"
     assert child.answers == ["asking", "second"]

@@ -68,6 +68,8 @@ def placed(value, bed):
     ("file.find", ["@/dir", {"mindepth": 2}], ["@/dir/sub/y"]),
     ("file.find", ["@/dir", {"mtime": "+1d"}], []),
     ("file.find", ["@/dir", {"grep": "34"}], ["@/dir/sub/y"]),
+    ("file.find", ["@/dir", {"type": "f", "delete": False}], ["@/dir/sub/y", "@/dir/x"]),
+    ("file.find", ["@/dir", {"type": "f"}], ["@/dir/sub/y", "@/dir/x"]),
     ("file.find", ["@/dir", {"odd": 1}], 'error: invalid option "odd"'),
     ("file.contains", ["@/f", " b "], True),
     ("file.contains_regex", ["@/f", "^b$"], True),

@@ -43,6 +43,7 @@ def pythons():
     return [found[minor] for minor in sorted({min(found), max(found)})] if found else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("python", pythons())
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_as_salt_under_other_pythons(python, path, tmp_path):

@@ -253,6 +253,23 @@ def test_a_missing_web_source_says_so_without_the_password(bed, web):
     assert "hunter2" not in ret["comment"]
 
 
+def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
+    """With a digest, too: the file that is there already and has it needs no source."""
+    import hashlib
+
+    url, digest = web.url + "/f.txt", hashlib.sha256(b"x\n").hexdigest()
+    for name in ("new", bed.file("other", "y\n")):
+        ret = bed.state("managed", test=True, name=bed.path(name), source=url, source_hash=digest)
+        assert (ret["result"], ret["changes"]) == (False, {}), ret
+        assert f"Failed to cache {url}" in ret["comment"] and "404" in ret["comment"]
+    web.asked.clear()
+    ret = bed.state("managed", test=True, name=bed.file("same", "x\n"), source=url, source_hash=digest)
+    assert (ret["result"], ret["changes"], web.asked) == (True, {}, [])
+    (web.folder / "f.txt").write_bytes(b"x\n")
+    ret = bed.state("managed", test=True, name=bed.path("new"), source=url, source_hash=digest)
+    assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
+
+
 # -- managed, otherwise --
 
 

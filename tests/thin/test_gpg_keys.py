@@ -12,7 +12,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.loader import Loaders
 from thin.utils import gnupg
 
-pytestmark = pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not there")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("gpg"), reason="gpg is not there")]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,19 @@ def test_keys_are_listed_exported_read_and_imported(keys, homes, tmp_path):
     assert gpg.get_key(fingerprint=one, gnupghome=new)["ownerTrust"] == "Fully Trusted"
     with pytest.raises(SaltInvocationError, match="Valid trust levels"):
         gpg.trust_key(keyid=one, trust_level="much", gnupghome=new)
+
+
+def test_a_home_without_a_usual_keyring_has_others(keys, homes):
+    """One that is named, or that its gpg.conf names; looking makes no files there."""
+    home, one, _ = keys
+    gpg, other = loaders().modules.gpg, Path(homes("crew"))
+    shutil.copy(Path(home) / "pubring.kbx", other / "crew.kbx")
+    found = gpg.list_keys(gnupghome=str(other), keyring="crew.kbx")
+    assert one in {key["fingerprint"] for key in found}
+    assert gpg.list_keys(gnupghome=str(other)) == []
+    (other / "gpg.conf").write_text(f"keyring {other}/crew.kbx\n")
+    assert one in {key["fingerprint"] for key in gpg.list_keys(gnupghome=str(other))}
+    assert sorted(path.name for path in other.iterdir()) == ["crew.kbx", "gpg.conf"]
 
 
 def test_texts_are_signed_and_encrypted(keys, tmp_path):

@@ -48,3 +48,15 @@ def test_the_state_says_so(loaders, modules, made):
         assert ret["comment"] == f"User ada created but failed to set its groups: {WHY}"
     else:
         assert (ret["changes"], locked, ret["comment"]) == ({}, [], f"Failed to create new user ada: {WHY}")
+
+
+@pytest.mark.parametrize("worked", [True, False])
+def test_macos_says_so(monkeypatch, worked):
+    from thin.modules import mac_user
+
+    for name in ("_must", "_flush"):
+        monkeypatch.setattr(mac_user, name, lambda *words: None)
+    monkeypatch.setattr(mac_user, "info", lambda name, root=None: {})
+    monkeypatch.setattr(mac_user, "chgroups", lambda name, groups, append=False: worked)
+    assert mac_user.add("ada", uid=505, groups=["crew"], createhome=False) is worked
+    assert mac_user.add("ada", uid=505, createhome=False) is True

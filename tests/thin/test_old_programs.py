@@ -11,6 +11,8 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils import commands, gitrun
 
+pytestmark = pytest.mark.slow
+
 KEY = "-----KEY-----\n"
 
 
@@ -83,6 +85,23 @@ def test_the_host_among_the_options(programs, key, tmp_path, before, host, check
     assert asked[-1 - len(words):-1] == words
 
 
+@pytest.mark.parametrize("version", ["7.4p1", "6.6.1p1"])
+@pytest.mark.parametrize("config, known, check", [
+    ("Host work\n  HostName git.example.org\n  Port 2222\n", "[git.example.org]:2222", "yes"),
+    ("Host work\n  HostName git.example.org\n  HostKeyAlias forge\n", "forge", "yes"),
+    ("Host work\n  User git\n", "git.example.org", "no"),
+])  # fmt: skip
+def test_a_host_that_the_configuration_calls_otherwise(programs, key, tmp_path, version, config, known, check):
+    """The key that is known by its other name counts. Before 6.8 ssh could not say the name: no new key is taken."""
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh/config").write_text(config, "utf-8")
+    (tmp_path / ".ssh/other_hosts").write_text(f"{known} ssh-ed25519 AAAA\n", "utf-8")
+    files = "echo 'userknownhostsfile ~/.ssh/other_hosts'"
+    says = f'{process.which("ssh")} -F {tmp_path}/.ssh/config "$@"; {files}' if version[0] == "7" else "exit 255"
+    programs(ssh=SAYS.format(version).replace("*)", f"-G) {says} ;; *)", 1), ssh_keygen='grep -F "$2" "$4"')
+    assert f"StrictHostKeyChecking={check}" in asked_of_ssh(key, "-o", "SendEnv=X", "work", "git-upload-pack 'a b'")
+
+
 def test_an_unknown_user_is_an_error(key):
     with pytest.raises(CommandExecutionError, match="User 'nobody-of-that-name' does not exist"):
         gitrun.Keys(key, "me", "secret", "nobody-of-that-name", None).__enter__()
@@ -148,6 +167,14 @@ def test_one_that_talks_on_does_not_either():
     pid = next(line for line in done.stdout.decode().split() if line.isdigit())
     os.kill(int(pid), 9)
     assert (done.retcode, done.timed_out) == (3, False)
+
+
+def test_what_another_passes_on_of_its_output_is_there(monkeypatch):
+    """As of ``exec > >(tee log)``: the other ends a moment later."""
+    monkeypatch.setattr(process, "LOOK", 0.001)
+    monkeypatch.setattr(process, "QUIET", 30, raising=False)
+    done = process.run(["/bin/sh", "-c", "(while kill -0 $$; do sleep 0.05; done; echo last) 2>/dev/null & sleep 0.1"])
+    assert (done.retcode, done.stdout) == (0, b"last\n")
 
 
 def gone(pid):

@@ -12,6 +12,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ import pytest
 from tests.thin import racebed
 from tests.thin.racebed import Arena, Racer, Steps
 from thin.exceptions import CommandExecutionError, SaltInvocationError
-from thin.utils import safepath
+from thin.utils import safepath, transfer
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others"),
+]
 
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
 #: before how many steps the user swaps a name, where all are not asked for
@@ -309,4 +313,51 @@ def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, there: bo
         assert not (found.st_mode & 0o4000 and name.read_text() != wanted), f"exchanged before step {number}: {ret}"
         if not number:
             assert ret and ret["result"] is True and found.st_mode & 0o7777 == 0o4755, ret
+        number += 1
+
+
+@pytest.mark.parametrize("there", ["", "other", "same"])
+@pytest.mark.parametrize("part", [False, True])
+def test_no_file_of_the_user_that_is_copied_runs_as_root(arena: Arena, there: str, part: bool) -> None:
+    """``pushsalt cp --owner root --mode 4755`` into a folder of the user; ``part``: as one that came in pieces."""
+    wanted, name = b"#!/bin/true\n", arena.top / "d/program"
+
+    def copied() -> str:
+        tree = transfer.Tree(str(arena.top), user="root", mode="4755")
+        if there == "same" and tree.has("d/program", sha256(wanted).hexdigest(), len(wanted)):
+            return str(tree.same("d/program"))
+        if not part:
+            return str(tree.file("d/program", 0o755, lambda: wanted))
+        with tree.at("d/program") as place, place.beside("part") as beside:
+            descriptor = beside.open(os.O_RDWR | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(wanted)
+                written = os.fstat(descriptor)
+            return str(tree.take("d/program", "part", 0o755, written))
+
+    def exchange(now: int) -> None:
+        if now == number:
+            for each in (name, name.parent / "part"):
+                evil = arena.top / "d/evil"
+                evil.write_text("#!/bin/sh\n")
+                os.chown(evil, racebed.NOBODY, racebed.NOBODY)
+                os.rename(evil, each)
+
+    number, steps = 0, 1
+    while number <= steps:
+        arena.reset()
+        if there:
+            name.write_bytes(wanted if there == "same" else b"old")
+            os.chown(name, racebed.NOBODY, racebed.NOBODY)
+        with Steps.watched(arena.top, exchange):
+            try:
+                words = copied()
+            except (OSError, CommandExecutionError) as exc:
+                words = str(exc)
+        steps = max(steps, Steps.count)
+        found = os.lstat(name)
+        is_theirs = name.read_bytes() != wanted
+        assert not (is_theirs and (found.st_mode & 0o4000 or found.st_uid == 0)), f"before step {number}: {words}"
+        if not number:
+            assert (found.st_mode & 0o7777, found.st_uid, is_theirs) == (0o4755, 0, False), words
         number += 1

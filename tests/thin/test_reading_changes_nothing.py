@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.run.effects import literals
+from pushsalt.modules.effects import literals
 from pushsalt.yamlio import load_yaml
 from tests.beds import reads
 from thin import runtime

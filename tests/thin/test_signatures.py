@@ -14,6 +14,8 @@ from thin import loader, runtime
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.modules.gpg import signatures
 
+pytestmark = pytest.mark.slow
+
 TEXT = "what was signed\n"
 KINDS = {
     "rsa": ["genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"],

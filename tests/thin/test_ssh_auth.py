@@ -49,6 +49,16 @@ def test_keys_of_a_file(bed, tmp_path):
     assert path.read_text() == ""
 
 
+def test_no_key_goes_when_the_source_is_missing(bed, tmp_path):
+    """As with Salt the state is content; a warning says so."""
+    path = tmp_path / "keys"
+    path.write_text(KEYS)
+    ret = bed.loaders.states["ssh_auth.absent"]("k", user=USER, source="salt://none.pub", config=str(path))
+    assert (ret["result"], ret["changes"], ret["comment"]) == (True, {}, "")
+    assert ret["warnings"] == ["Source file salt://none.pub is missing: no key was taken away"]
+    assert path.read_text() == KEYS
+
+
 def test_the_name_stays_as_it_was_written(bed, tmp_path):
     """The changes name the key alone."""
     args = {"user": USER, "config": str(tmp_path / "keys")}

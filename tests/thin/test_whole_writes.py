@@ -12,7 +12,7 @@ from tests.thin.filebed import Bed
 from thin import link
 from thin.exceptions import CommandExecutionError
 from thin.utils import osutil
-from thin.utils.files import atomic, edit
+from thin.utils.files import atomic, edit, large
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="gives files to other users")
 NOBODY = 65534
@@ -221,6 +221,27 @@ def test_a_write_that_is_begun_is_done_before_the_worker_stops(bed, work, conten
     assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == (content, ["f"])
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_file_that_was_made_longer_is_written_or_has_a_whole_copy(bed, number):
+    path = bed.file("f", "old")
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            room = os.posix_fallocate
+            os.posix_fallocate = lambda *words: (room(*words), os.kill(os.getpid(), number))
+            edit.commit(path, b"new and longer\n", keep_inode=True)
+        finally:
+            os._exit(99)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == number
+    [mode] = [mode for mode, _, _, content in bed.snapshot().values() if content == "new and longer\n"]
+    if number == signal.SIGKILL:
+        assert mode == "100400"
+    else:
+        assert os.listdir(bed.target) == ["f"]
+
+
 @root_only
 def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
     for folder in (tmp_path, *tmp_path.parents):
@@ -248,8 +269,11 @@ def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
     assert spare.read_text() == "new\n"
 
 
-def test_append_does_not_read_a_large_file_whole(bed, monkeypatch):
+@pytest.mark.parametrize("mapped", [True, False])
+def test_append_does_not_read_a_large_file_whole(bed, monkeypatch, mapped):
     monkeypatch.setattr(edit, "WINDOW", 1 << 20)
+    if not mapped:
+        monkeypatch.setattr(large, "is_large", lambda path: False)
     lines = b"".join(b"line %d of many that are here\n" % number for number in range(200_000))
     path = bed.file("log", lines + b"the last\n   words   of\nit all")
     size = os.path.getsize(path)
@@ -269,6 +293,7 @@ def test_append_does_not_read_a_large_file_whole(bed, monkeypatch):
 def test_windows_overlap_by_lines(bed, monkeypatch):
     monkeypatch.setattr(edit, "WINDOW", 1 << 19)
     monkeypatch.setattr(edit, "AGAIN", 4096)
+    monkeypatch.setattr(large, "is_large", lambda path: False)  # as where no file can be mapped
     lines = b"".join(b"%d\n" % number for number in range(400_000))
     path = bed.file("numbers", lines)
     texts = ["\n".join(str(number) for number in range(first, first + 50)) for first in range(0, 399_000, 5_000)]

@@ -44,7 +44,7 @@ def list_repos(**kwargs):
         pushsalt run '*' pkg.list_repos
     """
     found = {}
-    for entry in aptsources.Sources().entries:
+    for entry in aptsources.AptSources().entries:
         for kind, uri, suite in _each(entry):
             found.setdefault(uri, []).append(_described(entry, kind, uri, suite))
     return found
@@ -170,7 +170,7 @@ def mod_repo(repo, saltenv="base", aptkey=True, **kwargs):
     aptkey = bool(aptkey and process.which("apt-key"))
     if repo.startswith("ppa:"):
         return _add_ppa(repo, refresh)
-    sources = aptsources.Sources()
+    sources = aptsources.AptSources()
     if kwargs.get("consolidate"):
         _consolidate(sources)
     wanted = _parsed(repo, SaltInvocationError)
@@ -285,7 +285,7 @@ def del_repo(repo, **kwargs):
 
         pushsalt run '*' pkg.del_repo 'deb https://packages.example.org/app stable contrib'
     """
-    sources = aptsources.Sources()
+    sources = aptsources.AptSources()
     wanted = _parsed(_of_ppa(repo, kwargs.get("ppa_auth")), SaltInvocationError)
     touched = []
     for entry in [one for one in sources.entries if one.valid]:

@@ -59,9 +59,7 @@ def listed(found, strip, verbose):
     """What ``list`` returns of members."""
     kinds = {"dir": [], "link": [], "file": []}
     for member in found:
-        path = member.name.rstrip("/") + ("/" if member.kind == "dir" else "")
-        if strip:
-            path = "".join(path.split("/", strip)[strip:])
+        path = archivemembers.placed(member, strip)
         if path:
             kinds["file" if member.kind == "hardlink" else member.kind].append(path)
     if not verbose:
@@ -87,17 +85,13 @@ def _cached(name, saltenv, source_hash=None):
 
 
 def _members(name, cached, archive_format, options, strip_components):
-    try:
+    with archivefiles.located(name, cached):
         if strip_components and (not str(strip_components).isdigit() or not int(strip_components)):
             raise CommandExecutionError("'strip_components' must be a positive integer")
         archive_format = archive_format or guess_format(name)
         if archive_format is None:
             raise CommandExecutionError("Unable to guess archive format, please pass an 'archive_format' argument.")
         return archivefiles.members(name, cached, archive_format, __salt__["cmd.run_all"], options)
-    except OSError as exc:
-        raise CommandExecutionError("Failed to list contents of %s: %s" % (name, exc))
-    except CommandExecutionError as exc:
-        raise CommandExecutionError(exc.error, info=dict(exc.info or {}, **{"archive location": cached}))
 
 
 def _remove(path):

@@ -15,8 +15,8 @@ from thin.utils import (
     archivemembers,
     ownfolders,
     safepath,
-    tarmembers,
     taroptions,
+    tarpass,
     unpacking,
     unzipping,
     words,
@@ -27,7 +27,6 @@ from thin.utils.asuser import AsUser
 __virtualname__ = "archive"
 __usual__ = True
 __changes__ = ("extract_tar", "tar", "unzip", "cmd_unzip", "unrar")
-_VERBOSE = ("v", "-v", "--verbose")
 
 
 def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0, **allowed):
@@ -39,37 +38,38 @@ def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0,
     arguments of ``check_members``. Raises CommandExecutionError.
     """
     shown = name or path
-    with archivefiles.Plain(shown, path, __salt__["cmd.run_all"], list_options) as plain:
-        try:
-            found = tarmembers.members(plain)
-        except (tarmembers.NotTar, ValueError):
-            raise CommandExecutionError(
-                "Failed to read from tar archive. If archive is compressed using something other than gzip or bzip2, "
-                "the 'options' argument may be required to pass the correct options to the tar command in order to "
-                "extract the archive."
-            )
-        _refuse(shown, found, allowed)
-        given = taroptions.Options([word for word in words.split(options or "") if word not in _VERBOSE])
-        command = _all_of_tar(plain, allowed) if options is None else _tar_command(given, path, allowed)
-        explicit = _folders(found, strip)
-        done = _taken_apart(
-            shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True)
-    if done["retcode"] != 0 and options is None:
-        raise CommandExecutionError("Failed to extract %s: %s" % (shown, done["stderr"] or done["stdout"]))
+    try:
+        one = tarpass.fitting(shown, path, options, list_options, allowed, __salt__["cmd.run_all"])
+        if one is not None:
+            with one:
+                one.read(dest, lambda member: True)
+                if one.done is not None:
+                    return one.finish(strip)
+        done, found = _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed)
+    except OSError as exc:
+        raise CommandExecutionError("Failed to extract %s: %s" % (shown, exc))
+    if options is None:
+        tarpass.succeeded(shown, done)
     return dict(done, members=[member.name for member in found])
 
 
-def _all_of_tar(path, allowed):
-    return ["tar", "-x", "-p"] + (["-P"] if allowed.get("allow_outside") else []) + ["-f", path]
-
-
-def _tar_command(given, path, allowed):
-    """tar with the options as they are written; those that this is about (x, f, v) are given anyway."""
-    rest = list(given.words)
-    short = "xv" + ("P" if allowed.get("allow_outside") else "")
-    if rest and not rest[0].startswith("-"):
-        short += rest.pop(0).replace("x", "").replace("f", "")
-    return ["tar", short] + rest + ["-f", path]
+def _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed):
+    """(what ``cmd.run_all`` returns of tar, members) of an archive that is looked at before tar reads it."""
+    found = archivefiles.members(shown, path, "tar", __salt__["cmd.run_all"], list_options)
+    _refuse(shown, found, allowed)
+    packed, outside = archivefiles.Packed(shown, path, list_options), allowed.get("allow_outside")
+    given = taroptions.Options(tarpass.without_verbose(options))
+    more = {}
+    if options is not None:
+        command = tarpass.tar_command(given, path, outside)
+    elif packed.command is None:
+        command = tarpass.all_of_tar(path, outside)
+    else:
+        command, more = tarpass.all_of_tar("-", outside), {"stdin": packed.pieces()}
+    explicit = archivemembers.folders(found, strip)
+    done = _taken_apart(
+        shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True, **more)
+    return done, found
 
 
 def tar(
@@ -102,7 +102,7 @@ def tar(
         return command + (["-C", into] if into else []) + archivefiles.sources(sources)
 
     done = _taken_apart(
-        path, dest, line, allowed, runas, given.looking, _folders(found), inside=True, start=start,
+        path, dest, line, allowed, runas, given.looking, archivemembers.folders(found), inside=True, start=start,
         redirect_stderr=True,
     )
     return done["stdout"].splitlines()
@@ -134,7 +134,7 @@ def unzip(
                             unzipping.all_of(stream, found, secret, extract_perms, unzipping.Inside(stage.tree))
                         finally:
                             _refuse_staged(stage, zip_file, allowed)
-                            stage.place(_folders(found) if extract_perms else (), owners=False)
+                            stage.place(archivemembers.folders(found) if extract_perms else (), owners=False)
         except CommandExecutionError:
             raise
         except (zips.ZipError, OSError) as exc:
@@ -259,12 +259,6 @@ def _refuse_staged(stage, name, allowed):
     refused = stage.check(name, **allowed)
     if refused:
         raise archivemembers.Harmful(refused)
-
-
-def _folders(found, strip=0):
-    """The paths of the directories that have entries of their own in the archive."""
-    ways = [archivemembers.parts(member.name) for member in found if member.kind == "dir"]
-    return {"/".join(way[strip:]) for way in ways if len(way) > strip or not strip}
 
 
 def _absolute(path):

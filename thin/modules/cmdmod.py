@@ -322,7 +322,7 @@ def _run(cmd, cwd=None, stdin=None, merge=False, runas=None, group=None, shell=D
     good = success(success_retcodes, success_stdout, success_stderr)
     if timeout and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
         raise CommandExecutionError("Error: timeout %s must be a number" % timeout)
-    if stdin is not None:
+    if stdin is not None and not hasattr(stdin, "__next__"):  # an iterator of bytes: from thin itself
         stdin = str(stdin)
         if not kwargs.get("stdin_raw_newlines"):
             stdin = stdin.replace("\\n", "\n")

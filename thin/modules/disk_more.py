@@ -7,8 +7,11 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 
 __virtualname__ = "disk"
-__reads__ = ("hdparms", "iostat")
-__reads_unless__ = {"hpa": {"size": ()}}
+__reads__ = ("iostat",)
+#: other letters of hdparm put a disk to sleep, say
+__reads_unless__ = {
+    "hpa": {"size": ()}, "hdparms": {"args": ("aAbBcCdgHiJkMmNnQrRuW", "C", "H", "I", "g", "i")},
+}
 
 log = getLogger(__name__)
 

@@ -3,7 +3,8 @@
 from thin import process
 from thin.utils import textfile
 
-__reads__ = ("parse_hosts", "parse_zone", "check_ip", "A", "AAAA", "NS", "SPF", "MX", "serial")
+__reads__ = ("parse_hosts", "parse_zone", "check_ip", "A", "AAAA", "NS", "SPF", "MX")
+__reads_unless__ = {"serial": {"update": ()}}
 __changes__ = ("hosts_append", "hosts_remove")
 
 _NO_DIG = "This function requires dig, which is not currently available"

@@ -13,8 +13,9 @@ __virtualname__ = "docker"
 __func_alias__ = {"import_": "import", "tag_": "tag"}
 __reads__ = (
     "images", "inspect_image", "list_tags", "resolve_image_id", "resolve_tag", "history", "layers", "depends",
-    "dangling", "search",
+    "search",
 )
+__reads_unless__ = {"dangling": {"prune": ()}}
 __changes__ = ("pull", "push", "rmi", "tag", "build", "commit", "import", "load", "save", "export", "login", "logout")
 
 

@@ -20,7 +20,8 @@ __reads__ = (
     "gid_to_group", "group_to_gid", "get_uid", "get_user", "get_gid", "get_group", "get_mode", "lsattr",
     "get_selinux_context", "read", "seek_read", "contains", "contains_regex", "contains_glob", "search", "grep",
 )
-__reads_unless__ = {"find": {"delete": (), "exec": ()}}
+# an empty `delete` means files
+__reads_unless__ = {"find": {"delete": (False,), "exec": (False,)}}
 __changes__ = ("set_mode", "chown", "lchown", "chgrp", "check_perms", "chattr", "set_selinux_context", "restorecon")
 
 

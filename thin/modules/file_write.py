@@ -57,7 +57,7 @@ def prepend(path, *args, **kwargs):
 
     path, lines = expand(path), lines_given(args, kwargs)
     if os.path.exists(path):
-        edit.commit(path, edit.preface(edit.read(path), lines), keep_inode=True)
+        edit.commit(path, edit.prefaced(path, lines), keep_inode=True)
     else:
         atomic.write(path, edit.preface(b"", lines), mode=_new_mode())
     return 'Prepended %d lines to "%s"' % (len(lines), path)

@@ -122,7 +122,7 @@ def primary_group(name):
 
 def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=None, createhome=True, **kwargs):
     """
-    Add a user; raises CommandExecutionError
+    Add a user; whether it has all groups then. Raises CommandExecutionError
 
     name
         the user's name
@@ -165,9 +165,7 @@ def add(name, uid=None, gid=None, groups=None, home=None, shell=None, fullname=N
     _flush()
     if createhome and not os.path.isdir(home):
         __salt__["file.mkdir"](home, user=uid, group=gid)
-    if groups:
-        chgroups(name, groups)
-    return True
+    return chgroups(name, groups) if groups else True
 
 
 def delete(name, remove=False, force=False, **kwargs):

@@ -75,13 +75,15 @@ class _Job(object):
                 "Both 'keep_source' and 'keep' were used. Since these both do the same thing, 'keep' was ignored."
             )
         self.needed = self.missing = self.updated = self.created = False
-        self.files, self.contents, self.copy = [], None, None
+        self.files, self.contents, self.copy, self.ahead = [], None, None, None
         self.allowed = {name: getattr(self, name) for name in archivemembers.ARGUMENTS}
 
     def warn(self, words):
         self.ret.setdefault("warnings", []).append(words)
 
     def release(self):
+        if self.ahead is not None:
+            self.ahead.__exit__()
         if self.copy:
             from thin.utils import safepath
 
@@ -317,9 +319,57 @@ class _Job(object):
         raise _Done(False, words)
 
     def _contents(self):
+        if self.archive_format == "tar" and not __opts__["test"]:
+            contents = self._contents_ahead()
+            if contents is not None:
+                return contents
         return __salt__["archive.check_members"](
             self.cached, self.archive_format, self.list_options, self.strip, self.shown, **self.allowed
         )
+
+    def _contents_ahead(self):
+        """The contents of an archive that is read once: where it is going to be extracted, that is done meanwhile, into
+        a folder of its own (thin/utils/tarpass.py). None for other archives."""
+        from thin.utils import archivefiles, tarpass
+
+        with archivefiles.located(self.cached, self.cached):
+            one = tarpass.fitting(
+                self.shown, self.cached, self.options, self.list_options, self.allowed, __salt__["cmd.run_all"])
+            if one is None:
+                return None
+            if self.local and self.source_hash and not self.skip_verify and self._hold():
+                one.packed.path = self.cached  # of what is looked at its digest is taken afterwards
+            if self.ahead is not None:
+                self.ahead.__exit__()
+            self.ahead = one
+            one.read(self.name, self._is_to_come, bool(self.clean_parent))
+            return __salt__["archive.listed"](one.members, self.strip or 0, True)
+
+    def _is_to_come(self, member):
+        """Whether this member alone is reason to extract the archive."""
+        path = archivemembers.placed(member, self.strip or 0)
+        if not path:
+            return False
+        if self.overwrite or self.updated:
+            return True
+        kind = "file" if member.kind == "hardlink" else member.kind
+        try:
+            found = self._kind(path)
+        except OSError:
+            return False  # it is told later
+        return found is None or bool(found and found != kind and (self.force or self.clean))
+
+    def _kind(self, path):
+        """What there is at a path of the archive: dir, file, link; None for nothing, "" where that cannot be said.
+
+        Raises OSError."""
+        try:
+            mode = os.lstat(os.path.join(self.name, path).rstrip(os.sep)).st_mode
+        except OSError as exc:
+            if exc.errno in (errno.ENOENT, errno.ENOTDIR):
+                return None if exc.errno == errno.ENOENT else ""
+            raise
+        return "dir" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
 
     def _compare(self):
         """Paths of the archive that are there as something else; ``needed`` is set when one is not there."""
@@ -327,15 +377,12 @@ class _Job(object):
         for key, kind in (("dirs", "dir"), ("files", "file"), ("links", "link")):
             for path in self.contents[key]:
                 try:
-                    mode = os.lstat(os.path.join(self.name, path).rstrip(os.sep)).st_mode
+                    found = self._kind(path)
                 except OSError as exc:
-                    if exc.errno == errno.ENOENT:
-                        self.needed = self.missing = True
-                    elif exc.errno != errno.ENOTDIR:
-                        raise _Done(False, str(exc))
-                    continue
-                found = "dir" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
-                if found != kind:
+                    raise _Done(False, str(exc))
+                if found is None:
+                    self.needed = self.missing = True
+                elif found and found != kind:
                     wrong.append(path)
         return wrong
 
@@ -385,8 +432,8 @@ class _Job(object):
             raise _Done(False, words + " The following errors were observed:\n" + "".join("\n- " + e for e in errors))
 
     def extract(self):
-        if self.local and not __opts__["test"]:
-            self._hold()
+        if self.local and not __opts__["test"] and not self._is_extracted() and self._hold():
+            self.contents = self._listed()
         if self.local and self.source_hash and not self.skip_verify:
             if not __salt__["file.check_hash"](self.cached, self.sum["hsum"]):
                 words = "%s does not match the desired source_hash %s"
@@ -421,12 +468,12 @@ class _Job(object):
             raise
 
     def _hold(self):
-        """What another user can change is copied, so that what is checked is what is extracted."""
+        """Copy what another user can change, so that what is checked is what is extracted; whether that was done."""
         from thin.utils import osutil, ownfolders, safepath
         from thin.utils.files import arguments, atomic
 
-        if not ownfolders.alterable(self.match):
-            return
+        if self.copy or not ownfolders.alterable(self.match):
+            return False
         folder = os.path.join(arguments.cachedir(__opts__), "archives")
         try:
             atomic.makedirs(os.path.join(folder, "x"), mode="0700")
@@ -437,7 +484,11 @@ class _Job(object):
         except OSError as exc:
             raise _Done(False, "Archive %s cannot be copied to %s: %s" % (self.shown, folder, exc))
         self.cached = self.copy
-        self.contents = self._listed()
+        return True
+
+    def _is_extracted(self):
+        """Whether all of it is extracted, if not yet in its directory."""
+        return self.ahead is not None and self.ahead.done is not None
 
     def _extract(self):
         if self.archive_format == "rar":
@@ -454,9 +505,12 @@ class _Job(object):
                 **more
             )
             return [line.replace(self.copy, self.match) for line in files] if self.copy else files
-        done = __salt__["archive.extract_tar"](
-            self.cached, self.name, self.shown, self.options, self.list_options, self.strip or 0, **self.allowed
-        )
+        if self._is_extracted():
+            done = self.ahead.finish(self.strip or 0)
+        else:
+            done = __salt__["archive.extract_tar"](
+                self.cached, self.name, self.shown, self.options, self.list_options, self.strip or 0, **self.allowed
+            )
         if done["retcode"] != 0:
             done.pop("members")
             self.ret["changes"] = done

@@ -157,8 +157,9 @@ def managed(
                 name, url, url_hash, source_hash_name, __env__, skip_verify, verify_ssl, _web_cache(url),
                 use_etag=use_etag
             )
-        if __opts__["test"] and found is not None and not found.known and sources.scheme(url) in sources.REMOTE:
-            found.fetched()  # that it cannot be had is part of the prediction
+        if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
+            if not found.known or not _holds(name, found):
+                found.fetched()  # that it cannot be had is part of the prediction
         if signature and found is not None:
             trust.check(found.fetched(), signature, __env__, verify_ssl, _web_cache)
         if template and sources.scheme(url) in ("", "file") and sources.local_path(url) == name:

@@ -29,32 +29,34 @@ def append(
         return ret
     name = ret["name"]
     if not isinstance(old, bytes):
-        return _appended_to_large(ret, name, edit.lacking(name, chunks, ignore_whitespace), show_changes)
+        lines = [line for chunk in edit.lacking(name, chunks, ignore_whitespace) for line in chunk.splitlines()]
+        data = edit.addition(name, lines) if lines else b""
+        return _edited_large(ret, name, data, edit.extend, show_changes, "Appended %d lines" % len(lines))
     lines = [line for chunk in chunks if not edit.has(old, chunk, ignore_whitespace) for line in chunk.splitlines()]
     new = edit.add_lines(old, lines) if lines else old
     before, after = diff.text(old).splitlines(), diff.text(new).splitlines()
     return _edited_text(ret, name, old, new, before, after, "\n", show_changes, "Appended %d lines" % len(lines))
 
 
-def _appended_to_large(ret, name, chunks, show_changes):
-    """The return of append for a file that is not read whole."""
-    from thin.utils.files import diff, edit
+def _edited_large(ret, name, data, put, show_changes, done):
+    """The return of append and prepend for a file that is not read whole; ``put(name, data)`` writes."""
+    from thin.utils.files import diff, large
 
-    lines = [line for chunk in chunks for line in chunk.splitlines()]
-    if not lines:
+    if not data:
         ret["comment"] = "File %s is in correct state" % name
         return ret
-    size, data = os.path.getsize(name), edit.addition(name, lines)
-    if __opts__["test"]:
-        ret["result"] = None
-        ret["comment"] = "File %s is set to be updated" % name
+    try:
+        size, binary = os.path.getsize(name), diff.is_binary(large.head(name))
+        if not __opts__["test"]:
+            put(name, data)
+    except (CommandExecutionError, OSError) as exc:
+        return failed(ret, str(exc))
+    ret["result"] = None if __opts__["test"] else True
+    ret["comment"] = "File %s is set to be updated" % name if __opts__["test"] else done
+    if binary:
+        ret["changes"]["diff"] = "Replace binary file"
     else:
-        try:
-            edit.extend(name, data)
-        except CommandExecutionError as exc:
-            return failed(ret, str(exc))
-        ret["comment"] = "Appended %d lines" % len(lines)
-    ret["changes"]["diff"] = diff.TOO_LARGE % (size, size + len(data)) if show_changes else diff.HIDDEN
+        ret["changes"]["diff"] = diff.TOO_LARGE % (size, size + len(data)) if show_changes else diff.HIDDEN
     return ret
 
 
@@ -66,17 +68,35 @@ def prepend(
     from thin.utils.files import diff, edit
 
     ret, old, chunks = _opened_for_text(
-        "prepend", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context
+        "prepend", name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults, context,
+        diff.LIMIT
     )
     if old is None:
         return ret
     name = ret["name"]
+    if not isinstance(old, bytes):
+        return _prepended_to_large(ret, name, chunks, header, show_changes)
     lines = [line for chunk in chunks if header or not edit.has(old, chunk) for line in chunk.splitlines()]
     if header and diff.text(old).splitlines()[:len(lines)] == lines:
         lines = []
     new = edit.preface(old, lines)
     before, after = diff.text(old).splitlines(True), diff.text(new).splitlines(True)
     return _edited_text(ret, name, old, new, before, after, "", show_changes, "Prepended %d lines" % len(lines))
+
+
+def _prepended_to_large(ret, name, chunks, header, show_changes):
+    """The return of prepend for a file that is not read whole."""
+    from thin.utils.files import edit
+
+    lines = [line for chunk in (chunks if header else edit.lacking(name, chunks)) for line in chunk.splitlines()]
+    if header and edit.begins(name, lines):
+        lines = []
+
+    def put(path, data):
+        edit.commit(path, edit.prefaced(path, lines), keep_inode=True)
+
+    return _edited_large(
+        ret, name, edit.preface(b"", lines), put, show_changes, "Prepended %d lines" % len(lines))
 
 
 def _opened_for_text(what, name, text, makedirs, source, source_hash, template, sources, source_hashes, defaults,

@@ -2,7 +2,7 @@
 
 import re
 
-from thin import beside
+from thin import waiting
 
 __monitor__ = ["query"]
 
@@ -101,4 +101,4 @@ def wait_for_successful_query(name, wait_for=300, **kwargs):
             if problem is not None:
                 raise problem
             return ret
-        beside.sleep(kwargs.get("request_interval") or 0.2)
+        waiting.sleep(kwargs.get("request_interval") or 0.2)

@@ -3,7 +3,7 @@
 import operator
 import time
 
-from thin import beside
+from thin import waiting
 from thin.log import getLogger
 
 log = getLogger(__name__)
@@ -44,7 +44,7 @@ def until(name, m_args=None, m_kwargs=None, condition=None, period=1, timeout=60
         m_ret = __salt__[name](*(m_args or ()), **(m_kwargs or {}))
         if eval(condition, {}, {"m_ret": m_ret}):  # noqa: S307 - it is the operator's own expression
             return dict(ret, result=True, comment="Condition %s was met" % condition)
-        beside.sleep(period)
+        waiting.sleep(period)
     return dict(ret, comment="Timed out while waiting for condition %s" % condition)
 
 
@@ -87,7 +87,7 @@ def until_no_eval(
     if ret["comment"]:
         return ret
     if init_wait:
-        beside.sleep(init_wait)
+        waiting.sleep(init_wait)
     attempt, end = 0, time.time() + timeout
     while time.time() < end:
         attempt += 1
@@ -98,7 +98,7 @@ def until_no_eval(
         log.debug("%s: attempt %d returned %r, expected %r", name, attempt, found, expected)
         if compare(found, expected):
             return dict(ret, result=True, comment="Call provided the expected results in %d attempts" % attempt)
-        beside.sleep(period)
+        waiting.sleep(period)
     return dict(ret, comment="Call did not produce the expected result after %d attempts" % attempt)
 
 

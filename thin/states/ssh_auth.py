@@ -61,6 +61,9 @@ def absent(name, user, enc="ssh-rsa", comment="", source="", options=None, confi
             keys = __salt__["ssh.check_key_file"](user, source, saltenv=__env__, **about)
             due = ["Set to remove: %s\n" % key for key in keys if keys[key] != "add"]
             return _foreseen(ret, due, "All host keys in file %s are already absent" % source)
+        if not __salt__["cp.cache_file"](source, __env__):  # as Salt: then there is no key to take away
+            ret["warnings"] = ["Source file %s is missing: no key was taken away" % source]
+            return ret
         done = __salt__["ssh.rm_auth_key_from_file"](user, source, saltenv=__env__, **about)
     elif __opts__["test"]:
         if __salt__["ssh.check_key"](user, wish[2], wish[1], wish[3], wish[0], **about) == "add":

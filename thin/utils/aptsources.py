@@ -218,7 +218,7 @@ class Stanza(object):
         return "\n".join(self.header + fields + self.footer)
 
 
-class Sources(object):
+class AptSources(object):
     """All entries of the machine, in apt's order. Files that cannot be read are left out, and never written."""
 
     def __init__(self, listed=LIST, parts=PARTS):

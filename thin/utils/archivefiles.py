@@ -4,16 +4,21 @@ import os
 
 from thin import process
 from thin.exceptions import CommandExecutionError
-from thin.utils import safepath, tarmembers, words, zips
+from thin.utils import archivemembers, tarmembers, words, zips
 
 TAR_ENDINGS = (
     ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz", ".tar.lzma", ".tlz", ".tar.zst", ".tzst"
 )
-#: first bytes -> the command that gives the plain bytes on stdout
+#: first bytes -> the command that gives the plain bytes on stdout, Python's module for it (which a minimal one lacks),
+#: and tar's option for it: short, long
 PACKERS = (
-    (b"BZh", ["bzip2", "-dc"]), (b"\xfd7zXZ\0", ["xz", "-dc"]), (b"\x28\xb5\x2f\xfd", ["zstd", "-dcq"]),
-    (b"\x5d\0\0", ["xz", "--format=lzma", "-dc"]), (b"LZIP", ["lzip", "-dc"]),
+    (b"BZh", ["bzip2", "-dc"], "bz2", ("j", "bzip2")),
+    (b"\xfd7zXZ\0", ["xz", "-dc"], "lzma", ("J", "xz")),
+    (b"\x28\xb5\x2f\xfd", ["zstd", "-dcq"], None, ("", "zstd")),
+    (b"\x5d\0\0", ["xz", "--format=lzma", "-dc"], "lzma", ("", "lzma")),
+    (b"LZIP", ["lzip", "-dc"], None, ("", "lzip")),
 )
+_PIECE = 1 << 16
 _UNLISTED = (
     "Unable to list contents of %s. If this is an XZ-compressed tar archive, install XZ Utils to enable listing its "
     "contents. If it is compressed using something other than XZ, it may be necessary to specify CLI options to "
@@ -54,11 +59,11 @@ def members(name, path, archive_format, run_all, options=None):
     ``options``: the command that decompresses a tar archive. Raises CommandExecutionError, OSError.
     """
     if archive_format == "tar":
-        with Plain(name, path, run_all, options) as plain:
-            try:
-                return tarmembers.members(plain)
-            except (tarmembers.NotTar, ValueError):
-                raise CommandExecutionError(_UNLISTED % name)
+        packed = Packed(name, path, options)
+        with readable(name):
+            if packed.command is None:
+                return tarmembers.members(path)
+            return [member for member, _ in tarmembers.passing(packed.pieces()) if member]
     if archive_format == "zip":
         try:
             with open(path, "rb") as stream:
@@ -118,45 +123,107 @@ def _mode(text):
     return bits
 
 
-class Plain(object):
-    """The path of the tar archive without its compression, where gzip does not suffice: a temporary file then.
+class readable(object):
+    """What is read within is called ``name`` if it is no tar archive. Raises CommandExecutionError."""
 
-    Raises CommandExecutionError when the command for it is missing or fails.
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, exc, trace):
+        if isinstance(exc, ValueError):
+            raise CommandExecutionError(_UNLISTED % self.name)
+
+
+class located(object):
+    """What fails within is an error of listing the archive ``name``, which lies at ``cached``."""
+
+    def __init__(self, name, cached):
+        self.name, self.cached = name, cached
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, exc, trace):
+        if isinstance(exc, OSError):
+            raise CommandExecutionError("Failed to list contents of %s: %s" % (self.name, exc))
+        if isinstance(exc, CommandExecutionError) and not isinstance(exc, archivemembers.Harmful):
+            raise CommandExecutionError(exc.error, info=dict(exc.info or {}, **{"archive location": self.cached}))
+
+
+class Packed(object):
+    """A file compressed by something else than gzip, or by what ``command`` undoes: ``pieces`` are its plain bytes as
+    they come. ``command`` is None for any other file; ``option`` is tar's for its compression: short, long.
+
+    Raises CommandExecutionError for a command that is none, OSError.
     """
 
-    def __init__(self, name, path, run_all, command=None):
-        self.name, self.path, self.run_all, self.temporary = name, path, run_all, None
+    def __init__(self, name, path, command=None):
+        self.name, self.path, self.command, self.option, self._own = name, path, None, ("", ""), None
         if command:
             try:
                 self.command = words.split(command) if isinstance(command, str) else list(command)
             except ValueError:
                 raise CommandExecutionError("Invalid CLI options")
-        else:
-            with open(path, "rb") as stream:
-                head = stream.read(8)
-            self.command = next((packer for magic, packer in PACKERS if head.startswith(magic)), None)
+            return
+        with open(path, "rb") as stream:
+            head = stream.read(8)
+        for magic, packer, own, option in PACKERS:
+            if head.startswith(magic):
+                self.command, self._own, self.option = packer, own, option
 
-    def __enter__(self):
-        if not self.command:
-            return self.path
-        from thin.utils import osutil
+    def pieces(self):
+        """Yield the plain bytes. Raises CommandExecutionError when nothing undoes the compression, or it fails."""
+        try:
+            if process.which(self.command[0]):
+                command = [str(word) for word in self.command] + [self.path]
+                found = process.output(command, dict(os.environ, LC_ALL="C"))
+            else:
+                found = self._pieces_here(self._decompressor())
+            for piece in found:
+                yield piece
+        except (OSError, ValueError, EOFError) as exc:
+            error = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+            raise CommandExecutionError("Failed to decompress %s" % self.name, info={"error": error})
 
-        if not process.which(self.command[0]):
-            raise CommandExecutionError(_UNLISTED % self.name)
-        descriptor, self.temporary = osutil.mkstemp()
-        os.close(descriptor)
-        line = " ".join(words.quote(word) for word in self.command + [self.path])
-        done = self.run_all(
-            "%s > %s" % (line, words.quote(self.temporary)), python_shell=True, ignore_retcode=True
-        )
-        if done["retcode"] != 0:
-            self.__exit__()
-            raise CommandExecutionError("Failed to decompress %s" % self.name, info={"error": done["stderr"]})
-        return self.temporary
+    def _decompressor(self):
+        """Python's own class for it."""
+        try:
+            if self._own == "bz2":
+                import bz2
 
-    def __exit__(self, *exc):
-        if self.temporary:
-            try:
-                safepath.unlink(self.temporary)
-            except OSError:
-                pass
+                return bz2.BZ2Decompressor
+            if self._own == "lzma":
+                import lzma
+
+                return lzma.LZMADecompressor
+        except ImportError:
+            pass
+        raise CommandExecutionError(_UNLISTED % self.name)
+
+    def _pieces_here(self, make):
+        """Decompressed by Python; there may be several streams one after the other."""
+        inner, data = make(), b""
+        with open(self.path, "rb") as stream:
+            while True:
+                if inner.eof:
+                    data, more = inner.unused_data.lstrip(b"\0"), True
+                    while not data and more:
+                        more = stream.read(_PIECE)
+                        data = more.lstrip(b"\0")
+                    if not data:
+                        return
+                    inner = make()
+                elif inner.needs_input:
+                    data = stream.read(_PIECE)
+                    if not data:
+                        raise EOFError("it ends too early")
+                try:
+                    piece = inner.decompress(data, _PIECE)
+                except Exception as exc:  # LZMAError has no base but this
+                    raise ValueError(str(exc))
+                data = b""
+                if piece:
+                    yield piece

@@ -50,15 +50,26 @@ def shown(name):
 
 def faults(found):
     """``[(member's name, what is wrong with it, the argument that allows it)]``, in the archive's order."""
-    wrong = []
-    for member, why in _leaving(found):
-        wrong.append((member.name, why, "allow_outside"))
+    look, wrong = Look(), []
     for member in found:
-        if member.special:
-            wrong.append((member.name, "is %s" % member.special, "allow_devices"))
-        bits = special_bits(member.mode) if member.kind in ("file", "dir") else ""
-        if bits:
-            wrong.append((member.name, "has the %s (mode %o)" % (bits, stat.S_IMODE(member.mode)), "allow_setid"))
+        look.note(member)
+    for member in found:
+        why = look.leaving(member)
+        if why:
+            wrong.append((member.name, why, "allow_outside"))
+    for member in found:
+        wrong += by_itself(member)
+    return wrong
+
+
+def by_itself(member):
+    """What is wrong with a member wherever it is put: faults."""
+    wrong = []
+    if member.special:
+        wrong.append((member.name, "is %s" % member.special, "allow_devices"))
+    bits = special_bits(member.mode) if member.kind in ("file", "dir") else ""
+    if bits:
+        wrong.append((member.name, "has the %s (mode %o)" % (bits, stat.S_IMODE(member.mode)), "allow_setid"))
     return wrong
 
 
@@ -73,45 +84,56 @@ def parts(name):
     return [part for part in name.split("/") if part not in ("", ".")]
 
 
-def _leaving(found):
-    """Yield (member, why) for each that would be put, or lead others, outside of where the archive is extracted to.
-
-    A link may point anywhere, but nothing may be extracted through it.
-    """
-    links, before = _links(found), set()
-    for member in found:
-        way = parts(member.name)
-        if member.name.startswith("/"):
-            yield member, "has an absolute path"
-        elif ".." in way:
-            yield member, "has '..' in its path"
-        else:
-            for count in range(1, len(way)):
-                if "/".join(way[:count]) in links:
-                    yield member, "would be put through the link %s of the archive" % shown("/".join(way[:count]))
-                    break
-            else:
-                if member.kind == "hardlink":
-                    why = _wrong_target(member.target, before, links)
-                    if why:
-                        yield member, why
-        before.add("/".join(way))
+def placed(member, strip=0):
+    """The path that a member gets below the directory, without the first ``strip`` parts of its name, or "". Those of
+    directories end with a slash."""
+    path = member.name.rstrip("/") + ("/" if member.kind == "dir" else "")
+    return "".join(path.split("/", strip)[strip:]) if strip else path
 
 
-def _wrong_target(target, before, links):
-    """What is wrong with the target of a hard link, which must be a member that comes before it; or ""."""
-    way = parts(target)
-    inside = not target.startswith("/") and ".." not in way and "/".join(way) in before
-    if inside and not any("/".join(way[:count]) in links for count in range(1, len(way))):
-        return ""
-    return "is a hard link to %s, which is not a member before it" % shown(target)
+def folders(found, strip=0):
+    """The paths of the directories that have entries of their own in the archive."""
+    ways = [parts(member.name) for member in found if member.kind == "dir"]
+    return {"/".join(way[strip:]) for way in ways if len(way) > strip or not strip}
 
 
-def _links(found):
-    """The names of the members that are symbolic links: a hard link to one is one."""
-    links = set()
-    for member in found:
+class Look(object):
+    """Looks at the members of an archive in their order. A link may point anywhere, but nothing may be extracted
+    through it."""
+
+    def __init__(self):
+        self.links = set()  # names of symbolic links, and of hard links to them
+        self.before = set()
+
+    def note(self, member):
+        """Take in that a member may be a link."""
         name = "/".join(parts(member.name))
-        if member.kind == "link" or (member.kind == "hardlink" and "/".join(parts(member.target)) in links):
-            links.add(name)
-    return links
+        if member.kind == "link" or (
+            member.kind == "hardlink" and "/".join(parts(member.target)) in self.links
+        ):
+            self.links.add(name)
+
+    def leaving(self, member):
+        """Why the member would be put, or lead others, outside of where the archive is extracted to; or ""."""
+        way = parts(member.name)
+        why = self._leaving(member, way)
+        self.before.add("/".join(way))
+        return why
+
+    def _leaving(self, member, way):
+        if member.name.startswith("/"):
+            return "has an absolute path"
+        if ".." in way:
+            return "has '..' in its path"
+        for count in range(1, len(way)):
+            if "/".join(way[:count]) in self.links:
+                return "would be put through the link %s of the archive" % shown("/".join(way[:count]))
+        return self._wrong_target(member.target) if member.kind == "hardlink" else ""
+
+    def _wrong_target(self, target):
+        """What is wrong with the target of a hard link, which must be a member that comes before it; or ""."""
+        way = parts(target)
+        inside = not target.startswith("/") and ".." not in way and "/".join(way) in self.before
+        if inside and not any("/".join(way[:count]) in self.links for count in range(1, len(way))):
+            return ""
+        return "is a hard link to %s, which is not a member before it" % shown(target)

@@ -3,6 +3,7 @@
 Pure, for both sides. ``merge`` is what pillar and ``slsutil.merge`` use, ``update`` what ``slsutil.update`` does.
 """
 
+import copy
 from collections.abc import Mapping
 
 
@@ -18,13 +19,41 @@ class AggregatedSequence(list, Aggregate):
     """A list that was marked; a marked scalar is a list of one."""
 
 
+class InOrder(dict):
+    """A mapping that was written in an SLS: YAML that is made of it keeps its order, where that of others is sorted."""
+
+    def copy(self):
+        return InOrder(self)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo):
+        return InOrder([(copy.deepcopy(key, memo), copy.deepcopy(item, memo)) for key, item in self.items()])
+
+    def __reduce_ex__(self, protocol):
+        return dict, (dict(self),)
+
+
+InOrder.__module__, InOrder.__name__, InOrder.__qualname__ = "builtins", "dict", "dict"  # as messages call it
+
+
+def in_order(value):
+    """The value with InOrder in place of its plain dicts, at any depth, and its own lists."""
+    if type(value) is dict:
+        return InOrder([(key, in_order(item)) for key, item in value.items()])
+    if type(value) is list:
+        return [in_order(item) for item in value]
+    return value
+
+
 def copy_containers(value):
     """The value with its own dicts and lists, at any depth; what they hold is shared."""
     if isinstance(value, Aggregate):
         kind = AggregatedMap if isinstance(value, dict) else AggregatedSequence
         return kind(copy_containers(dict(value) if isinstance(value, dict) else list(value)))
     if isinstance(value, dict):
-        return {key: copy_containers(item) for key, item in value.items()}
+        copied = {key: copy_containers(item) for key, item in value.items()}
+        return InOrder(copied) if isinstance(value, InOrder) else copied
     if isinstance(value, list):
         return [copy_containers(item) for item in value]
     return value

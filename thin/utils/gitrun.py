@@ -13,7 +13,9 @@ from thin.utils import safepath
 ENVIRONMENT = {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 #: What git calls for ssh; %s: the key. It is a program because git before 2.3 knows GIT_SSH alone. OpenSSH before 7.6
 #: does not know `accept-new`: there a host that has a key already has to show that one, and another may bring one.
-#: An option of one letter in the list takes the word after it; where no host is seen, no new key is taken.
+#: An option of one letter in the list takes the word after it; where no host is seen, no new key is taken. What the
+#: host is called in known_hosts, and where these are, `ssh -G` says; OpenSSH before 6.8 does not have that, and takes
+#: no new key where a configuration may give the host another name.
 SSH = """#!/bin/sh
 check=accept-new
 case $(ssh -V 2>&1) in
@@ -31,8 +33,18 @@ OpenSSH_[1-6].* | OpenSSH_7.[0-5]*)
     done
     check=no
     [ -n "$host" ] || check=yes
+    conf=$(ssh -G "$@" 2>/dev/null </dev/null)
+    said() { printf '%%s\\n' "$conf" | sed -n "s/^$1 //p"; }
+    if [ -n "$(said hostname)" ]; then
+        host=$(said hostname) port=$(said port)
+        [ -z "$(said hostkeyalias)" ] || host=$(said hostkeyalias) port=
+    elif grep -Eiq '^[[:space:]]*(hostname|hostkeyalias|port|[a-z]*knownhostsfile)[[:space:]=]' \\
+        "$HOME/.ssh/config" /etc/ssh/ssh_config 2>/dev/null; then check=yes
+    fi
     [ -z "$port" ] || [ "$port" = 22 ] || host="[$host]:$port"
-    for file in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts; do
+    set -f
+    for file in "$HOME/.ssh/known_hosts" /etc/ssh/ssh_known_hosts $(said '[a-z]*knownhostsfile'); do
+        case $file in "~/"*) file=$HOME/${file#"~/"} ;; esac
         [ -z "$(ssh-keygen -F "$host" -f "$file" 2>/dev/null)" ] || check=yes
     done ;;
 esac

@@ -38,6 +38,11 @@ class Gpg(object):
         if gnupghome and not self._apart:
             self._options += ["--homedir", gnupghome]
             self._make(gnupghome)
+        if self._apart:  # what else is in the home counts all the same
+            if keyring and "/" not in keyring:
+                keyring = os.path.join(home, keyring)
+            if os.path.exists(os.path.join(home, "gpg.conf")):
+                self._options += ["--options", os.path.join(home, "gpg.conf")]
         if keyring:
             self._options += ["--no-default-keyring", "--keyring", keyring]
 

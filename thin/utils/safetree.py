@@ -31,10 +31,11 @@ class Folder(object):
         return Lent(self.fd, name, os.path.join(self.path, name))
 
 
-def descend(path, follow=True):
+def descend(path, follow=True, failed=None):
     """Each ``Folder`` of a tree, ``path`` itself first. No link below ``path`` is followed, no matter who swaps what.
 
-    A folder that is gone, or a link by now, is left out. Raises Refused and OSError for ``path`` itself.
+    A folder that is gone, or a link by now, is left out. Raises Refused and OSError for ``path`` itself, and for those
+    below it that cannot be read, unless ``failed`` is there to be told: the path, and the error.
     """
     with at(path, follow) as top:
         entry = _Open(path, top.enter(), None)
@@ -42,9 +43,16 @@ def descend(path, follow=True):
     try:
         while todo:
             entry = todo.pop()
-            if not entry.opened():
+            try:
+                if not entry.opened():
+                    continue
+                folder = Folder(entry.path, entry.fd)
+            except OSError as exc:
+                if failed is None or entry.is_top:
+                    raise
+                entry.close_when_done()
+                failed(entry.path, exc)
                 continue
-            folder = Folder(entry.path, entry.fd)
             yield folder
             entry.waiting = len(folder.folders)
             todo += [_Open(os.path.join(entry.path, name), name, entry) for name in reversed(folder.folders)]
@@ -65,6 +73,10 @@ class _Open(object):
         self.waiting = 0
         self._above = above
 
+    @property
+    def is_top(self):
+        return self._above is None
+
     def opened(self):
         above = self._above
         if above is None:
@@ -74,8 +86,9 @@ class _Open(object):
         except OSError as exc:
             if exc.errno not in A_LINK + (errno.ENOENT, errno.ENOTDIR):
                 raise named(exc, self.path)
-        above.waiting -= 1
-        above.close_when_done()
+        finally:
+            above.waiting -= 1
+            above.close_when_done()
         return self.fd is not None
 
     def close_when_done(self):

@@ -1,10 +1,13 @@
 """The members of a tar archive, read from its headers: what ``tarfile`` does, which a minimal Python lacks.
 
-Understands v7, ustar, GNU (long names, sparse files) and pax headers, of plain and gzip-compressed files.
+Understands v7, ustar, GNU (long names, sparse files) and pax headers, of plain and gzip-compressed files, and of bytes
+as they come.
 """
 
 BLOCK = 512
 PIECE = 1 << 18
+#: Bytes that names and other attributes of one member may have.
+HEADER = 1 << 24
 _KINDS = {b"5": "dir", b"D": "dir", b"2": "link", b"1": "hardlink"}
 _SPECIAL = {b"3": "a character device", b"4": "a block device", b"6": "a FIFO"}
 
@@ -31,7 +34,25 @@ def members(path):
         magic = stream.read(2)
         stream.seek(0)
         source = _Gzip(stream) if magic == b"\x1f\x8b" else _Plain(stream)
-        return list(_members(source))
+        return list(_walk(source))
+
+
+def passing(pieces):
+    """Read the archive from an iterator of bytes, and pass these on: yield (member, its header), (None, other bytes).
+
+    Yields all of it, in pieces, also what is behind its end. Raises NotTar when it is none.
+    """
+    source = _Coming(pieces)
+    for found in _walk(source):
+        if isinstance(found, Member):
+            yield found, source.passed()
+        else:
+            yield None, found
+    rest = source.passed()
+    if rest:
+        yield None, rest
+    for piece in source.rest():
+        yield None, piece
 
 
 class _Plain(object):
@@ -43,6 +64,44 @@ class _Plain(object):
 
     def skip(self, count):
         self.stream.seek(count, 1)
+        return ()
+
+
+class _Coming(object):
+    """Bytes as they come. What was read, and not skipped, is kept until it is passed on."""
+
+    def __init__(self, pieces):
+        self.pieces = iter(pieces)
+        self.data = memoryview(b"")
+        self.kept = []
+
+    def read(self, count):
+        data = b"".join(self._next(count))
+        self.kept.append(data)
+        return data
+
+    def skip(self, count):
+        for piece in self._next(count):
+            yield piece
+
+    def passed(self):
+        data, self.kept = b"".join(self.kept), []
+        return data
+
+    def _next(self, count):
+        while count > 0:
+            self.data = self.data or memoryview(next(self.pieces, b""))
+            if not self.data:
+                return
+            piece, self.data = self.data[:count], self.data[count:]
+            count -= len(piece)
+            yield bytes(piece)
+
+    def rest(self):
+        if self.data:
+            yield bytes(self.data)
+        for piece in self.pieces:
+            yield piece
 
 
 class _Gzip(object):
@@ -81,12 +140,14 @@ class _Gzip(object):
         while count > 0:
             got = len(self.read(min(count, PIECE)))
             if not got:
-                return
+                break
             count -= got
+        return ()
 
 
-def _members(source):
-    first, common, own = True, {}, {}
+def _walk(source):
+    """Yield each member after its header, before its content is read, and the pieces that ``source.skip`` gives."""
+    first, common, own, headers = True, {}, {}, 0
     while True:
         block = source.read(BLOCK)
         if len(block) < BLOCK or not block.strip(b"\0"):
@@ -102,6 +163,9 @@ def _members(source):
         first = False
         kind, size = block[156:157], _number(block[124:136])
         if kind in (b"L", b"K", b"x", b"X", b"g"):
+            headers += size + BLOCK
+            if headers > HEADER:
+                raise NotTar("a header is too large")
             data = source.read(-(-size // BLOCK) * BLOCK)[:size]
             if kind == b"g":
                 common.update(_records(data))
@@ -115,14 +179,20 @@ def _members(source):
         if kind == b"S":
             more = block[482:483]
             while more.strip(b"\0"):
+                headers += BLOCK
+                if headers > HEADER:
+                    raise NotTar("a header is too large")
                 more = source.read(BLOCK)[504:505]
         name = said.get("GNU.sparse.name") or said.get("path") or _name(block)
         target = said.get("linkpath") or _text(block[157:257])
         word = "dir" if kind in (b"0", b"\0") and name.endswith("/") else _KINDS.get(kind, "file")
-        if kind not in (b"1", b"2", b"3", b"4", b"5", b"6"):
-            source.skip(-(-int(said.get("size", size)) // BLOCK) * BLOCK)
-        mode = _number(block[100:108]) & 0o7777
+        mode, length, headers = _number(block[100:108]) & 0o7777, int(said.get("size", size)), 0
+        if length < 0:
+            raise NotTar("a size is negative")
         yield Member(name.rstrip("/") or name[:1], word, target, mode, _SPECIAL.get(kind, ""))
+        if kind not in (b"1", b"2", b"3", b"4", b"5", b"6"):
+            for piece in source.skip(-(-length // BLOCK) * BLOCK):
+                yield piece
 
 
 def _sound(block):

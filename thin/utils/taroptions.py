@@ -8,17 +8,23 @@ _LOOKING = {
     "G": "incremental", "": "skip-old-files keep-newer-files recursive-unlink keep-directory-symlink",
 }
 _ABSOLUTE = "absolute-names"
+#: options that say how an archive is compressed: short, long
+_PACKERS = {
+    "j": "bzip2", "J": "xz", "z": "gzip", "Z": "compress", "a": "auto-compress", "I": "use-compress-program",
+    "": "gunzip ungzip uncompress lzma lzip lzop zstd",
+}
 #: other long options of which the beginning could be meant for one of these
 _OTHERS = "exclude exclude-backups exclude-caches exclude-tag exclude-vcs file format full-time force-local absolute"
 
 
 class Options(object):
     """``extracts``: it is told to extract; ``looking``: the options that need the directory itself, as written;
-    ``words`` without the option that lets members leave the directory; ``absolute``: that one was there."""
+    ``words`` without the option that lets members leave the directory; ``absolute``: that one was there;
+    ``packers``: the options that say how it is compressed, but for ``packer``, which ``words`` are without."""
 
-    def __init__(self, words, bundled=True):
-        """``bundled``: the first word may be letters without a dash, as in ``tar xzf``."""
-        self.words, self.looking = [], []
+    def __init__(self, words, bundled=True, packer=("", "")):
+        """``bundled``: the first word may be letters without a dash, as in ``tar xzf``. ``packer``: short, long."""
+        self.words, self.looking, self.packers, self.packer = [], [], [], packer
         self.extracts = self.absolute = False
         taken = False
         for number, word in enumerate(words):
@@ -39,6 +45,10 @@ class Options(object):
             if letter == "P":
                 self.absolute = True
                 continue
+            if letter == self.packer[0]:
+                continue
+            if letter in _PACKERS:
+                self.packers.append("-" + letter)
             kept += letter
             self.extracts = self.extracts or letter == "x"
             if letter and letter in _LOOKING:
@@ -57,6 +67,10 @@ class Options(object):
         if name and _ABSOLUTE.startswith(name):
             self.absolute = True
             return
+        if name and name == self.packer[1]:
+            return
+        if name and any(long.startswith(name) for longs in _PACKERS.values() for long in longs.split()):
+            self.packers.append("--" + name)
         if name and any(long.startswith(name) for long in known) and name not in _OTHERS.split():
             self.looking.append("--" + name)
         self.extracts = self.extracts or (len(name) > 3 and ("extract".startswith(name) or name == "get"))

@@ -2,7 +2,7 @@
 
 An entry is ``[path below the top ("" for the top itself), kind, what, mode in bits, size]``: kind ``f`` is a file
 (what: its SHA-256 or None), ``d`` a folder, ``l`` a link (what: where it leads), ``x`` what is none of these (what:
-which it is). Parents come first.
+which it is), ``e`` a folder that cannot be read (what: why). Parents come first.
 """
 
 import os
@@ -44,6 +44,7 @@ class Tree(object):
         self.top = top
         self.test = test
         self._owner = (user, group)
+        self._seen = {}  # stat results of files whose content may be right: another one gets neither owner nor mode
         self._modes = {"f": owner.normalize_mode(mode), "d": owner.normalize_mode(dir_mode)}
         for each in self._modes.values():
             if each is not None:
@@ -74,15 +75,17 @@ class Tree(object):
         found = self.lstat(name)
         if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != size:
             return False
-        return self.digest(name) == digest
+        return self.digest(name, keep=True) == digest
 
-    def digest(self, name):
-        """SHA-256 of a file, None when it cannot be read."""
+    def digest(self, name, keep=False):
+        """SHA-256 of a file, None when it cannot be read. ``keep``: which file it was, for ``same``."""
         try:
             with self.at(name) as place, os.fdopen(place.open_to_read(), "rb") as source:
                 digest = sha256()
                 for piece in iter(lambda: source.read(atomic.PIECE), b""):
                     digest.update(piece)
+                if keep:
+                    self._seen[name] = os.fstat(source.fileno())
                 return digest.hexdigest()
         except OSError:
             return None
@@ -106,36 +109,45 @@ class Tree(object):
 
     def file(self, name, mode, pieces):
         """Write a file whose content differs; ``pieces()`` gives its bytes."""
+        self._seen.pop(name, None)
         found = self._room(name)
         if not self.test:
+            user, group = self._owner
             wanted = self._modes["f"] or (None if found else "%04o" % mode)
             with self.at(name) as place:
-                atomic.write_at(place, pieces(), mode=None if wanted is None else owner.mode_bits(wanted))
-            self._dress(name, "f", self.lstat(name))
+                # before it has its name: what others put there afterwards gets neither owner nor mode
+                written = atomic.write_at(
+                    place, pieces(), None if user is None else owner.user_to_uid(user),
+                    None if group is None else owner.group_to_gid(group),
+                    None if wanted is None else owner.mode_bits(wanted))
+            _complain(owner.drift(written, user, group, self._modes["f"]))
         return "content" if found else "new"
 
-    def take(self, name, part, mode):
-        """The same with a file beside it that has the content already, and is renamed."""
+    def take(self, name, part, mode, written):
+        """The same with a file beside it that has the content already, and is renamed; ``written``: its stat result."""
+        self._seen.pop(name, None)
         found = self._room(name)
-        kept = owner.mode_text(found) if found else "%04o" % mode
+        user, group = self._owner
+        wanted = self._modes["f"] or (owner.mode_text(found) if found else "%04o" % mode)
         with self.at(name) as place:
             with place.beside(part).pin() as pinned:
+                pinned.expect(written)
                 now = pinned.stat()
                 if found and (found.st_uid, found.st_gid) != (now.st_uid, now.st_gid):
                     pinned.chown(found.st_uid, found.st_gid)
-                pinned.chmod(owner.mode_bits(kept))
+                pinned.chmod(owner.mode_bits(wanted))
+                owner.dress(pinned, owner.drift(pinned.stat(), user, group, wanted))
+                left = owner.drift(pinned.stat(), user, group, wanted)
             place.take(part)
-        self._dress(name, "f", self.lstat(name))
+        _complain(left)
         return "content" if found else "new"
 
     def same(self, name):
         """A file whose content is right."""
-        return self._dress(name, "f", self.lstat(name))
+        return self._dress(name, "f", self.lstat(name), seen=self._seen.pop(name, None))
 
     def link(self, name, target):
-        found = self.lstat(name)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            raise CommandExecutionError("%s is there, and is a folder" % self.path(name))
+        found = self._in_the_way(name)
         with self.at(name) if found else _Nothing() as place:
             if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:
                 return ""
@@ -147,21 +159,35 @@ class Tree(object):
         return "link"
 
     def _room(self, name):
-        """The stat of the regular file that is there, or None. Raises CommandExecutionError for a folder."""
-        found = self.lstat(name)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            raise CommandExecutionError("%s is there, and is a folder" % self.path(name))
+        """The stat of the regular file that is there, or None."""
+        found = self._in_the_way(name)
         return found if found is not None and stat.S_ISREG(found.st_mode) else None
 
-    def _dress(self, name, kind, found, mode=None):
+    def _in_the_way(self, name):
+        """The stat of what will be replaced, or None. Raises CommandExecutionError for what is no file and no link."""
+        found = self.lstat(name)
+        if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
+            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a %s" % owner.kind(found)
+            raise CommandExecutionError("%s is there, and is %s" % (self.path(name), what))
+        return found
+
+    def _dress(self, name, kind, found, mode=None, seen=None):
         user, group = self._owner
         wanted = owner.drift(found, user, group, self._modes[kind] or mode)
         if wanted and not self.test:
             with self.at(name) as place, place.pin() as pinned:
+                if seen is not None:
+                    pinned.expect(seen)
                 words = owner.dress(pinned, wanted)[1]
             if words:
                 raise CommandExecutionError("; ".join(words))
         return ", ".join(sorted(wanted))
+
+
+def _complain(left):
+    """Raise CommandExecutionError for what of owner and mode could not be set."""
+    if left:
+        raise CommandExecutionError("; ".join("Failed to change %s to %s" % item for item in left.items()))
 
 
 class _Nothing(object):
@@ -276,14 +302,24 @@ class Transfers(object):
             self._listed = [_entry("", found, lambda: "")]
         else:
             self._listed = [["", "d", None, stat.S_IMODE(found.st_mode), 0, 0]]
-            for folder in safetree.descend(top):
+            folders = {}
+
+            def unreadable(path, exc):
+                entry = folders.get(os.path.relpath(path, top))
+                if entry is not None:
+                    entry[1:3] = "e", _words(exc)
+
+            for folder in safetree.descend(top, failed=unreadable):
                 below = "" if folder.path == top else os.path.relpath(folder.path, top) + "/"
                 for name in sorted(folder.folders + folder.others):
                     place = folder.place(name)
                     try:
-                        self._listed.append(_entry(below + name, place.lstat(), place.readlink))
+                        entry = _entry(below + name, place.lstat(), place.readlink)
                     except OSError:
                         continue  # it is gone
+                    self._listed.append(entry)
+                    if entry[1] == "d":
+                        folders[below + name] = entry
         self._trees[top] = Tree(top)
         return {"top": top, "kind": self._listed[0][1], "count": len(self._listed)}
 

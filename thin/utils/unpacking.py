@@ -5,7 +5,8 @@
         stage.check("a.tar", allow_setid=False, ...)
         stage.place(explicit)
 
-The stage is a folder 0700 within ``dest``, so that what is in it only needs to be renamed. Programs get there by its
+The stage is a folder 0700 within ``dest`` (or above it, if that is still to be made), so that what is in it only needs
+to be renamed. Programs get there by its
 open folder, never by its path: whoever owns ``dest`` can move the stage away and put something in its place. What came
 out is looked at again before any of it is placed, because a program may read an archive otherwise than we do.
 
@@ -28,18 +29,19 @@ _COPIED = 1 << 18
 
 
 class Held(object):
-    """What is to be moved, in the open folder ``tree``, and where to: the open folder ``dest``, of ``path``."""
+    """What is to be moved, in the open folder ``tree``, and where to: the open folder ``dest``, of ``path``. The stage
+    is in ``base``."""
 
     def __init__(self, path):
         self.path = path
-        self.dest = self.tree = None
+        self.base = self.dest = self.tree = None
         self.times = None  # of ``dest``, when it is left
         self.folders = {}  # path below ``tree`` -> stat, as it was before any of it was moved
 
     def check(self, name, **allowed):
         """The words that refuse what came out of the archive ``name``, or "". ``allowed``: as ``refusal``'s."""
         wrong, names = [], {}
-        inherited = os.fstat(self.dest).st_mode & stat.S_ISGID
+        inherited = os.fstat(self.base).st_mode & stat.S_ISGID
         for path, found in self._all(self.tree, "", DEPTH):
             kind = stat.S_IFMT(found.st_mode)
             if kind == stat.S_IFDIR:
@@ -91,21 +93,29 @@ class Held(object):
 
 class Stage(Held):
     """``folder``: where programs run; ``name``: what they extract into, relative to it; ``inside``: that folder itself.
-    ``check`` or ``look`` come before ``place`` where there may be folders. Raises OSError."""
+    ``check`` or ``look`` come before ``place`` where there may be folders. Raises OSError.
 
-    def __init__(self, dest):
+    ``anew``: ``dest`` is removed and made again before ``place``. For that, and if it is not there yet, the stage is in
+    the next folder above it that is there."""
+
+    def __init__(self, dest, anew=False):
         super(Stage, self).__init__(dest)
+        self._above = os.path.dirname(dest.rstrip("/")) if anew else dest
+        while not os.path.isdir(self._above) and self._above not in ("", "/"):
+            self._above = os.path.dirname(self._above.rstrip("/"))
         self.outer = None
         self._own = PREFIX + os.urandom(12).hex()
         self.name = os.urandom(12).hex()
 
     def __enter__(self):
         try:
-            with safepath.at(self.path, follow=True) as place:
-                self.dest = place.enter()
+            with safepath.at(self._above, follow=True) as place:
+                self.base = place.enter()
+            if self._above == self.path:
+                self.dest = os.dup(self.base)
             self._sweep()
-            os.mkdir(self._own, 0o700, dir_fd=self.dest)
-            self.outer = os.open(self._own, LISTED, dir_fd=self.dest)
+            os.mkdir(self._own, 0o700, dir_fd=self.base)
+            self.outer = os.open(self._own, LISTED, dir_fd=self.base)
             found = os.fstat(self.outer)
             if found.st_uid != os.geteuid() or found.st_mode & 0o077:
                 raise safepath.Refused("'%s' was exchanged by another user while it was extracted to" % self.path)
@@ -119,35 +129,43 @@ class Stage(Held):
         self.inside = OpenFolder(self.tree, self.path)
         return self
 
+    def place(self, explicit=(), owners=True):
+        if self.dest is None:
+            with safepath.at(self.path, follow=True) as place:
+                self.dest = place.enter()
+        super(Stage, self).place(explicit, owners)
+
     def __exit__(self, *exc):
         if self.outer is not None:
             _clear(self.outer)
             os.close(self.outer)
         if self.tree is not None:
             os.close(self.tree)
-        if self.dest is not None:
+        if self.base is not None:
             try:
-                os.rmdir(self._own, dir_fd=self.dest)
+                os.rmdir(self._own, dir_fd=self.base)
             except OSError:
                 pass  # moved away by the owner of the folder: it is empty
+            os.close(self.base)
+        if self.dest is not None:
             if self.times:
                 os.utime(self.dest, ns=self.times)  # path: an open folder
             os.close(self.dest)
-        self.dest = self.outer = self.tree = None
+        self.base = self.dest = self.outer = self.tree = None
 
     def _sweep(self):
         """Take away stages of those who were killed."""
-        for name in os.listdir(self.dest):
+        for name in os.listdir(self.base):
             if name.startswith(PREFIX):
                 try:
-                    descriptor = os.open(name, LISTED, dir_fd=self.dest)
+                    descriptor = os.open(name, LISTED, dir_fd=self.base)
                 except OSError:
                     continue
                 found = os.fstat(descriptor)
                 if found.st_uid == os.geteuid() and not found.st_mode & 0o077 and _locked(descriptor):
                     _clear(descriptor)
                     try:
-                        os.rmdir(name, dir_fd=self.dest)
+                        os.rmdir(name, dir_fd=self.base)
                     except OSError:
                         pass
                 os.close(descriptor)

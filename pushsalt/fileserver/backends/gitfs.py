@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.fileserver import Listing, merged
+from pushsalt.files.found import Listing, merged
 from pushsalt.fileserver.ignored import Ignored
 from pushsalt.git.address import is_sha
 from pushsalt.git.settings import Remote, gitfs_remotes

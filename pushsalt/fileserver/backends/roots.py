@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pushsalt.fileserver import DiskFile, Listing, disk_file
+from pushsalt.files.found import DiskFile, Listing, disk_file
 from pushsalt.fileserver.ignored import Ignored
 from pushsalt.trust import Limit
 

@@ -16,8 +16,8 @@ import jinja2.utils
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
+from pushsalt.memo.reads import spoil
 from pushsalt.render.filters import data, hashing, lists, network, serialize, target, text
-from pushsalt.render.reads import spoil
 
 FILTERS: dict[str, Callable[..., Any]] = {
     **text.FILTERS,

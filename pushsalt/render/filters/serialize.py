@@ -14,8 +14,8 @@ from jinja2.environment import TemplateModule
 from jinja2.exceptions import TemplateRuntimeError
 from markupsafe import Markup
 
+from pushsalt.memo.reads import without_recorders
 from pushsalt.render.filters.undefined import passes_undefined
-from pushsalt.render.reads import without_recorders
 from pushsalt.yamlio import YamlError, dump_yaml, load_yaml
 
 # --- what {{ value }} prints -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""An SLS with IDs of its own and values for its template: see pushsalt.render.stateconf.
+"""An SLS with IDs of its own and values for its template: the renderer ``stateconf``. Salt: salt.renderers.stateconf.
 
 ``#!stateconf [-G] [-o] [-s] [-p] [DATA [options] . TEMPLATE [options]]``; without renderers it is ``yaml . jinja``.
 
@@ -6,20 +6,279 @@
 -o  a state requires that above it in the file
 -s  a start state, which all states require indirectly
 -p  the data comes from the renderer before this one in the pipe
+
+IDs that begin with a dot belong to their SLS: ``.start`` in ``web.nginx`` becomes ``web.nginx::start``, there and where
+requisites name it. States ``stateconf.set`` hold values that the template sees under their ID.
 """
 
 from __future__ import annotations
 
+import copy
 import getopt
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pushsalt.render.context import RenderContext
 from pushsalt.render.problems import SourceError
 from pushsalt.render.source import WrongInput, as_text
-from pushsalt.render.stateconf import END_MARKER, Memory, Options, config_part, processed
+
+END_MARKER: Final = r"#\s*-+\s*end of state config\s*-+"
+START_STATE: Final = ".start"
+GOAL_STATE: Final = ".goal"
+STATE_FUNCTION: Final = "stateconf.set"
+
+_BEFORE: Final = ("require", "watch", "listen", "onchanges", "onfail")
+_AFTER: Final = tuple(f"{name}_in" for name in _BEFORE)
+_NAMING: Final = (*_BEFORE, *_AFTER, "use", "use_in")
+_NO_STATES: Final = ("include", "exclude", "extend")
+
+High = dict[str, Any]
+
+
+class Values(dict[str, Any]):
+    """The values of a ``stateconf.set``, as items and as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass
+class Memory:
+    """Values and extends that the SLS rendered before for one target have left."""
+
+    values: dict[str, Values] = field(default_factory=dict)
+    extending: dict[str, Values] = field(default_factory=dict)
+    #: state -> states that an ``extend`` says it requires, and that it says require it
+    extended_before: dict[str, list[str]] = field(default_factory=dict)
+    extended_after: dict[str, list[str]] = field(default_factory=dict)
+
+    def variables(self, sls: str) -> dict[str, Any]:
+        """Names for the template: the IDs that have values, those of this SLS without its name."""
+        return {name.removeprefix(f"{sls}::"): values for name, values in self.values.items()}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The renderer's ``-s``, ``-o`` and ``-G``; ``sls`` and ``saltenv`` of the data."""
+
+    sls: str
+    saltenv: str
+    start: bool = False
+    ordered: bool = False
+    goal: bool = True
+
+
+def processed(high: Mapping[str, Any], options: Options, memory: Memory) -> High:
+    """The data as the compiler wants it; ``high`` is not changed. Raises SourceError."""
+    data: High = {
+        sid: {states: []} if isinstance(states, str) else states for sid, states in copy.deepcopy(dict(high)).items()
+    }
+    _absolute_names(data, options)
+    if options.ordered:
+        _require_in_order(data, memory)
+    if options.start:
+        _add_start(data, options.sls)
+    if options.goal:
+        _add_goal(data)
+    _rename(data, options.sls)
+    _remember(data, memory.values, memory)
+    return data
+
+
+# --- walking -----------------------------------------------------------------------------------------------------
+
+
+def _states(
+    data: Mapping[str, Any], skipped: tuple[str, ...] = ("include", "exclude")
+) -> Iterator[tuple[str, str, Any]]:
+    """ID, state function and its arguments. What has another shape is left for the compiler to complain about."""
+    for sid, states in data.items():
+        if str(sid).startswith("__") or sid in skipped or not isinstance(states, dict):
+            continue
+        for function, args in states.items():
+            if not str(function).startswith("__"):
+                yield sid, function, args
+
+
+def _pairs(args: Any, names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The one-key mappings among arguments that have one of these names."""
+    for item in args if isinstance(args, list) else ():
+        if isinstance(item, dict) and item:
+            name = next(iter(item))
+            if name in names:
+                yield item, name
+
+
+def _named(args: Any, names: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """The requisites among arguments: each one's mapping, its state, its ID."""
+    for item, name in _pairs(args, names):
+        for requisite in item[name] if isinstance(item[name], list) else ():
+            if isinstance(requisite, dict) and requisite:
+                state, sid = next(iter(requisite.items()))
+                if isinstance(sid, str):
+                    yield requisite, state, sid
+
+
+def _module(function: str) -> str:
+    return str(function).split(".", 1)[0]
+
+
+def _tag(sid: str, function: str) -> str:
+    return f"{sid}:{_module(function)}"
+
+
+# --- names -------------------------------------------------------------------------------------------------------
+
+
+def _absolute(relative: str, sls: str) -> str:
+    """``.a`` and ``..a`` as seen from an SLS."""
+    suffix = relative.lstrip(".")
+    levels, parts = len(relative) - len(suffix), sls.split(".")
+    if levels > len(parts):
+        raise SourceError(f"Attempted relative include goes beyond top level package: {relative} in {sls}")
+    return ".".join([*parts[: len(parts) - levels], suffix])
+
+
+def _absolute_id(sid: str, sls: str) -> str:
+    """``.a`` is an ID of this SLS, ``.other::a`` one of its neighbour."""
+    if "::" in sid:
+        return _absolute(sid, sls)
+    name = _absolute(sid, f"{sls}.")
+    return "::".join(name.rsplit(".", 1))
+
+
+def _absolute_names(data: High, options: Options) -> None:
+    includes = data.get("include")
+    for at, entry in enumerate(includes if isinstance(includes, list) else ()):
+        env, name = next(iter(entry.items())) if isinstance(entry, dict) and entry else (options.saltenv, entry)
+        if isinstance(name, str) and name.startswith("."):
+            data["include"][at] = {env: _absolute(name, options.sls)}
+    excludes = data.get("exclude")
+    for entry in excludes if isinstance(excludes, list) else ():
+        if isinstance(entry, dict) and str(entry.get("sls", "")).startswith("."):
+            entry["sls"] = _absolute(entry["sls"], options.sls)
+
+
+def _rename(data: High, sls: str) -> None:
+    if isinstance(data.get("extend"), dict):
+        _rename(data["extend"], sls)
+    for _, _, args in _states(data, ("include", "exclude", "extend")):
+        for requisite, state, sid in _named(args, _NAMING):
+            if sid.startswith("."):
+                requisite[state] = _absolute_id(sid, sls)
+    for sid in [sid for sid in data if str(sid).startswith(".")]:
+        new = _absolute_id(sid, sls)
+        if new in data:
+            raise SourceError(f"Can't rename state id({sid}) into {new} because the later already exists!")
+        states = data[sid] if isinstance(data[sid], dict) else {}
+        for function, args in states.items():
+            if _module(function) != "stateconf" and isinstance(args, list) and not any(_pairs(args, ("name",))):
+                args.insert(0, {"name": sid[1:]})
+        data[new] = data.pop(sid)
+
+
+# --- order -------------------------------------------------------------------------------------------------------
+
+
+def _require_in_order(data: High, memory: Memory) -> None:
+    """Let each state require the one before it. What is written must agree with that order."""
+    for sid, _, args in _states(data):
+        if sid != "extend" and any(_pairs(args, ("names",))):
+            raise SourceError(
+                f"'names' declaration(found in state id: {sid}) is not supported with implicitly ordered states! "
+                "You should generate the states in a template for-loop instead."
+            )
+    extended = data.get("extend")
+    for sid, _, args in _states(extended if isinstance(extended, dict) else {}):
+        for known, names in ((memory.extended_before, _BEFORE), (memory.extended_after, _AFTER)):
+            for _, state, other in _named(args, names):
+                known.setdefault(_tag(sid, state), []).append(_tag(other, state))
+    states = list(_states(data, _NO_STATES))
+    after = {_tag(sid, function) for sid, function, _ in states}
+    before: set[str] = set()
+    previous: dict[str, str] | None = None
+    for sid, function, args in states:
+        tag = _tag(sid, function)
+        after.discard(tag)
+        for names, known, wrong, where in (
+            (_BEFORE, memory.extended_before, after, "after"),
+            (_AFTER, memory.extended_after, before, "before"),
+        ):
+            required = [_tag(other, state) for _, state, other in _named(args, names)] + known.get(tag, [])
+            for other in required:
+                if other in wrong:
+                    raise SourceError(f"State({tag}) can't {'/'.join(names)} a state({other}) defined {where} it!")
+        if previous is not None and isinstance(args, list):
+            for item, name in _pairs(args, ("require",)):
+                item[name].insert(0, dict(previous))
+                break
+            else:
+                args.append({"require": [dict(previous)]})
+        before.add(tag)
+        previous = {_module(function): sid}
+
+
+def _add_start(data: High, sls: str) -> None:
+    if START_STATE in data:
+        raise SourceError(f"Can't generate start state({START_STATE})! The same state id already exists!")
+    if not data:
+        return
+    for sid, states in data.items():
+        if sid in _NO_STATES or str(sid).startswith("__") or not isinstance(states, dict) or not states:
+            continue
+        if states.get("__sls__", sls) == sls:
+            data[START_STATE] = {STATE_FUNCTION: [{"require_in": [{_module(next(iter(states))): sid}]}]}
+            return
+    raise SourceError("Can't determine the first state in the sls file!")
+
+
+def _add_goal(data: High) -> None:
+    if GOAL_STATE in data:
+        raise SourceError(f"Can't generate goal state({GOAL_STATE})! The same state id already exists!")
+    required = [
+        {_module(function): sid} for sid, function, _ in _states(data, _NO_STATES) if "__sls__" not in data[sid]
+    ]
+    data[GOAL_STATE] = {STATE_FUNCTION: [{"require": required}]}
+
+
+# --- values ------------------------------------------------------------------------------------------------------
+
+
+def _remember(data: Mapping[str, Any], known: dict[str, Values], memory: Memory) -> None:
+    """Note the values of ``stateconf.set`` states; those under ``extend`` win over the ones they extend."""
+    for sid, states in data.items():
+        if not isinstance(states, dict):
+            continue
+        if sid == "extend" and known is memory.values:
+            _remember(states, memory.extending, memory)
+            continue
+        function = next((name for name in ("stateconf", STATE_FUNCTION) if name in states), None)
+        if function is None:
+            continue
+        values = known.setdefault(sid, Values())
+        for item in states[function] if isinstance(states[function], list) else ():
+            if isinstance(item, dict) and item:
+                name, value = next(iter(item.items()))
+                values[name] = value
+        if known is memory.values and sid in memory.extending:
+            extending = memory.extending[sid]
+            for requisite in _BEFORE:
+                if requisite in extending:
+                    extending[requisite] += values.get(requisite, [])
+            values.update(extending)
+
+
+def config_part(text: str, marker: str = END_MARKER) -> str | None:
+    """The text up to the line that ends the configuration, None when there is none."""
+    found = re.search(marker, text)
+    return text[: found.start()] if found else None
+
 
 USAGE: Final = "#!stateconf [-GoSp] [<data renderer> [options] . <template renderer> [options]]"
 _DOT: Final = re.compile(r"\s+\.\s+")

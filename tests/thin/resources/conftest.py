@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pushsalt.fileserver import FileServer
-from pushsalt.run.custom import CustomModules
+from pushsalt.modules.custom import CustomModules
 
 _spec = importlib.util.spec_from_file_location("worker_peer", Path(__file__).parent.with_name("test_worker.py"))
 assert _spec is not None and _spec.loader is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.run import resourcefiles
+from pushsalt.modules import resourcetypes
 
 
 def install(folder: Path, name: str, files: dict[str, str], points: str) -> None:
@@ -25,9 +25,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
-    resourcefiles._installed.cache_clear()
+    resourcetypes._installed.cache_clear()
     yield lambda *args: install(folder, *args)
-    resourcefiles._installed.cache_clear()
+    resourcetypes._installed.cache_clear()
 
 
 def test_types_of_installed_packages_are_found_without_importing_them(bed, installed) -> None:
@@ -40,7 +40,7 @@ def test_types_of_installed_packages_are_found_without_importing_them(bed, insta
     )
     box = {f"saltext/boxes/resources/{path}": text for path, text in bed.BOX.items()}
     installed("boxes", {"saltext/boxes/__init__.py": boom, **box}, "[salt.loader]\nsaltext.boxes=saltext.boxes:load\n")
-    assert resourcefiles.any_installed()
+    assert resourcetypes.any_installed()
     assert sorted(bed.custom.by_kind["resources"]) == ["box", "full"]
     found, failed = bed.discover(full={"stem": "a"}, box=None)
     assert (sorted(found["full"]), sorted(found["box"]), failed) == (["a-0", "a-1"], ["one", "two words"], {})

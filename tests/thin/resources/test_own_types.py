@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pushsalt.run.signatures import KnownStates, defined
+from pushsalt.modules.signatures import KnownStates, defined
 from thin import resourcetypes, runtime
 
 

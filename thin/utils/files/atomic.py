@@ -162,13 +162,13 @@ def _over(descriptor, place, temp, uid, gid, mode):
     target = _regular(place, os.O_WRONLY)
     try:
         old, size = os.fstat(target), os.fstat(descriptor).st_size
-        _make_room(target, old.st_size, size)
         os.lseek(descriptor, 0, os.SEEK_SET)
         with _Unstopped():
             try:
                 os.fchmod(descriptor, ONLY_COPY)
             except OSError:
                 pass  # a file system without modes
+            _make_room(target, old.st_size, size)  # which may make the file longer
             try:
                 _fill(target, iter(lambda: os.read(descriptor, PIECE), b""))
                 os.ftruncate(target, size)

@@ -3,10 +3,11 @@ result."""
 
 import os
 import re
+import sys
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils import safepath
-from thin.utils.files import atomic, diff
+from thin.utils.files import atomic, diff, large
 
 
 def regex_flags(flags):
@@ -36,38 +37,89 @@ def compiled(pattern, flags=0):
         raise SaltInvocationError("Invalid regular expression %r: %s" % (pattern, exc))
 
 
-def substitute(data, pattern, repl, count=0, flags=8, append=False, prepend=False, not_found_content=None,
-               backslash_literal=False):
-    """``data`` with every match of ``pattern`` replaced; where none matched, with a line added if that is asked for.
+class Substitution(object):
+    """What ``file.replace`` makes of a content: each match of ``pattern`` replaced; where none matched, with a line
+    added if that is asked for.
 
-    ``data`` is bytes or text, and the others become the same. The line is ``not_found_content``, else ``repl``;
-    it is not added when ``data`` has it as a line already. Salt: ``file.replace``.
+    The line is ``not_found_content``, else ``repl``; it is not added when the content has it as a line already.
+    ``kind`` is that of the content, bytes or str, and all others become the same.
     """
-    kind = type(data)
 
-    def same_kind(value):
-        value = value if isinstance(value, (str, bytes)) else str(value)
-        if isinstance(value, kind):
-            return value
-        return value.encode("utf-8") if kind is bytes else value.decode("utf-8")
+    def __init__(self, kind, pattern, repl, count=0, flags=8, append=False, prepend=False, not_found_content=None,
+                 backslash_literal=False):
+        def same_kind(value):
+            value = value if isinstance(value, (str, bytes)) else str(value)
+            if isinstance(value, kind):
+                return value
+            return value.encode("utf-8") if kind is bytes else value.decode("utf-8")
 
-    newline, repl = same_kind("\n"), same_kind(repl)
-    template = repl.replace(same_kind("\\"), same_kind("\\\\")) if backslash_literal else repl
-    try:
-        result, hits = compiled(same_kind(pattern), flags).subn(template, data, count)
-    except re.error as exc:
-        raise SaltInvocationError("Invalid replacement %r: %s" % (repl, exc))
-    if hits or not (append or prepend):
-        return result
-    line = same_kind(not_found_content) if not_found_content is not None else repl
-    wanted = same_kind("^") + re.escape(line or repl) + same_kind("($|(?=\r\n))")
-    if compiled(wanted, flags).search(data):
-        return result
-    if prepend:
-        return line + newline + result
-    if result and not result.endswith(newline):
-        result += newline
-    return result + line + newline
+        self.newline, self.count, self.append, self.prepend = same_kind("\n"), count, append, prepend
+        repl = same_kind(repl)
+        self.template = repl.replace(same_kind("\\"), same_kind("\\\\")) if backslash_literal else repl
+        self.fixed = None if same_kind("\\") in self.template else repl
+        self.line = same_kind(not_found_content) if not_found_content is not None else repl
+        self.pattern = compiled(same_kind(pattern), flags)
+        wanted = same_kind("^") + re.escape(self.line or repl) + same_kind("($|(?=\r\n))")
+        self.wanted = compiled(wanted, flags) if append or prepend else None
+        try:
+            self.pattern.sub(self.template, same_kind(""))
+        except re.error as exc:
+            raise SaltInvocationError("Invalid replacement %r: %s" % (repl, exc))
+
+    def whole(self, data):
+        """The new content."""
+        result, hits = self.pattern.subn(self.template, data, self.count)
+        if hits or self.wanted is None or self.wanted.search(data):
+            return result
+        if self.prepend:
+            return self.line + self.newline + result
+        if result and not result.endswith(self.newline):
+            result += self.newline
+        return result + self.line + self.newline
+
+    def edits(self, data):
+        """Yield (start, end, bytes to put there) of each change, in order; ``data`` may be a mapped file."""
+        hits, before = 0, None
+        for match in self.pattern.finditer(data):
+            if self.count and hits >= self.count:
+                return
+            start, end = match.span()
+            if hits and start == end == before and sys.version_info < (3, 7):
+                continue  # as ``sub`` there
+            yield start, end, match.expand(self.template) if self.fixed is None else self.fixed
+            hits, before = hits + 1, end
+        if hits or self.wanted is None or self.wanted.search(data):
+            return
+        if self.prepend:
+            yield 0, 0, self.line + self.newline
+        else:
+            end = len(data)
+            yield end, end, (b"" if data[-1:] in (b"", self.newline) else self.newline) + self.line + self.newline
+
+    def measured(self, data):
+        """Yield the sizes of ``data`` and of the new content as text; nothing when they are equal."""
+        size, differs = len(data), False
+        for start, end, new in self.edits(data):
+            size += len(new) - (end - start)
+            differs = differs or data[start:end] != new
+        if differs:
+            yield b"%d %d" % (len(data), size)
+
+    def pieces(self, data):
+        """Yield the new content."""
+        at = 0
+        for start, end, new in self.edits(data):
+            for piece in _slices(data, at, start):
+                yield piece
+            yield new
+            at = end
+        for piece in _slices(data, at, len(data)):
+            yield piece
+
+
+def _slices(data, start, end):
+    for at in range(start, end, atomic.PIECE):
+        yield data[at:min(at + atomic.PIECE, end)]
 
 
 def line_diff(old, new):
@@ -86,42 +138,87 @@ def replace_in_file(path, pattern, repl, count=0, flags=8, append_if_not_found=F
     """``file.replace``: the unified diff (True when it is not to be shown); "" or False when nothing is to change."""
     if append_if_not_found and prepend_if_not_found:
         raise SaltInvocationError("Only one of append and prepend_if_not_found is permitted")
-    old = _text_of(path, ignore_if_missing, encoding)
-    if old is None:
+    real = _editable(path, ignore_if_missing)
+    if real is None:
         return False
-    new = substitute(old, pattern, repl, count, flags, append_if_not_found, prepend_if_not_found, not_found_content,
-                     backslash_literal)
+    old = None
+    if encoding or not large.is_large(real):
+        old = _text_of(real, encoding)
+    else:
+        with _readable(real):
+            _refuse_binary(large.head(real), real)
+    change = Substitution(str if encoding else bytes, pattern, repl, count, flags, append_if_not_found,
+                          prepend_if_not_found, not_found_content, backslash_literal)
+    if old is None:
+        return _replace_in_large(path, real, change, backup, dry_run, show_changes, preserve_inode)
+    new = change.whole(old)
     if new != old and not dry_run:
         path = os.path.expanduser(path)
         commit(path, new.encode(encoding) if encoding else new, backup, keep_inode=preserve_inode)
     return line_diff(old, new) if show_changes else new != old
 
 
+def _replace_in_large(path, real, change, backup, dry_run, show_changes, preserve_inode):
+    with _readable(real):
+        sizes = b"".join(large.pieces(real, change.measured)).split()
+    if not sizes:
+        return "" if show_changes else False
+    if not dry_run:
+        commit(os.path.expanduser(path), large.pieces(real, change.pieces), backup, keep_inode=preserve_inode)
+    return diff.TOO_LARGE % tuple(map(int, sizes)) if show_changes else True
+
+
 def search_file(path, pattern, flags=8, ignore_if_missing=False, encoding=None):
     """True when the pattern matches somewhere in the file."""
-    data = _text_of(path, ignore_if_missing, encoding)
-    if data is None:
+    real = _editable(path, ignore_if_missing)
+    if real is None:
         return False
-    if isinstance(data, bytes) and isinstance(pattern, str):
+    if isinstance(pattern, str) and not encoding:
         pattern = pattern.encode("utf-8")
-    return compiled(pattern, flags).search(data) is not None
+    if not encoding and large.is_large(real):
+        with _readable(real):
+            _refuse_binary(large.head(real), real)
+            search = compiled(pattern, flags).search
+            return any(large.pieces(real, lambda data: [b"1"] if search(data) else []))
+    return compiled(pattern, flags).search(_text_of(real, encoding)) is not None
 
 
-def _text_of(path, ignore_if_missing, encoding):
-    """The file's bytes, or its text when an encoding is given; None for a missing one that does not matter."""
+def _editable(path, ignore_if_missing):
+    """The path that it leads to; None for a missing file that does not matter. Raises SaltInvocationError."""
     real = safepath.real(os.path.expanduser(path))
-    if not os.path.exists(real):
-        if ignore_if_missing:
-            return None
-        raise SaltInvocationError("File not found: %s" % real)
-    try:
-        data = read(real)
+    if os.path.exists(real):
+        return real
+    if ignore_if_missing:
+        return None
+    raise SaltInvocationError("File not found: %s" % real)
+
+
+class _readable(object):
+    """What cannot be read within is an error of the file ``path``. Raises CommandExecutionError."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, exc, trace):
+        if isinstance(exc, (OSError, UnicodeError, LookupError)):
+            raise CommandExecutionError("Unable to open file '%s'. Exception: %s" % (self.path, exc))
+
+
+def _refuse_binary(data, path):
+    if diff.is_binary(data[:512]):
+        raise SaltInvocationError("Cannot perform string replacements on a binary file: %s" % path)
+
+
+def _text_of(path, encoding):
+    """The file's bytes, or its text when an encoding is given."""
+    with _readable(path):
+        data = read(path)
         if encoding:
             return data.decode(encoding)
-    except (OSError, UnicodeError, LookupError) as exc:
-        raise CommandExecutionError("Unable to open file '%s'. Exception: %s" % (real, exc))
-    if diff.is_binary(data[:512]):
-        raise SaltInvocationError("Cannot perform string replacements on a binary file: %s" % real)
+    _refuse_binary(data, path)
     return data
 
 
@@ -142,6 +239,24 @@ def addition(path, lines):
 def preface(data, lines):
     """``data`` with lines before its first one."""
     return b"".join(_encoded(line) + b"\n" for line in lines) + data
+
+
+def prefaced(path, lines):
+    """Yield the content of a file with lines before its first one. Raises OSError."""
+    yield preface(b"", lines)
+    for piece in atomic.pieces(path):
+        yield piece
+
+
+def begins(path, lines):
+    """Whether these are the first lines of the file. Raises OSError."""
+    with open(path, "rb", opener=safepath.opener) as source:
+        head = source.read(sum(len(_encoded(line)) + 4 for line in lines) + 4)  # the ends of lines, one letter more
+    try:
+        text = head.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        text = head[:exc.start].decode("utf-8") if len(head) - exc.start < 4 else head.decode("latin-1")
+    return text.splitlines()[:len(lines)] == lines
 
 
 def _encoded(line):
@@ -165,12 +280,13 @@ def spaced(text):
 
 
 def has(data, text, ignore_whitespace=True):
-    """True when ``data`` (bytes) has the text already: its words, or else what it matches as a regular expression."""
+    """True when ``data`` (bytes, a mapped file) has the text already: its words, or else what it matches as a regular
+    expression."""
     pattern = spaced(text) if ignore_whitespace else text
     try:
         return re.search(_encoded(pattern), data, re.MULTILINE) is not None
     except re.error:
-        return _encoded(text) in data
+        return data.find(_encoded(text)) >= 0
 
 
 #: Bytes of a large file that are looked at together, and of those before them that are looked at again.
@@ -178,10 +294,16 @@ WINDOW, AGAIN = 8 * 1024 * 1024, 1024 * 1024
 
 
 def lacking(path, texts, ignore_whitespace=True):
-    """Those of the texts that the file does not have (see ``has``), read piece by piece. Raises OSError."""
-    found, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
-    for window in _windows(path, again):
-        found.update(at for at, text in enumerate(texts) if at not in found and has(window, text, ignore_whitespace))
+    """Those of the texts that the file does not have (see ``has``), which is not read whole. Raises OSError."""
+    if large.is_large(path):
+        def look(data):
+            return (b"%d " % at for at, text in enumerate(texts) if has(data, text, ignore_whitespace))
+
+        found = set(map(int, b"".join(large.pieces(path, look)).split()))
+    else:  # a Python that cannot map files
+        found, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
+        for window in _windows(path, again):
+            found |= {at for at, text in enumerate(texts) if at not in found and has(window, text, ignore_whitespace)}
     return [text for at, text in enumerate(texts) if at not in found]
 
 

@@ -48,7 +48,8 @@ class Finder(object):
         self.mindepth = int(options.pop("mindepth", 0))
         maxdepth = options.pop("maxdepth", None)
         self.maxdepth = None if maxdepth is None else int(maxdepth)
-        self.delete = options.pop("delete", None)
+        delete = options.pop("delete", None)
+        self.delete = None if delete in (None, False) else delete or "f"
         self.command = options.pop("exec", None)
         shown = options.pop("print", None)
         self.shown = [word.strip() for word in str(shown).split(",")] if shown else []
@@ -57,7 +58,7 @@ class Finder(object):
                 raise ValueError("invalid print option: %s" % word)
         self.tests = [_test(word, value) for word, value in options.items()]
         if self.delete is not None:
-            kinds = _kinds(self.delete or "f")
+            kinds = _kinds(self.delete)
             self.tests.append(lambda path, st: stat.S_IFMT(st.st_mode) in kinds)
 
     def find(self, top):

@@ -1,0 +1,278 @@
+"""One render process and one work, as the command has them: bytes both ways, and the questions of a work."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import signal
+import socket
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from pushsalt.children import codec
+
+if TYPE_CHECKING:
+    from pushsalt.children.pool import Pool
+
+log = logging.getLogger(__name__)
+
+#: Answers a question of a child: its fields -> the value. Raises what the child is to raise.
+Answer = Callable[[dict[str, Any]], Awaitable[Any]]
+
+#: Seconds that a process has to write the frames of its threads.
+_FRAMES_TIME: Final = 1.0
+#: Pillars whose values are kept for further results of the same child; it counts alike (``child.PILLARS``).
+_PILLARS: Final = 32
+#: Messages that are sent in one go.
+_TOGETHER: Final = 64
+_numbers: Final = itertools.count(1)
+
+
+class Request:
+    """One work, and who waits for it."""
+
+    def __init__(self, message: dict[str, Any], answer: Answer) -> None:
+        self.number = next(_numbers)
+        self.message = {**message, "n": self.number}
+        self.answer = answer
+        self.result: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.tries = 0
+        seconds = message["time"]
+        self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        self.questions: set[asyncio.Task[None]] = set()
+        self.timer: asyncio.TimerHandle | None = None
+        #: the file that its second process renders
+        self.at = ""
+
+    def end(self, result: dict[str, Any] | BaseException) -> None:
+        self.stop()
+        if self.result.done():
+            return
+        if isinstance(result, BaseException):
+            self.result.set_exception(result)
+        else:
+            self.result.set_result(result)
+
+    def stop(self) -> None:
+        """Nobody waits for it any more, or it begins anew."""
+        if self.timer is not None:
+            self.timer.cancel()
+        for task in self.questions:
+            task.cancel()
+
+
+class Child:
+    """One process. ``alone``: it is for one work. ``traces`` is where it writes the frames of its threads."""
+
+    def __init__(self, pool: Pool, channel: socket.socket, traces: BinaryIO, alone: bool) -> None:
+        self.alone = alone
+        self.traces = traces
+        self.pid: int | None = None
+        self.pending: dict[int, Request] = {}
+        self.gone = False
+        #: when it was asked whether it still answers, and has not answered since
+        self.pinged: float | None = None
+        #: its last answer was known from another target: such answers take less time than their way does
+        self.knows = False
+        self._pool = weakref.proxy(pool)  # which ends its processes when nobody has it any more
+        self.channel = channel
+        self._in = bytearray()
+        self._out: deque[memoryview] = deque()
+        #: the targets that it has worked for, and messages for it that can wait until another one is sent
+        self._targets: set[int] = set()
+        self._held = b""
+        self._pillars: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        channel.setblocking(False)
+
+    # reading and writing ---------------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop and not self.gone:
+            self._loop = loop
+            loop.add_reader(self.channel, self._readable)
+            if self._out:
+                loop.call_soon(self._flush)
+
+    def detach(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self.channel)
+            self._loop.remove_writer(self.channel)
+        self._loop = None
+
+    def begin(self, request: Request) -> None:
+        """It is about to be sent a work."""
+        self.pending[request.number] = request
+        self._targets.add(request.message["h"])
+
+    def forget(self, target: int) -> None:
+        """It drops what it keeps of a target, when the next message reaches it."""
+        if target in self._targets:
+            self._targets.discard(target)
+            self._held += codec.pack({"k": "forget", "h": target})
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Raises ValueError for a message that cannot be sent."""
+        data = self._held + codec.pack(message)
+        self._held = b""
+        if self.gone:
+            return
+        self._out.append(memoryview(data))
+        if len(self._out) > 1:
+            return
+        if self._loop is None:
+            self._flush()
+        else:
+            self._loop.call_soon(self._flush)  # with what else is sent in this turn of the loop
+
+    def _flush(self) -> None:
+        if self._out and not self.gone and not self._written() and self._loop is not None:
+            self._loop.add_writer(self.channel, self._writable)
+
+    def _writable(self) -> None:
+        if self._written() and self._loop is not None:
+            self._loop.remove_writer(self.channel)
+
+    def _written(self) -> bool:
+        """Write what can be written; whether that is all."""
+        try:
+            while self._out:
+                sent = self.channel.sendmsg(itertools.islice(self._out, _TOGETHER))
+                while self._out and sent >= len(self._out[0]):
+                    sent -= len(self._out.popleft())
+                if sent:
+                    self._out[0] = self._out[0][sent:]
+        except BlockingIOError:
+            return False
+        except OSError:  # a broken pipe is noticed by who reads
+            self._out.clear()
+        return True
+
+    def _readable(self) -> None:
+        try:
+            data = self.channel.recv(4 * 1024 * 1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._pool.lost(self)
+            return
+        self._in += data
+        try:
+            while len(self._in) >= codec.HEAD:
+                end = codec.HEAD + int.from_bytes(self._in[: codec.HEAD], "big")
+                if len(self._in) < end:
+                    break
+                message = codec.unpack(bytes(self._in[codec.HEAD : end]))
+                del self._in[:end]
+                self._take(message)
+        except (ValueError, KeyError, TypeError) as exc:
+            log.debug("a render process sent nonsense", exc_info=exc)
+            self.kill()
+            self._pool.lost(self)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        kind = message["k"]
+        if kind in ("ret", "exc"):
+            pillar = message.get("pillar")
+            if pillar is not None:
+                message["pillar"] = self._pillar(*pillar)
+            request = self.pending.pop(int(message["re"]), None)
+            self.knows = "known" in message
+            if request is not None:
+                request.stop()
+                request.end(message if kind == "ret" else codec.error_of(message))
+            if self.alone and not self.pending:
+                self._pool.retire(self)
+            self._pool.pump()
+        elif kind == "ask":
+            request = self.pending.get(int(message["req"]))
+            if request is not None:
+                task = asyncio.get_running_loop().create_task(self._answer(request, message))
+                request.questions.add(task)
+                task.add_done_callback(request.questions.discard)
+                self._pool.pump()
+        elif kind == "full":
+            self.alone = True  # its memory is used up by what it keeps: it ends with what it has to do
+        elif kind == "at":
+            request = self.pending.get(int(message["n"]))
+            if request is not None:
+                request.at = str(message["path"])
+        elif kind == "pong":
+            self.pinged = None
+        elif kind == "secrets":
+            self._pool.on_secrets([str(value) for value in message["values"]])
+        elif kind == "log":
+            if message.get("once"):  # of all children
+                if message["text"] in self._pool.said:
+                    return
+                self._pool.said.add(message["text"])
+            logger = logging.getLogger(str(message["name"]))
+            if logger.isEnabledFor(int(message["level"])):
+                logger.log(int(message["level"]), "%s", message["text"])
+
+    def _pillar(self, number: int, values: dict[str, Any] | None = None) -> dict[str, Any]:
+        if values is not None:
+            self._pillars[number] = values
+            if len(self._pillars) > _PILLARS:
+                self._pillars.popitem(last=False)
+        else:
+            self._pillars.move_to_end(number)
+        return self._pillars[number]
+
+    async def _answer(self, request: Request, question: dict[str, Any]) -> None:
+        number = question["n"]
+        try:
+            answer: dict[str, Any] = {"k": "ret", "re": number, "value": await request.answer(question)}
+        except (Exception, SystemExit) as exc:
+            answer = {"k": "exc", "re": number, **codec.error_fields(exc)}
+        try:
+            self.send(answer)
+        except ValueError as exc:
+            self.send({"k": "exc", "re": number, **codec.error_fields(exc)})
+
+    @property
+    def rendering(self) -> int:
+        """How many works are rendering: those that wait for an answer do not count."""
+        return sum(not request.questions for request in self.pending.values())
+
+    def kill(self) -> None:
+        if self.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    async def frames(self) -> str:
+        """Where its threads are; '' when it does not say. It may hang, as long as it is not stopped."""
+        if self.pid is None:
+            return ""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGUSR1)
+        until = asyncio.get_running_loop().time() + _FRAMES_TIME
+        text = ""
+        while not self.gone and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
+            more = self.crash()
+            text += more
+            if text and not more:
+                break
+        return text
+
+    def crash(self) -> str:
+        """What it has written of its threads, by itself if it crashed."""
+        try:
+            return (self.traces.read(65536) or b"").decode("utf-8", "replace")
+        except ValueError:  # closed
+            return ""
+
+    def close(self) -> None:
+        self.detach()
+        self.gone = True
+        self.channel.close()
+        self.traces.close()

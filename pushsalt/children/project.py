@@ -1,0 +1,155 @@
+"""What targets stand on in a render process, in place of a project: its trees, and questions to the command.
+
+Nothing here leads to the inventory, to a connection, to a credential or to another target. What needs one of these is
+asked of the command (``children.service``), which knows whose work the question belongs to and answers for that target
+alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.config import Config
+from pushsalt.lazy import cached_property
+from pushsalt.memo.reads import plain
+from pushsalt.minion.trees import Trees
+from pushsalt.redact import Redactor
+
+if TYPE_CHECKING:
+    from pushsalt.ext_pillar import Outside
+    from pushsalt.git.remotes import Remotes
+    from pushsalt.minion.minion import Minion
+    from pushsalt.pillar.source import ExtPillar
+
+#: Asks the command: the question's kind and fields -> its answer. Raises what the command answers as an error.
+Ask = Callable[..., Any]
+
+
+class SecretsTold(Redactor):
+    """Collects the secrets that renderings meet; the command, which shows things, is told of each once."""
+
+    def __init__(self, secret_keys: Sequence[str], tell: Callable[[list[str]], None]) -> None:
+        super().__init__(secret_keys)
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def _add(self, value: str) -> None:
+        if value not in self._told:
+            self._told.add(value)
+            self._tell([value])
+
+
+class RenderProject(Trees):
+    """See the module. ``ask`` asks for the target whose work is under way in this thread."""
+
+    def __init__(
+        self,
+        config: Config,
+        ask: Ask,
+        tell: Callable[[list[str]], None],
+        shown: dict[str, Any] | None = None,
+        groups: Collection[str] = (),
+    ) -> None:
+        self._groups = groups
+        self._shown = shown or {}
+        #: whether there is such a source of pillar
+        self._sources: dict[str, bool] = {}
+        super().__init__(config, SecretsTold(config.opts["secret_keys"], tell))
+        self.ask = ask
+        self._managed = _ManagedResources(ask)
+        self._requests = _Requests(ask)
+
+    @property
+    def managed(self) -> _ManagedResources:
+        return self._managed
+
+    @property
+    def requests(self) -> _Requests:
+        return self._requests
+
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The configuration as ``pillar_opts`` shows it; nothing unless that is set."""
+        return copy.deepcopy(self._shown)
+
+    @property
+    def groups(self) -> Collection[str]:
+        """Names alone: who else is in a group is not known here."""
+        return self._groups
+
+    def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
+        """A further job begins: what was rendered is kept, the files are looked at again."""
+        self.config, self._shown, self._groups = config, shown, groups
+        for name in ("files", "pillar_files", "remotes", "vocabulary", "functions"):
+            self.__dict__.pop(name, None)
+        self._custom.clear()
+        self._sources.clear()
+        self.shared.renew()
+
+    @cached_property
+    def remotes(self) -> Remotes:
+        """The copies of git remotes in the cache; the command fetches."""
+        from pushsalt.children.copies import Copies
+
+        return Copies(self.config, self.ask)
+
+    def function(self, minion: Minion, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """A function that the command answers, for this target."""
+        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else None
+        return self.ask("function", fun=name, args=list(args), kwargs=kwargs, pillar=pillar, rendering=minion.rendering)
+
+    def store_in_mine(self, values: Mapping[str, Any], *, clear: bool) -> bool:
+        """Keep values of the target in its own part of the mine."""
+        return bool(self.ask("mine_store", values=dict(values), clear=clear))
+
+    def decrypt(self, name: str, data: Any, argline: str, translate_newlines: bool) -> Any:
+        """What one of the renderers that decrypt makes of data."""
+        return self.ask("decrypt", renderer=name, data=data, argline=argline, translate_newlines=translate_newlines)
+
+    def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
+        """A source of pillar that only the command can ask; its arguments say which one of the configuration."""
+        seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
+        known = self._sources.get(name)
+        if known is None:
+            known = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
+        if not known:
+            return None
+
+        def source(minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+            return self.ask("ext_pillar", name=name, args=list(args), kwargs=kwargs, pillar=plain(pillar), **seen)
+
+        return source
+
+    def tops(self, minion: Minion) -> dict[str, list[str]]:
+        """What external sources say of the SLS for a target."""
+        pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.known_pillar.values
+        found: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
+        return found
+
+
+class _ManagedResources:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def declared(self, key: str) -> dict[str, Any]:
+        """type -> ids of what the target manages."""
+        found: dict[str, Any] = self._ask("managed")
+        return found
+
+
+class _Requests:
+    """What was requested of the target."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    def get(self, key: str) -> Any:
+        return self._ask("requests", do="get")
+
+    def put(self, key: str, value: Any) -> None:
+        self._ask("requests", do="put", value=value)
+
+    def delete(self, key: str) -> None:
+        self._ask("requests", do="delete")

@@ -1,0 +1,148 @@
+"""The filter of a segment of resources: what it surely has no word on. Of other resources some two in 1,000 pass.
+
+A question to many segments is answered by few of them, and the filters say by which without a look into their tables.
+A resource has a mark, the CRC-32 of type NUL id as they stand in a file, and sets three bits in one block. Layout::
+
+    blocks      256 bytes each; a mark's is mark * blocks >> 32, its bits are the lowest eleven bits of the mark, the
+                eleven above them, and the lowest eleven of mark * 0x9e3779b1 >> 16; bit n is bit n & 7 of byte n >> 3
+    index       the CRC-32 of each block u32
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress, repeat
+from typing import Final, NamedTuple, TypeVar
+from zlib import crc32
+
+from pushsalt.index.format import Damage, encode, escape
+from pushsalt.index.table import File, numbers
+
+_T = TypeVar("_T")
+
+_BLOCK: Final = 256
+_MIX: Final = 0x9E3779B1
+#: marks that a block is made for
+_MARKS: Final = 85
+#: to read so many blocks with all the others takes as long as to read a single one
+_CHEAP: Final = 20
+
+
+def mark(type: str, id: str) -> int:
+    name = f"{type}\0{id}"
+    if not (type.isprintable() and id.isprintable()):
+        name = f"{escape(type)}\0{escape(id)}"
+    return crc32(name.encode("utf-8", "surrogatepass"))
+
+
+def marks(type: str, ids: bytes) -> Iterable[int]:
+    """Of ids with NUL between, which stand there as in a file; so does the type."""
+    return map(crc32, ids.split(b"\0"), repeat(crc32(encode(f"{type}\0"))))
+
+
+class Place(NamedTuple):
+    """Position, size and checksums of a filter in a segment file."""
+
+    at: int
+    blocks: int
+    #: how many marks were added
+    marks: int
+    crc: int
+    index_crc: int
+
+
+class Filter:
+    """The filter of one segment. All methods raise Damage."""
+
+    __slots__ = ("_all", "_crcs", "_file", "_looks", "place")
+
+    def __init__(self, file: File, place: Place) -> None:
+        self.place = place
+        self._file = file
+        #: all blocks, where they were read: they were verified then
+        self._all: bytes | None = None
+        self._crcs: Sequence[int] = ()
+        self._looks = 0
+
+    def has(self, mark: int) -> bool:
+        """False when the segment has no word on it."""
+        data, blocks = self._all, self.place.blocks
+        at = mark * blocks >> 32
+        if data is None:
+            self._looks += 1
+            if self._looks * _CHEAP >= blocks:
+                data = self.all()
+            else:
+                data, at = self._block(at), 0
+        at *= _BLOCK
+        return bool(
+            data
+            and data[at + (mark >> 3 & 255)] >> (mark & 7) & 1
+            and data[at + (mark >> 14 & 255)] >> (mark >> 11 & 7) & 1
+            and data[at + (mark * _MIX >> 19 & 255)] >> (mark * _MIX >> 16 & 7) & 1
+        )
+
+    def among(self, items: Sequence[_T], marks: Sequence[int]) -> list[_T]:
+        """Those of the items whose mark, which is at the same place, it has."""
+        self._looks += len(marks)
+        blocks = self.place.blocks
+        if self._looks * _CHEAP < blocks:
+            return list(compress(items, map(self.has, marks)))
+        data = self.all()
+        # Most are sorted out by the first bit already, and without a call.
+        likely = [data[(mark * blocks >> 32) * _BLOCK + (mark >> 3 & 255)] >> (mark & 7) & 1 for mark in marks if data]
+        found = list(compress(items, likely))
+        return list(compress(found, map(self.has, compress(marks, likely)))) if found else found
+
+    def all(self) -> bytes:
+        """All blocks."""
+        if self._all is None:
+            data = self._file.read(self.place.at, self.place.blocks * _BLOCK)
+            if crc32(data) != self.place.crc:
+                raise Damage("the blocks of a filter are damaged")
+            self._all = data
+        return self._all
+
+    def _block(self, number: int) -> bytes:
+        at, blocks, *_ = self.place
+        if not self._crcs:
+            index = self._file.read(at + blocks * _BLOCK, blocks * 4)
+            if crc32(index) != self.place.index_crc:
+                raise Damage("the index of a filter is damaged")
+            self._crcs = numbers("I", index, 0, blocks)
+        data = self._file.read(at + number * _BLOCK, _BLOCK)
+        if crc32(data) != self._crcs[number]:
+            raise Damage("a block of a filter is damaged")
+        return data
+
+    def check(self) -> None:
+        """Look at each block and each checksum."""
+        self._all = None
+        self.all()
+        for number in range(self.place.blocks):
+            self._block(number)
+
+
+def blocks_for(count: int) -> int:
+    """How many blocks so many marks take."""
+    return (count + _MARKS - 1) // _MARKS
+
+
+def written(blocks: int, found: Iterable[Iterable[int]], old: Filter | None = None) -> tuple[bytes, int, int, int, int]:
+    """What is written of a filter of these marks, and of those in ``old``, which has as many blocks.
+
+    Then how many blocks and marks there are, and both checksums. Raises Damage when the old one is.
+    """
+    data = bytearray(blocks * _BLOCK) if old is None else bytearray(old.all())
+    count = 0
+    for count, mark in enumerate(chain.from_iterable(found), 1):  # noqa: B007
+        at = (mark * blocks >> 32) * _BLOCK
+        data[at + (mark >> 3 & 255)] |= 1 << (mark & 7)
+        data[at + (mark >> 14 & 255)] |= 1 << (mark >> 11 & 7)
+        mark = mark * _MIX >> 16
+        data[at + (mark >> 3 & 255)] |= 1 << (mark & 7)
+    crcs = [crc32(data[at : at + _BLOCK]) for at in range(0, len(data), _BLOCK)]
+    index = struct.pack(f"<{blocks}I", *crcs)
+    count += old.place.marks if old is not None else 0
+    return bytes(data) + index, blocks, count, crc32(data), crc32(index)

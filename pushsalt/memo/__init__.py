@@ -1,0 +1,1 @@
+"""What renderings read, recorded (``reads``), and their results kept by that (``tree``)."""

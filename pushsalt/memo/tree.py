@@ -1,0 +1,435 @@
+"""Renders once for equal inputs: results by what their rendering read.
+
+For each thing to render (an SLS, a file's template, a target's pillar or states as a whole) there is a tree of
+decisions. A node says what such a rendering reads next, its branches are the values that were met there, and at the
+end of a branch lies the result. Rendering depends on nothing but its reads, so all renderings of one thing begin with
+the same read, and whoever meets the same values on the way gets the same result. To look is one dict look-up a read.
+
+Who comes to where nobody has been renders, and notes the way; who comes there meanwhile waits for the result. A target
+whose rendering asks something of it goes on alone: the way so far is entered first and the others take it, so nobody
+waits for the answer of another's target. A wait that would close a circle is not begun.
+
+Results are shared. ``keep`` and ``give`` of a ``Level`` say how one is kept, and how each target gets its own of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from pushsalt.memo.reads import (
+    Answer,
+    Asked,
+    Key,
+    NoKeyError,
+    Read,
+    ReadSource,
+    Recording,
+    answer,
+    current,
+    key_of,
+    recording,
+    takes_time,
+)
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+#: What is kept at most, by the sizes that ``Level.size`` gives; and nodes of all trees.
+MAX_SIZE: Final = 128 * 1024 * 1024
+MAX_NODES: Final = 400_000
+
+#: Seconds that one thread waits for what another renders.
+PATIENCE: Final = 1.0
+
+#: At the end of a way on which nothing can be used again.
+_NEVER: Final = object()
+_OPEN: Final = object()
+
+
+def _itself(result: Any) -> Any:
+    return result
+
+
+def _thousand(kept: Any) -> int:
+    return 1000
+
+
+@dataclass(frozen=True)
+class Level(Generic[Result]):
+    """A kind of result. ``keep`` gives what is kept of it, ``give`` what a target gets of that; ``size`` in bytes."""
+
+    name: str
+    keep: Callable[[Result], Any] = _itself
+    give: Callable[[Any], Result] = _itself
+    size: Callable[[Any], int] = _thousand
+
+
+class _Node:
+    """``read`` is what comes next, when that is known; else ``finder`` is who finds it out, if anybody does."""
+
+    __slots__ = ("branches", "finder", "jumps", "parent", "read", "result", "size", "value")
+
+    def __init__(self, parent: _Node | None, value: Key) -> None:
+        self.parent = parent
+        self.value = value
+        self.read: Read | None = None
+        self.branches: dict[Key, _Node] = {}
+        self.result: Any = _OPEN
+        self.size = 0
+        self.finder: _Finder | None = None
+        self.jumps: dict[Hashable, _Jump] | None = None
+
+
+class _Jump(NamedTuple):
+    """Where reads lead that many targets have in common, taken in one step. Holds in one age of the trees."""
+
+    age: int
+    passed: list[tuple[Read, Key]]
+    to: _Node
+
+
+class _Finder:
+    """A thread that renders; ``done`` when it knows more, or nobody is to wait for it any more."""
+
+    __slots__ = ("done", "node", "thread")
+
+    def __init__(self, node: _Node) -> None:
+        self.node = node
+        self.thread = threading.get_ident()
+        self.done = threading.Event()
+
+
+@dataclass
+class Counts:
+    """How often a result was rendered, and how often it was used again."""
+
+    rendered: int = 0
+    reused: int = 0
+
+
+class Once:
+    """All results of one process, in memory only. Safe to use from any thread."""
+
+    def __init__(self, max_size: int = MAX_SIZE) -> None:
+        self.counts: dict[str, Counts] = {}
+        #: how often something was taken out of the trees
+        self.age = 0
+        #: what a thread does around its waiting for another one
+        self.waits_for_others: Callable[[], AbstractContextManager[object]] = nullcontext
+        self._max_size = max_size
+        self._size = 0
+        self._nodes = 0
+        self._roots: dict[Hashable, _Node] = {}
+        self._ends: OrderedDict[_Node, None] = OrderedDict()  # with results, the least recently used first
+        self._lock = threading.Lock()
+        self._waiting: dict[int, _Finder] = {}
+
+    def get(self, level: Level[Result], question: Hashable, inputs: ReadSource, render: Callable[[], Result]) -> Result:
+        """The result of ``render`` for a target, rendered now or before.
+
+        ``question`` is all that it depends on besides reads. Raises what ``render`` raises; nothing is kept then.
+        """
+        return _Look(self, level, (level.name, question), inputs).get(render)
+
+    def count(self, level: str, *, reused: bool) -> None:
+        counts = self.counts.get(level) or self.counts.setdefault(level, Counts())
+        if reused:
+            counts.reused += 1
+        else:
+            counts.rendered += 1
+
+    # the trees; all of these with the lock held ----------------------------------------------------------------------
+
+    def root(self, question: Hashable) -> _Node:
+        node = self._roots.get(question)
+        if node is None:
+            node = self._roots[question] = _Node(None, question)
+            self._nodes += 1
+        return node
+
+    def branch(self, node: _Node, value: Key) -> _Node:
+        below = node.branches.get(value)
+        if below is None:
+            below = node.branches[value] = _Node(node, value)
+            self._nodes += 1
+        return below
+
+    def end(self, node: _Node, result: Any, size: int) -> None:
+        """Put a result at the end of a way, and drop old ones where there are too many."""
+        if node.result is not _OPEN:
+            self._size -= node.size
+        node.result, node.size = result, size
+        self._size += size
+        self._ends[node] = None
+        self._ends.move_to_end(node)
+        while self._size > self._max_size and len(self._ends) > 1:
+            self._drop(next(iter(self._ends)))
+        if self._nodes > MAX_NODES:  # ways that never came to an end
+            self.age += 1
+            self._roots.clear()
+            self._ends.clear()
+            self._size = self._nodes = 0
+
+    def _drop(self, node: _Node) -> None:
+        del self._ends[node]
+        self.age += 1
+        self._size -= node.size
+        node.result, node.size = _OPEN, 0
+        current: _Node | None = node
+        while current is not None and not current.branches and current.result is _OPEN and current.finder is None:
+            above = current.parent
+            places = self._roots if above is None else above.branches
+            if places.get(current.value) is current:
+                del places[current.value]
+            self._nodes -= 1
+            current = above
+
+    def used(self, node: _Node) -> None:
+        if node in self._ends:
+            self._ends.move_to_end(node)
+
+    def lock(self) -> threading.Lock:
+        return self._lock
+
+    # who waits for whom ----------------------------------------------------------------------------------------------
+
+    def may_wait(self, finder: _Finder) -> bool:
+        """Whether waiting for it closes no circle."""
+        own = threading.get_ident()
+        after: _Finder | None = finder
+        while after is not None:
+            if after.thread == own:
+                return False
+            after = self._waiting.get(after.thread)
+        return True
+
+    def wait(self, finder: _Finder) -> bool:
+        """Whether it is done, or nobody is to wait for it any more; not for long: it may never end."""
+        with self.waits_for_others():
+            done = finder.done.wait(PATIENCE)
+        with self._lock:
+            self._waiting.pop(threading.get_ident(), None)
+        return done
+
+    def waits(self, finder: _Finder) -> None:
+        self._waiting[threading.get_ident()] = finder
+
+
+class _Look(Generic[Result]):
+    """One look for a result, and the rendering if there is none."""
+
+    def __init__(self, once: Once, level: Level[Result], question: Hashable, inputs: ReadSource) -> None:
+        self._once = once
+        self._level = level
+        self._inputs = inputs
+        self._passed: list[tuple[Read, Key]] = []
+        self._answers: list[Answer] = []
+        with once.lock():
+            self._node: _Node | None = once.root(question)
+        self._finder: _Finder | None = None
+        self._made: Recording | None = None
+        self._entered = 0
+
+    def get(self, render: Callable[[], Result]) -> Result:
+        around = current()
+        if around is not None and around.inputs is not self._inputs:
+            around.spoil("renders for another target")
+        kept = self._walk()
+        if kept is _NEVER:
+            takes_time()
+        if kept is not _OPEN and kept is not _NEVER:
+            self._once.count(self._level.name, reused=True)
+            self._tell(around)
+            return self._level.give(kept)
+        self._once.count(self._level.name, reused=False)
+        return self._render(render, around, never=kept is _NEVER)
+
+    def _tell(self, around: Recording | None) -> None:
+        """What was read on the way to a known result was read by who asked for it."""
+        if around is not None and around.inputs is self._inputs:
+            for read, key in self._passed:
+                around.add(read, key)
+
+    # the way ---------------------------------------------------------------------------------------------------------
+
+    def _walk(self) -> Any:
+        """What lies at the end of the way; _OPEN where it is not known."""
+        node, once, inputs, passed = self._node, self._once, self._inputs, self._passed
+        common, age = inputs.common(), once.age
+        began: tuple[_Node, int] | None = None  # where reads in common begin: the node, and how many were before
+        while node is not None:
+            read = node.read
+            shared = common is not None and type(read) is tuple and inputs.is_common(read)
+            if shared and began is None:
+                jump = node.jumps.get(common) if node.jumps is not None else None
+                if jump is not None and jump.age == once.age:
+                    passed += jump.passed
+                    node = jump.to
+                    continue
+                began = (node, len(passed))
+            elif not shared and began is not None:
+                start, before = began
+                began = None
+                if start.jumps is None or len(start.jumps) > 8:
+                    start.jumps = {}
+                start.jumps[common] = _Jump(age, passed[before:], node)
+            if read is not None:
+                try:
+                    key = self._ask(read) if type(read) is Asked else inputs.key(read)
+                except NoKeyError:
+                    takes_time()
+                    self._node = None
+                    return _OPEN
+                passed.append((read, key))
+                below = node.branches.get(key)
+                if below is None:
+                    with once.lock():
+                        below = once.branch(node, key)
+                node = below
+                continue
+            if node.result is not _OPEN:
+                result = node.result
+                if result is not _OPEN:
+                    with once.lock():
+                        once.used(node)
+                    self._node = node
+                    return result
+            takes_time()
+            with once.lock():
+                if node.read is not None or node.result is not _OPEN:
+                    continue
+                finder = node.finder
+                if finder is None:
+                    node.finder = self._finder = _Finder(node)
+                    self._node = node
+                    return _OPEN
+                if not once.may_wait(finder):
+                    self._node = node
+                    return _OPEN
+                once.waits(finder)
+            if not once.wait(finder):
+                self._node = node
+                return _OPEN
+        return _OPEN
+
+    def _ask(self, asked: Asked) -> Key:
+        takes_time()
+        given = answer(self._inputs, asked)
+        self._answers.append(given)
+        if given.raised is not None:
+            raise NoKeyError(asked.name)
+        return key_of(given.value)
+
+    # the rendering ---------------------------------------------------------------------------------------------------
+
+    def _render(self, render: Callable[[], Result], around: Recording | None, *, never: bool) -> Result:
+        """Render, enter the way into the tree, and put the result at its end."""
+        made = self._made = Recording(self._inputs, around, self._answers, self._go_on_alone)
+        if never:
+            # Known to be different each time from here on; the way to here still tells who asked.
+            for read, key in self._passed:
+                made.add(read, key)
+            made.spoil("it is different each time")
+        try:
+            with recording(made):
+                result = render()
+            made.check_unchanged()
+            kept = self._level.keep(result)
+            self._enter()
+            self._end(kept)
+            return self._level.give(kept)
+        finally:
+            made.check_unchanged()
+            self._enter()
+            with self._once.lock():
+                self._release()
+            made.pass_on()
+
+    def _enter(self) -> None:
+        """Enter the reads so far into the tree: from then on others can take this way."""
+        made = self._made
+        if made is None or self._node is None:
+            return
+        sound = made.sound()
+        if self._entered < len(self._passed):  # the first reads are those that led to where it began
+            if sound[: len(self._passed)] != self._passed:
+                self._went_elsewhere(sound)
+                return
+            self._entered = len(self._passed)
+        with self._once.lock():
+            node: _Node | None = self._node
+            for read, key in sound[self._entered :]:
+                assert node is not None
+                if node.read is None and node.result is _OPEN:
+                    node.read = read
+                elif node.read != read:
+                    self._differs(node)
+                    node = None
+                    break
+                node = self._once.branch(node, key)
+            self._entered = len(sound)
+            if node is not self._node:
+                self._release()
+                self._node = node
+                if node is not None and node.read is None and node.result is _OPEN and node.finder is None:
+                    node.finder = self._finder = _Finder(node)
+
+    def _end(self, kept: Any) -> None:
+        node, made = self._node, self._made
+        if node is None or made is None:
+            return
+        size = self._level.size(kept)
+        if made.spoiled_at is not None:
+            log.debug("%s is rendered each time: %s", self._level.name, made.spoiled)
+            kept, size = _NEVER, 100
+        with self._once.lock():
+            if node.read is not None:
+                if made.spoiled_at is None:
+                    self._differs(node)
+            elif node.result is _OPEN:
+                self._once.end(node, kept, size)
+
+    def _went_elsewhere(self, sound: list[tuple[Read, Key]]) -> None:
+        """It did not read what led to where it began: it failed early, or reads are not all that it depends on."""
+        node, self._node = self._node, None
+        for at, ((read, _), (expected, _)) in enumerate(zip(sound, self._passed, strict=False)):
+            if read != expected:
+                for _ in range(len(self._passed) - at):
+                    node = node.parent if node is not None else None
+                if node is not None:
+                    with self._once.lock():
+                        self._differs(node)
+                return
+
+    def _differs(self, node: _Node) -> None:
+        """Two renderings went different ways without having read anything different: neither is used again."""
+        log.debug("%s reads now this, now that: it is rendered each time", self._level.name)
+        self._once.age += 1
+        node.read = None
+        self._once.end(node, _NEVER, 100)
+
+    def _go_on_alone(self) -> None:
+        """Before a wait for the target: whoever waits for this rendering takes the way so far and goes on itself."""
+        made = self._made
+        if made is None:
+            return
+        made.pass_on()
+        self._enter()
+        with self._once.lock():
+            self._release()
+        if made.outer is not None:
+            made.outer.on_wait()
+
+    def _release(self) -> None:
+        finder, self._finder = self._finder, None
+        if finder is not None:
+            if finder.node.finder is finder:
+                finder.node.finder = None
+            finder.done.set()

@@ -1,0 +1,57 @@
+"""What functions that only the command answers need of its project; ``pushsalt.run.project.Project`` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.mine import MineBank
+    from pushsalt.cache.pillar import PillarBank
+    from pushsalt.sdb.store import Sdb
+    from pushsalt.sources import Sources
+
+
+class ManagedResources(Protocol):
+    """Which resources targets manage, by ``type:id``."""
+
+    def declared(self, manager: str, /) -> dict[str, Any]: ...
+
+
+class KnownResources(ManagedResources, Protocol):
+    """The same, as the command knows it."""
+
+    def managed_by(self, manager: str) -> list[str]: ...
+    def manager(self, key: str) -> str | None: ...
+
+
+class Requests(Protocol):
+    """Runs of states that were requested and not run yet, by target."""
+
+    def get(self, key: str) -> Any: ...
+    def put(self, key: str, value: Any) -> Any: ...
+    def delete(self, key: str) -> Any: ...
+
+
+class CommandProject(Protocol):
+    """The caches, secrets and sources that no render process has."""
+
+    @property
+    def managed(self) -> KnownResources: ...
+    @property
+    def resource_grains(self) -> GrainBank: ...
+    @property
+    def keeps_pillar(self) -> bool: ...
+    @property
+    def pillar_bank(self) -> PillarBank: ...
+    @property
+    def mine(self) -> MineBank: ...
+    @property
+    def sdb(self) -> Sdb: ...
+    @property
+    def sources(self) -> Sources: ...
+    @property
+    def cache_life(self) -> float: ...
+    def names(self, keys: Sequence[str]) -> list[str]: ...
+    def find(self, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]: ...

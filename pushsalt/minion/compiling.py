@@ -1,0 +1,101 @@
+"""How one target's pillar and states are compiled: the trees, and the sources outside of them, put together for it.
+
+What a ``Minion`` knows of itself goes in; it keeps what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from pushsalt.compile import StateCompiler
+from pushsalt.ext_pillar import Outside, find_source
+from pushsalt.fileserver.trees import PillarTree, RenderedTree
+from pushsalt.memo.reads import plain, spoil
+from pushsalt.minion.settings import renders
+from pushsalt.pillar.source import ExtPillar
+from pushsalt.plugins import folders
+from pushsalt.programs import run_program
+
+if TYPE_CHECKING:
+    from pushsalt.fileserver import FileServer
+    from pushsalt.minion.minion import Minion
+    from pushsalt.pillar import PillarResult
+
+
+def compiled_pillar(
+    twin: Minion, override: Mapping[str, Any], more: Mapping[str, Any] | None = None
+) -> PillarResult:
+    """``twin`` is the target as pillar SLS see it: its pillar grows meanwhile.
+
+    ``override`` is laid over it, ``more`` are external sources besides those of the configuration.
+    """
+    from pushsalt.pillar import compile_pillar
+
+    config = twin.project.config.opts
+    opts = {**config, **plain(twin.opts)}
+    if opts.get("ext_pillar"):  # the configuration's; what a template asks for besides may be anybody's text
+        opts["ext_pillar"] = twin.project.private["ext_pillar"]
+    if more:
+        opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
+    if opts.get("ext_pillar"):
+        spoil("external pillar")
+    files = cast("FileServer", twin.inputs.seen_files("pillar"))
+    context = replace(twin.context, fileserver=files, keep_code=False)
+    path = twin.project.config.path
+    outside = Outside(
+        opts, context, run_program, twin.match, lambda: twin.project.remotes, path.parent if path is not None else None
+    )
+    result = compile_pillar(
+        twin.id,
+        opts,
+        PillarTree(files, context, twin.once),
+        twin.match,
+        saltenv=opts.get("saltenv"),
+        pillarenv=opts.get("pillarenv"),
+        target_pillar=twin.target.pillar,
+        ext_pillars=partial(_source, twin, outside),
+        override=override,
+        visible=twin.pillar,
+        decrypt=twin.decrypt,
+    )
+    if opts.get("pillar_opts"):
+        result.pillar["master"] = twin.project.shown_config
+    return result
+
+
+def _source(twin: Minion, outside: Outside, name: str) -> ExtPillar | None:
+    """An external source: here where the whole project is, or where it only renders; else the command asks it."""
+    config = twin.project.config.opts
+    if twin.project.is_command or renders(name, config):
+        return find_source(name, folders("ext_pillar", config), outside)
+    found: ExtPillar | None = twin.project.ext_pillar(name, outside)
+    return found
+
+
+def state_compiler(minion: Minion) -> StateCompiler:
+    """Compiles this target's states."""
+    return StateCompiler(
+        RenderedTree(minion.files, minion.context, minion.once),
+        minion.opts,
+        matcher=minion.match,
+        functions=minion.known_states,
+        master_tops=partial(_master_tops, minion) if minion.project.config.opts.get("master_tops") else None,
+        check=True,
+        strict=minion.project.config.opts["strict_arguments"],
+    )
+
+
+def _master_tops(minion: Minion) -> dict[str, list[str]]:
+    """The SLS that the sources of ``master_tops`` name for this target. Raises StateError."""
+    from pushsalt.tops import top_data
+
+    spoil("external top data")
+    if not minion.project.is_command:
+        return minion.project.tops(minion)
+    config = minion.project.config.opts
+    opts = {**config, **plain(minion.opts)}
+    outside = Outside(opts, minion.context, run_program, minion.match, lambda: minion.project.remotes)
+    return top_data(config["master_tops"], folders("tops", config), outside)

@@ -1,0 +1,169 @@
+"""What a dry run may call: `--test` changes nothing, whatever a template, a guard or a slot asks for.
+
+What a function does is said in its module (pushsalt.modules.effects). One that changes the system is refused, and so is
+one that says nothing. Commands are another matter: ``cmd.run('uname -r')`` reads, and formulas cannot be rendered
+without it, so what runs what it is told runs, and that is said.
+
+Options: ``test_template_functions`` (refuse, warn or allow), and globs in ``test_template_allow`` and
+``test_template_refuse``; an exact name there wins over a glob, and ``test_template_refuse`` wins over the other.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from types import FrameType
+from typing import Any, Final
+
+from pushsalt.errors import FunctionError
+from pushsalt.model import Chunk
+from pushsalt.modules.effects import CHANGES, READS, RUNS, Effect
+from pushsalt.render.context import ALIASES
+from thin import slots
+
+log = logging.getLogger(__name__)
+
+#: Functions that templates reach by another name, most of the time.
+WRITTEN: Final = {meant: written for written, meant in ALIASES.items()}
+
+#: The words of ``test_template_functions``.
+REFUSE, WARN, ALLOW = "refuse", "warn", "allow"
+
+
+def treatment(name: str, opts: Mapping[str, Any], kind: str) -> str:
+    """``refuse``, ``warn`` or ``allow``, for a function of this kind (pushsalt.modules.effects) in a dry run."""
+    names = (name, WRITTEN[name]) if name in WRITTEN else (name,)
+    lists = ((opts.get("test_template_refuse"), REFUSE), (opts.get("test_template_allow"), ALLOW))
+    for words, answer in lists:
+        if any(each in (words or ()) for each in names):
+            return answer
+    for words, answer in lists:
+        if any(fnmatch.fnmatchcase(each, str(word)) for each in names for word in words or ()):
+            return answer
+    mode = str(opts.get("test_template_functions") or REFUSE)
+    if kind == RUNS:
+        return ALLOW if mode == ALLOW else WARN
+    if kind == READS or mode == ALLOW:
+        return ALLOW
+    return WARN if mode == WARN else REFUSE
+
+
+def guarded(
+    name: str,
+    function: Callable[..., Any],
+    opts: Mapping[str, Any],
+    effect: Effect,
+    warn: Callable[[str], None] = log.warning,
+) -> Callable[..., Any]:
+    """``function`` as a template may call it in a dry run. What is refused raises FunctionError."""
+    if not effect.unless and treatment(name, opts, effect.kind) == ALLOW:
+        return function
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        kind, argument = effect.of_call(args, kwargs)
+        how = treatment(name, opts, kind)
+        if how == REFUSE:
+            text, hint = _refusal(name, kind, argument, effect.where)
+            if kind == CHANGES:
+                hint = "leave it out with {% if not opts.test %}, or better make it a state; " + hint
+            raise FunctionError("exception", text, hint, "CommandExecutionError")
+        if how == WARN:
+            warn(f"{_caller() or 'a template'}: {_doing(name, kind, argument)}, in a dry run too")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _doing(name: str, kind: str, argument: str) -> str:
+    """What a function does, as a sentence without its end."""
+    said = WRITTEN.get(name, name) + (f" with `{argument}`" if argument else "")
+    does = {CHANGES: "changes the system", RUNS: "runs a command"}
+    return f"{said} {does.get(kind, 'does not say whether it changes the system')}"
+
+
+def _refusal(name: str, kind: str, argument: str, where: str) -> tuple[str, str]:
+    """Text and hint of the error. ``where`` is the user's file that says nothing of the function."""
+    ending = "and this is a dry run: it was not called"
+    if kind in (READS, RUNS):
+        return f"{WRITTEN.get(name, name)} is among `test_template_refuse`, {ending}", "take it out of that option"
+    text = f"{_doing(name, kind, argument)}, {ending}"
+    if kind == CHANGES:
+        return text, "the options `test_template_functions` and `test_template_allow` let it through"
+    hint = f"`test_template_allow: ['{name}']` in the configuration lets it through"
+    if where:
+        named = f"('{name.partition('.')[2]}',)"
+        hint = f"write `__reads__ = {named}` into {where} if it changes nothing, else `__changes__`; {hint}"
+    return text, hint
+
+
+# guards and slots of states ------------------------------------------------------------------------------------------
+
+
+def refused_calls(
+    chunk: Chunk, opts: Mapping[str, Any], effect: Callable[[str], Effect], warn: Callable[[str], None] = log.warning
+) -> dict[str, str]:
+    """Function -> why it is not called, of those that the chunk's guards and slots name and that a dry run refuses.
+
+    A command as a guard is one like those that are written as text: it runs, and nobody needs to be told.
+    """
+    found: dict[str, str] = {}
+    for where, name, args, kwargs in _calls(chunk):
+        does = effect(name)
+        kind, argument = does.of_call(args, kwargs)
+        how = treatment(name, opts, kind)
+        if how == REFUSE:
+            text, hint = _refusal(name, kind, argument, does.where)
+            found[name] = f"{where}: {text}\nhint: {hint}"
+        elif how == WARN and (kind != RUNS or where == "a slot"):
+            place = f"{chunk.get('__id__')} in SLS {chunk.get('__sls__')}"
+            warn(f"{place}: {where}: {_doing(name, kind, argument)}, in a dry run too")
+    return found
+
+
+def _calls(chunk: Chunk) -> Iterator[tuple[str, str, Sequence[Any], Mapping[str, Any]]]:
+    """(where, function, arguments, those by name) of each call that guards and slots name."""
+    for guard in ("onlyif", "unless"):
+        given = chunk.get(guard)
+        entries: list[Any] = given if isinstance(given, list) else [given]
+        for entry in entries:
+            if isinstance(entry, dict) and "fun" in entry:
+                kwargs = {key: entry[key] for key in entry if key not in ("fun", "args", "get_return")}
+                args = entry.get("args")
+                # whatever the target would go through: of a mapping its keys
+                yield guard, str(entry["fun"]), list(args) if isinstance(args, Iterable) else [], kwargs
+    for text in _texts(chunk):
+        try:
+            call: Any = slots.parse(text.split(":", 2)[2])
+        except (ValueError, IndexError):  # the state says so
+            continue
+        if call[0]:
+            yield "a slot", *call
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.startswith(slots.MARK):
+            yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
+def _caller() -> str:
+    """``file:line`` of the template that is being rendered in this thread: Jinja, or Python of the tree."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        template = frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            return f"{template.filename}:{template.get_corresponding_lineno(frame.f_lineno)}"
+        if frame.f_code.co_filename.endswith(".sls"):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,181 @@
+"""The file server as renderings see it: which files they find and read is noted, and looked up once for many targets.
+
+While nothing is recorded (a plan is made, a target asks for a file) the disk is looked at each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from pushsalt.memo.reads import Key, ReadSource, Recording, current, key_of, spoil, takes_time
+from pushsalt.trust import limit_of
+
+if TYPE_CHECKING:
+    from pushsalt.files.found import FoundFile
+    from pushsalt.fileserver import FileServer, SlsFile
+
+#: Seconds for which what was seen of the files holds for further targets.
+FRESH: Final = 1.0
+#: Larger files are read again each time.
+_KEPT: Final = 1024 * 1024
+_numbers: Final = itertools.count()
+
+
+class Snapshot:
+    """What was seen of a file server at about one moment. Any thread may look; two that look at once do no harm."""
+
+    def __init__(self, files: FileServer) -> None:
+        self.files = files
+        self.number = next(_numbers)
+        self.made = time.monotonic()
+        self._found: dict[tuple[str, str], FoundFile | None] = {}
+        self._content: dict[tuple[str, str], tuple[bytes | None, Key]] = {}
+        self._listed: dict[tuple[str, tuple[Any, ...]], tuple[Any, Key]] = {}
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() - self.made < FRESH
+
+    def find(self, saltenv: str, path: str) -> FoundFile | None:
+        place = (saltenv, path)
+        try:
+            return self._found[place]
+        except KeyError:
+            takes_time()
+            found = self._found[place] = self.files.find(path, saltenv)
+            return found
+
+    def content(self, saltenv: str, path: str) -> bytes:
+        """Raises FileServerError."""
+        kept = self._read(saltenv, path)[0]
+        if kept is not None:
+            return kept
+        found = self.find(saltenv, path)
+        assert found is not None
+        return found.read()
+
+    def listed(self, question: str, args: tuple[Any, ...]) -> Any:
+        return self._list(question, args)[0]
+
+    def key(self, kind: str, *place: Any) -> Key:
+        """Of a read: ``find`` or ``read`` with saltenv and path, ``list`` with a method's name and its arguments."""
+        if kind == "find":
+            found = self.find(*place)
+            return found.path if found is not None else None
+        return self._list(*place)[1] if kind == "list" else self._read(*place)[1]
+
+    def _read(self, saltenv: str, path: str) -> tuple[bytes | None, Key]:
+        place = (saltenv, path)
+        known = self._content.get(place)
+        if known is None:
+            takes_time()
+            found = self.find(saltenv, path)
+            data = found.read() if found is not None else b""
+            mode = found.mode if found is not None else 0
+            key = (len(data), mode, hashlib.blake2b(data, digest_size=20).digest())
+            known = self._content[place] = (data if len(data) <= _KEPT else None, key)
+        return known
+
+    def _list(self, question: str, args: tuple[Any, ...]) -> tuple[Any, Key]:
+        known = self._listed.get((question, args))
+        if known is None:
+            takes_time()
+            answer = getattr(self.files, question)(*args)
+            known = self._listed[question, args] = (answer, key_of(answer))
+        return known
+
+
+class SeenFiles:
+    """``FileServer`` for the renderings of one target."""
+
+    def __init__(self, files: FileServer, tree: str, inputs: ReadSource, snapshot: Callable[[], Snapshot]) -> None:
+        self._files = files
+        self._tree = tree
+        self._inputs = inputs
+        self._snapshot = snapshot
+
+    def _noting(self) -> Recording | None:
+        """The recording of this target's rendering, if there is one."""
+        top = current()
+        if top is not None and top.inputs is not self._inputs:
+            top.spoil("reads files for another target")
+            return None
+        return top
+
+    def find(self, path: str, saltenv: str = "base") -> Any:
+        top = self._noting()
+        if top is None:
+            return self._files.find(path, saltenv)
+        top.note(("find", self._tree, saltenv, path))
+        found = self._snapshot().find(saltenv, path)
+        return None if found is None else SeenFile(found, self, saltenv, path)
+
+    def read(self, path: str, saltenv: str = "base") -> bytes | None:
+        found = self.find(path, saltenv)
+        return None if found is None else found.read()
+
+    def sls_path(self, sls: str, saltenv: str = "base") -> SlsFile | None:
+        from pushsalt.fileserver import FileServer
+
+        return FileServer.sls_path(cast("FileServer", self), sls, saltenv)
+
+    def noted(self, saltenv: str, path: str) -> Snapshot | None:
+        """Note that a file's content is read; where to read it from, None for the disk."""
+        top = self._noting()
+        if top is None:
+            return None
+        top.note(("read", self._tree, saltenv, path))
+        return self._snapshot()
+
+    def _ask(self, question: str, *args: Any, **kwargs: Any) -> Any:
+        top = self._noting()
+        if top is None or kwargs:
+            spoil("it lists files")
+            return getattr(self._files, question)(*args, **kwargs)
+        top.note(("list", self._tree, question, args))
+        answer = self._snapshot().listed(question, args)
+        return dict(answer) if isinstance(answer, dict) else list(answer)
+
+    def __getattr__(self, question: str) -> Callable[..., Any]:
+        """``envs``, ``list_states`` and all others, which list something."""
+        if question.startswith("_"):
+            raise AttributeError(question)
+        return partial(self._ask, question)
+
+
+class SeenFile:
+    """A found file; whatever is asked of its content is noted as read."""
+
+    def __init__(self, found: FoundFile, files: SeenFiles, saltenv: str, path: str) -> None:
+        self._found = found
+        self._files = files
+        self._place = (saltenv, path)
+        self.path = found.path
+        self.rel = found.rel
+        self.limit = limit_of(found)
+
+    @property
+    def size(self) -> int:
+        self._files.noted(*self._place)
+        return self._found.size
+
+    @property
+    def mode(self) -> int:
+        self._files.noted(*self._place)
+        return self._found.mode
+
+    def read(self) -> bytes:
+        snapshot = self._files.noted(*self._place)
+        return self._found.read() if snapshot is None else snapshot.content(*self._place)
+
+    def open(self) -> BinaryIO:
+        self._files.noted(*self._place)
+        return self._found.open()
+
+    def digest(self, hash_type: str = "sha256") -> str:
+        self._files.noted(*self._place)
+        return self._found.digest(hash_type)

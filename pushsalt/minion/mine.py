@@ -1,0 +1,164 @@
+"""What goes into the mine, and when: a bank by key, ``{alias: value}``; one with ``allow_tgt`` is wrapped as Salt does.
+
+``mine_functions`` are called with the grains (``pushsalt grains``, ``--refresh``), by ``mine.update``, and behind a run
+of states when their values are older than ``mine_interval``: there is no agent that could do so every hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import FunctionError, TargetError
+from thin.utils import minevalues
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pushsalt.minion.trees import Trees
+    from pushsalt.model import Target
+
+log = logging.getLogger(__name__)
+
+#: Seconds that a return waits for the mine.
+PATIENCE: Final = 60.0
+#: Values that one target may have in the mine.
+NAMES: Final = 1000
+
+
+@dataclass(frozen=True)
+class MineFunction:
+    """One entry of ``mine_functions``."""
+
+    alias: str
+    function: str
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    allow_tgt: Any = None
+    allow_tgt_type: Any = None
+    given: Any = None
+
+    def message(self) -> dict[str, Any]:
+        """The call as a session takes it."""
+        return {"k": "call", "fun": self.function, "args": self.args, "kwargs": self.kwargs, "cli": False}
+
+    def wrapped(self, value: Any) -> Any:
+        """The value as it is kept."""
+        return minevalues.wrapped(value, self.allow_tgt, self.allow_tgt_type)
+
+
+def definitions(functions: Any) -> list[MineFunction]:
+    """``mine_functions`` understood: a list of names, or ``{alias: arguments}``; ``mine_function`` names another."""
+    if isinstance(functions, list):
+        functions = {str(name): {} for name in functions}
+    if not isinstance(functions, dict):
+        return []
+    found = []
+    for alias, given in functions.items():
+        name, args, kwargs, whom, how = minevalues.parse(given)
+        found.append(MineFunction(str(alias), str(name or alias), args, kwargs, whom, how, given))
+    return found
+
+
+def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
+    """The value, and the expression and type of who may have it; None for everybody."""
+    if not isinstance(kept, dict) or minevalues.ACL_ID not in kept:
+        return kept, None
+    allowed = (kept["allow_tgt"], str(kept.get("allow_tgt_type") or "glob")) if "allow_tgt" in kept else None
+    return kept.get(minevalues.ACL_DATA), allowed
+
+
+def keeps(project: Trees) -> bool:
+    """Whether anything is kept. Salt: the master's ``_mine``."""
+    opts = project.config.opts
+    return bool(opts["minion_data_cache"] or opts.get("enforce_mine_cache"))
+
+
+def store(project: Trees, target: Target, values: Mapping[str, Any], *, clear: bool = False) -> bool:
+    """Keep values of a target, besides or instead of those that are there; whether that went well."""
+    if not project.is_command:
+        return project.store_in_mine(values, clear=clear)
+    if not keeps(project):
+        return True
+    names = len(values) if clear else len({*(project.whole.mine.get(target.key) or ()), *values})
+    if names > NAMES:
+        log.error("%s: nothing is kept beyond %d values in the mine: mine.delete forgets one", target.id, NAMES)
+        return False
+    return project.whole.mine.put(target.key, values) if clear else project.whole.mine.update(target.key, values)
+
+
+def forget(project: Trees, target: Target, alias: str) -> bool:
+    """Forget one value of a target."""
+    if project.whole.mine.get(target.key) is None:
+        return True
+    return project.whole.mine.update(target.key, {}, without=[alias])
+
+
+def configured(project: Trees, target: Target, pillar: Mapping[str, Any]) -> list[MineFunction]:
+    """What ``mine_functions`` says for a target: in its pillar, the configuration and the roster; the last one wins."""
+    found: dict[str, Any] = {}
+    for place in (pillar, project.config.opts, target.minion_opts):
+        given = place.get("mine_functions")
+        if isinstance(given, list):
+            given = {str(name): {} for name in given}
+        found.update(given if isinstance(given, dict) else {})
+    return definitions(found)
+
+
+def with_grains(project: Trees, target: Target) -> list[MineFunction]:
+    """What is collected with a target's grains; of the pillar as it was last compiled."""
+    if not _setting(project, target, "mine_enabled", True):
+        return []
+    kept = project.whole.pillar_bank.get(target.key) if project.whole.keeps_pillar else None
+    return configured(project, target, {**(kept if isinstance(kept, dict) else {}), **target.pillar})
+
+
+def with_states(project: Trees, target: Target, in_pillar: Any) -> list[MineFunction]:
+    """What is collected behind a run of states: what is not in the mine, or older than ``mine_interval`` minutes.
+
+    ``in_pillar`` is what the pillar has as ``mine_functions``.
+    """
+    if not _setting(project, target, "mine_enabled", True) or not keeps(project):
+        return []
+    functions = configured(project, target, {"mine_functions": in_pillar})
+    if not functions:
+        return []
+    _, seen = project.whole.mine.look(target.key)
+    minutes = _setting(project, target, "mine_interval", 60)
+    if not isinstance(minutes, int | float):  # minion_opts of an inventory may be anything
+        log.warning("%s: mine_interval is no number of minutes: %.40r", target.id, minutes)
+        minutes = 60
+    now, life = time.time(), 60 * minutes
+    return [each for each in functions if not 0 <= now - seen.get(each.alias, -1.0) < life]
+
+
+def _setting(project: Trees, target: Target, name: str, default: Any) -> Any:
+    return target.minion_opts.get(name, project.config.opts.get(name, default))
+
+
+async def collect(
+    target: Target, functions: Sequence[MineFunction], answers: Sequence[asyncio.Future[Any]]
+) -> dict[str, Any]:
+    """The values of functions that were called and do not take too long; what failed is said and left out."""
+    from pushsalt.session.intake import returned_grains
+
+    if answers:
+        await asyncio.wait(answers, timeout=PATIENCE)
+    values = {}
+    for each, answer in zip(functions, answers, strict=True):
+        if not answer.done():
+            log.warning("%s: the mine function %s is not done after %g s: not kept", target.id, each.function, PATIENCE)
+            continue
+        try:
+            value = returned_grains(target, each.function, each.args, answer.result())
+            values[each.alias] = each.wrapped(value)
+        except (FunctionError, TargetError) as exc:
+            said = target.resource and exc.kind == "unknown_function"  # what holds for all targets is not for each type
+            log.log(
+                logging.DEBUG if said else logging.ERROR,
+                "%s: the mine function %s is not kept: %s", target.id, each.function, exc.message,
+            )  # fmt: skip
+    return values

@@ -1,0 +1,534 @@
+"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler over its tree.
+
+Everything here is synchronous and made to run in a worker thread; what needs the target goes through ``Remote``, which
+blocks that thread while the event loop does the talking.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from pushsalt.compile import CompileResult, StateCompiler
+from pushsalt.compile.check import check_chunks
+from pushsalt.compile.source import SourcePositions
+from pushsalt.errors import FunctionError, StateError, TargetError, UsageError
+from pushsalt.fileserver.trees import each_time
+from pushsalt.lazy import cached_property
+from pushsalt.memo.reads import WHOLE, NoKeyError, Recorded, ask, current, key_of, muted, plain, spoil, takes_time
+from pushsalt.minion.callerrors import raised, unknown_function
+from pushsalt.minion.compiling import compiled_pillar, state_compiler
+from pushsalt.minion.inputs import REMOTE, MemoPillar, TargetInputs, noting
+from pushsalt.minion.salt import TemplateFunctions, exists, shared
+from pushsalt.minion.wrappers import OURS as OUR_FUNCTIONS
+from pushsalt.minion.wrappers import ControllerFunctions
+from pushsalt.model import Target
+from pushsalt.modules.controller import function_named, is_for_command
+from pushsalt.modules.effects import SILENT, Effect, shipped
+from pushsalt.modules.signatures import KnownStates, TypeFunctions
+from pushsalt.programs import run_program
+from pushsalt.render import RenderContext, compile_template
+from pushsalt.render.pipeline import decrypt_value
+from pushsalt.targeting import MatcherFails, Subject, matches, tgt_types
+from pushsalt.trust import Foreign, Template, Trusted
+from thin import runtime
+from thin.loader import LazyDict, Loaders
+
+if TYPE_CHECKING:
+    from pushsalt.fileserver import FileServer
+    from pushsalt.job import JobOptions
+    from pushsalt.memo.tree import Level
+    from pushsalt.minion.memoized import MemoCompiler
+    from pushsalt.minion.trees import Trees
+    from pushsalt.modules.custom import CustomModules
+    from pushsalt.pillar import PillarResult
+
+log = logging.getLogger(__name__)
+
+#: Calls a function on the target: name, arguments, keyword arguments -> its value. Raises FunctionError, TargetError.
+Remote = Callable[[str, list[Any], dict[str, Any]], Any]
+
+PILLAR_FAILED = "Pillar failed to render with the following messages:"
+
+
+class Minion:
+    """See the module. ``derive`` gives the same target with another test mode, environment or pillar override."""
+
+    def __init__(
+        self,
+        project: Trees,
+        target: Target,
+        options: JobOptions,
+        grains: Mapping[str, Any],
+        remote: Remote | None,
+        *,
+        rendering: bool = False,
+        pillar_override: Mapping[str, Any] | None = None,
+        test: bool | None = None,
+        engines: frozenset[str] | None = None,
+    ) -> None:
+        """``engines`` are the only renderers that are used for it, in whatever way; None: no such limit."""
+        self.project = project
+        self.target = target
+        self.options = options
+        self._remote = remote
+        self._test = (options.test or None) if test is None else test
+        self._engines = engines
+        self.settings = project.shared.settings(
+            target, test=self._test, saltenv=options.saltenv, pillarenv=options.pillarenv
+        )
+        self.inputs = TargetInputs(self)
+        #: looks what lies behind the target, and takes that in: type -> ids; None where there is no way to it
+        self.look_behind: Callable[[], dict[str, list[str]]] | None = None
+        self._given_grains = grains if isinstance(grains, dict) else dict(grains)
+        #: whether a template asks: it sees pillar as it is, a command line sees it masked
+        self.rendering = rendering
+        self._override = dict(options.pillar or {}) if pillar_override is None else dict(pillar_override)
+
+    @property
+    def id(self) -> str:
+        return self.target.id
+
+    @cached_property
+    def grains(self) -> dict[str, Any]:
+        """The grains. What templates read of them is noted, as of options and pillar (pushsalt.memo.reads)."""
+        return Recorded("grains", self.inputs, self._given_grains)
+
+    @property
+    def own_grains(self) -> dict[str, Any]:
+        """The grains as they are now, to be looked at only."""
+        return self.__dict__.get("grains", self._given_grains)  # type: ignore[no-any-return]
+
+    def _grains_now(self) -> dict[str, Any]:
+        return plain(self.grains) if "grains" in self.__dict__ else self._given_grains
+
+    @cached_property
+    def opts(self) -> dict[str, Any]:
+        """The options by Salt's names; made when somebody needs all of them."""
+        return self._recorded_opts({**self.settings.copy(), "id": self.id, "user": self.user})
+
+    @property
+    def user(self) -> Any:
+        """Who executes on the target."""
+        return self.settings.values["user"] or dict.get(self.own_grains, "username") or "root"
+
+    def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
+        return Recorded("opts", self.inputs, {**opts, "grains": self.grains}, private=frozenset({"grains"}))
+
+    @property
+    def own_opts(self) -> dict[str, Any] | None:
+        """The options, if they were made."""
+        return self.__dict__.get("opts")
+
+    def _option(self, name: str) -> Any:
+        """The value of an option, which stays as it is."""
+        return self.settings.values.get(name) if self.own_opts is None else dict.get(self.own_opts, name)
+
+    @property
+    def test(self) -> bool:
+        return bool(self._option("test"))
+
+    @property
+    def saltenv(self) -> str:
+        return str(self._option("saltenv") or "base")
+
+    @property
+    def offline(self) -> bool:
+        """Whether the target is one that is never connected to."""
+        return self.target.transport == "offline"
+
+    @property
+    def has_target(self) -> bool:
+        """Whether there is a way to the target."""
+        return self._remote is not None
+
+    @cached_property
+    def files(self) -> FileServer:
+        """The file server of the states; what renderings find and read there is noted."""
+        return cast("FileServer", self.inputs.seen_files("states"))
+
+    @property
+    def custom(self) -> CustomModules:
+        """The users' own modules, as this target's job has them."""
+        return self.project.custom(self.saltenv)
+
+    @property
+    def controller(self) -> ControllerFunctions:
+        """What the controller answers; users' own functions are for the operator's own texts alone."""
+        return self.project.functions if self._engines is None else OUR_FUNCTIONS
+
+    def has_custom(self, name: str) -> bool:
+        """Whether an execution function is of the users' own modules, or of the resource's type."""
+        return self._type.has(name) or self.custom.has(name)
+
+    @cached_property
+    def _type(self) -> TypeFunctions:
+        """What the type of this resource brings of its own; of what is no resource, nothing."""
+        return TypeFunctions(self.target.resource, self.custom)
+
+    def has_salt(self, name: str) -> bool:
+        """Whether an execution function is of real Salt, which ``salt_python`` names."""
+        return self.project.salt_python is not None and self.project.salt_python.has(name)
+
+    def effect(self, name: str) -> Effect:
+        """What an execution function does to the machine, as its module says: a user's own, the type's, or ours."""
+        wrapped = self.controller.effect(name)
+        if wrapped is not None:
+            return wrapped
+        return (shipped(name) or Effect(SILENT)) if function_named(name) is not None else self.effect_there(name)
+
+    def effect_there(self, name: str) -> Effect:
+        """As ``effect``, of a function that the target itself calls: for a guard or a slot."""
+        for theirs in (self._type, self.custom):
+            found = theirs.effect(name)
+            if found is not None:
+                return found
+        return shipped(name) or Effect(SILENT)
+
+    def warn(self, text: str) -> None:
+        """Log a warning about the trees, once for all targets."""
+        if text not in self.project.said:
+            self.project.said.add(text)
+            log.warning("%s", text, extra={"once": True})
+
+    def on_controller(self, name: str) -> bool:
+        """Whether both sides have this execution function; one of the users' own wins, and says so itself."""
+        if self._type.has(name) or (self.target.resource and name == "test.ping"):
+            return False
+        return self.custom.on_controller(name) if self.custom.has(name) else name in shared()
+
+    def derive(
+        self,
+        *,
+        test: Any = None,
+        pillar: Mapping[str, Any] | None = None,
+        saltenv: str | None = None,
+        pillarenv: str | None = None,
+        rendering: bool | None = None,
+    ) -> Minion:
+        """This target with other options; None keeps one. The compiled pillar is kept while nothing of it changes."""
+        test = None if test and self.test else test
+        pillar = None if pillar == self._override else pillar
+        saltenv = None if saltenv == self._option("saltenv") else saltenv
+        pillarenv = None if pillarenv == self._option("pillarenv") else pillarenv
+        if test is None and pillar is None and saltenv is None and pillarenv is None:
+            if rendering in (None, self.rendering):
+                return self
+            same = copy.copy(self)
+            same.rendering = bool(rendering)
+            return same
+        spoil("it asks for the same target with other options")
+        changes: dict[str, Any] = {}
+        if test is not None:
+            changes["test"] = bool(test)
+        if saltenv is not None:
+            changes["saltenv"] = str(saltenv)
+        if pillarenv is not None:
+            changes["pillarenv"] = str(pillarenv)
+        other = Minion(
+            self.project,
+            self.target,
+            replace(self.options, **changes),
+            self._grains_now(),
+            self._remote,
+            rendering=self.rendering if rendering is None else rendering,
+            pillar_override=self._override if pillar is None else pillar,
+            test=self._test if test is None else bool(test),
+            engines=self._engines,
+        )
+        if pillar is None and pillarenv is None and saltenv in (None, self.saltenv):
+            if self.own_pillar is not None:
+                other.__dict__["pillar"] = Recorded("pillar", other.inputs, self.own_pillar)
+            elif "known_pillar" in self.__dict__:
+                other.__dict__["known_pillar"] = self.known_pillar
+        return other
+
+    # pillar and functions --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def pillar(self) -> dict[str, Any]:
+        """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
+        self.check_pillar()
+        return Recorded("pillar", self.inputs, self.known_pillar.result().pillar)
+
+    @property
+    def own_pillar(self) -> dict[str, Any] | None:
+        """The pillar, if it was made for this target alone."""
+        return self.__dict__.get("pillar")
+
+    def check_pillar(self) -> None:
+        """Raises StateError with every error of the pillar, if there is one."""
+        if self.own_pillar is None and self.known_pillar.errors:
+            raise StateError([PILLAR_FAILED, *self.known_pillar.errors])
+
+    def pillar_value(self, name: str) -> Any:
+        """A value of the pillar, which stays as it is. Raises StateError as ``pillar`` does."""
+        self.check_pillar()
+        return (self.known_pillar.values if self.own_pillar is None else self.own_pillar).get(name)
+
+    @property
+    def pillar_result(self) -> PillarResult:
+        """The pillar as far as it could be compiled, and what was wrong with it. The caller's own."""
+        top = current()
+        if top is not None and top.inputs is self.inputs:
+            top.note(("compiled", WHOLE))
+        elif top is not None:
+            top.spoil("it reads the pillar of another target")
+        return self.known_pillar.result()
+
+    @cached_property
+    def known_pillar(self) -> MemoPillar:
+        """The compiled pillar, which other targets may have too."""
+        from pushsalt.minion.memoized import PILLAR
+
+        twin = self._twin(self._remote, {})
+        question = ("pillar", dict(self.target.pillar), self._override, self.settings.number)
+        known: MemoPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
+        for text in known.warnings:
+            log.warning("%s: %s", self.id, text)
+        if not known.redacted:
+            self.project.redactor.add_pillar(known.values)
+            known.redacted = True
+        return known
+
+    @property
+    def pillar_to_keep(self) -> dict[str, Any] | None:
+        """The pillar, to be looked at only, if it was compiled without error and as no option of the command says."""
+        known: MemoPillar | None = self.__dict__.get("known_pillar")
+        if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
+            return None
+        return known.values
+
+    def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
+        """The pillar, compiled afresh, with external sources besides those of the configuration."""
+        spoil("it compiles pillar")
+        with muted():
+            result = compiled_pillar(self._twin(self._remote, {}), self._override, more)
+        for text in result.warnings:
+            log.warning("%s: %s", self.id, text)
+        self.project.redactor.add_pillar(result.pillar)
+        return result
+
+    def once(self, level: Level[Any], question: Any, render: Callable[[], Any]) -> Any:
+        """What ``render`` gives: rendered now, or before for a target that has the same in all that was read."""
+        wanted = self.options.render_cache
+        if not (self.project.config.opts["render_cache"] if wanted is None else wanted):
+            takes_time()
+            return each_time(level, question, render)
+        if not noting(self.inputs):
+            self.inputs.begin()
+        try:
+            asked = (key_of(question), *self.inputs.question())
+        except NoKeyError:
+            spoil("it depends on what cannot be compared")
+            return each_time(level, question, render)
+        return self.project.shared.once.get(level, asked, self.inputs, render)
+
+    def decrypt(self, value: Any, renderer: str | None) -> Any:
+        """A value of pillar in plain. Raises RenderError."""
+        takes_time()
+        context = RenderContext(
+            self.id, self.opts, self.grains, {}, {}, run=run_program, private=self.project.private,
+            decrypted=self.project.redactor.add, frozen=self.frozen, decrypt=self.project.decrypt,
+        )  # fmt: skip
+        return decrypt_value(value, renderer, context)
+
+    @cached_property
+    def functions(self) -> TemplateFunctions:
+        """``salt`` of this target's templates. They share options, grains and pillar with these."""
+        _ = self.opts, self.pillar
+        return TemplateFunctions(self.derive(rendering=True))
+
+    @cached_property
+    def _loaders(self) -> Loaders:
+        return Loaders(
+            self.opts,
+            runtime,
+            grains=self.grains,
+            pillar=(lambda: self.pillar) if self.own_pillar is None else self.own_pillar,
+            overlays={"modules": [self.custom], "utils": [self.custom]},
+            controller=True,
+            extra={"__salt_template__": True},
+        )
+
+    def shared(self, name: str) -> Callable[..., Any]:
+        """A function that both sides have, bound to this target. Raises KeyError."""
+        with muted():  # a module is loaded once, by whoever comes first
+            function: Callable[..., Any] = self._loaders.modules[name]
+        return function
+
+    def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Call a function on the target and wait for its value. Raises TargetError (offline), FunctionError."""
+        if self._remote is None:
+            raise TargetError(
+                "offline",
+                f"{self.id}: {name} needs the target, and {self.id} is offline",
+                "write what it would answer into the target's grains or pillar, or use another transport",
+            )
+        if current() is None:
+            return self._remote(name, args, kwargs)
+        return ask(self.inputs, REMOTE + name, tuple(args), kwargs)
+
+    def call_target(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """``remote`` without a note of it."""
+        assert self._remote is not None
+        return self._remote(name, args, kwargs)
+
+    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """A function for a command line: one of the controller's own, or one that both sides have (offline targets)."""
+        own = self.controller.named(name)
+        if own is not None:
+            function = self.own(name, own)
+        elif self.on_controller(name):
+            function = self.shared(name)
+        elif exists(name) or self.has_custom(name) or self.has_salt(name):
+            return self.remote(name, list(args), dict(kwargs))
+        else:
+            raise unknown_function(
+                name, more={*self.custom.functions("modules"), *self.controller.own_names()}
+            )
+        try:
+            return function(*args, **kwargs)
+        except (StateError, FunctionError, TargetError, MemoryError):
+            raise
+        except (Exception, SystemExit) as exc:
+            log.debug("%s: %s raised", self.id, name, exc_info=True)
+            raise raised(name, exc) from exc
+
+    def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of ``pushsalt.functions`` for this target; what only the command can answer is asked of it."""
+        if is_for_command(function) and not self.project.is_command:
+            return partial(self.project.function, self, name)
+        return partial(function, self)
+
+    # rendering and compiling -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def context(self) -> RenderContext:
+        """What this target's SLS see."""
+        return RenderContext(
+            self.id,
+            self.opts,
+            self.grains,
+            self.pillar,
+            self.functions,
+            self.files,
+            run=run_program if self.project.is_command else None,
+            private=self.project.private,
+            decrypted=self.project.redactor.add,
+            keep_code=self.project.keeps_templates and self._engines is None,
+            frozen=self.frozen,
+            engines=self._engines,
+            decrypt=self.project.decrypt,
+        )
+
+    @property
+    def frozen(self) -> Mapping[str, Any]:
+        """The options by which rendering works: those of the configuration, whatever templates make of theirs."""
+        return MappingProxyType(self.settings.values)
+
+    @cached_property
+    def without_target(self) -> Minion:
+        """This target as it can be rendered beforehand: a call that needs the target raises."""
+        twin = self._twin(None, {} if self.own_pillar is None else self.own_pillar)
+        if self.own_pillar is None:
+            del twin.__dict__["pillar"]
+            twin.__dict__["known_pillar"] = self.known_pillar
+        return twin
+
+    def _twin(self, remote: Remote | None, pillar: dict[str, Any]) -> Minion:
+        """This target for templates, with another way to it and another pillar."""
+        twin = Minion(
+            self.project,
+            self.target,
+            self.options,
+            self._grains_now(),
+            remote,
+            rendering=True,
+            pillar_override=self._override,
+            test=self._test,
+            engines=self._engines,
+        )
+        if self.own_opts is not None:
+            twin.__dict__["opts"] = twin._recorded_opts(plain(self.own_opts))
+        twin.__dict__["pillar"] = Recorded("pillar", twin.inputs, pillar)
+        return twin
+
+    @cached_property
+    def compiler(self) -> MemoCompiler:
+        """Compiles this target's states, but none that are known already."""
+        from pushsalt.minion.memoized import MemoCompiler
+
+        return MemoCompiler(self)
+
+    @cached_property
+    def plain_compiler(self) -> StateCompiler:
+        return state_compiler(self)
+
+    def match(self, expr: str, tgt_type: str) -> bool:
+        """Whether a target expression means this target, by its live grains and pillar.
+
+        As in Salt, one that cannot be understood means nobody and is logged; what makes Salt fail, a match type that
+        there is not or a regular expression that is none, raises UsageError.
+        """
+        if tgt_type == "data":  # of a minion's data store, which a target does not have
+            return False
+        if expr == "*" and tgt_type in ("glob", "compound"):
+            return True
+        top = current()
+        with muted():
+            found = self.is_matched(expr, tgt_type)
+        if top is not None and top.inputs is self.inputs:
+            top.add(("match", tgt_type, expr), found)
+        elif top is not None:
+            top.spoil("matches another target")
+        return found
+
+    def is_matched(self, expr: str, tgt_type: str) -> bool:
+        """``match`` without a note of it."""
+        pillar = self.own_pillar
+        if pillar is None:
+            pillar = self.known_pillar.values if "known_pillar" in self.__dict__ else {}
+        target = self.target
+        managed = LazyDict(self._manages)
+        subject = Subject(self.id, self.own_grains, pillar, target.type, target.manager, managed, target.groups)
+        try:
+            return matches(
+                expr, tgt_type, subject, nodegroups=self.project.nodegroups, vocabulary=self.project.vocabulary
+            )
+        except MatcherFails:
+            raise
+        except UsageError as exc:
+            if tgt_type == "pcre" or tgt_type not in tgt_types(self.project.vocabulary):
+                raise
+            log.error("%s: %s: nothing matches it", self.id, exc.message)
+            return False
+
+    def _manages(self) -> dict[str, Any]:
+        """type -> ids of the resources behind it; the option ``resources`` says otherwise."""
+        said = self._option("resources")
+        return dict(said) if isinstance(said, Mapping) else self.project.managed.declared(self.target.key)
+
+    def words(self, text: str, where: str) -> Template:
+        """A text that a function was called with: the operator's own on a command line, else what a template made."""
+        return Foreign(text, where) if self.rendering else Trusted(text, where)
+
+    def render_sls_text(self, text: Template, sls: str = "<string>") -> Any:
+        return compile_template(text, path=sls, sls=sls, saltenv=self.saltenv, context=self.context)
+
+    def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
+        """What is wrong with one chunk: an unknown function, unknown arguments."""
+        strict = self.project.config.opts["strict_arguments"]
+        found = check_chunks([chunk], self.known_states, SourcePositions(), strict)
+        return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
+
+    @property
+    def known_states(self) -> KnownStates:
+        """The state functions that this target has."""
+        target = self.target
+        return KnownStates(self.custom, self.project.salt_python, target.resource, inside=bool(target.enter))

@@ -1,0 +1,205 @@
+"""``salt`` as a target's templates have it: each function answered where it can be.
+
+On the controller: ``pushsalt/functions/`` (compiling, pillar, files) and the modules of ``thin/modules/`` that are
+marked ``__controller__`` (they read grains, pillar and options, or compute). All else is asked of the target.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, Final, Protocol
+
+from pushsalt.memo.reads import ReadSource, ask, current
+from pushsalt.minion import dryrun
+from pushsalt.minion.wrappers import ControllerFunctions
+from pushsalt.modules import declared
+from pushsalt.modules.effects import Effect
+from thin import runtime
+
+
+class Answering(Protocol):
+    """A target that answers for its templates: ``pushsalt.minion.minion.Minion``."""
+
+    @property
+    def opts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def offline(self) -> bool: ...
+
+    @property
+    def inputs(self) -> ReadSource: ...
+
+    @property
+    def controller(self) -> ControllerFunctions: ...
+
+    def has_custom(self, name: str) -> bool: ...
+
+    def has_salt(self, name: str) -> bool: ...
+
+    def effect(self, name: str) -> Effect: ...
+
+    def warn(self, text: str) -> None: ...
+
+    def on_controller(self, name: str) -> bool: ...
+
+    def shared(self, name: str) -> Callable[..., Any]: ...
+
+    def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]: ...
+
+    def remote(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any: ...
+
+
+#: Functions that look at grains, pillar, options and files of the file roots alone, or compute: what they read there is
+#: noted, so that their calls need not be. Calls of all others are noted with their answers.
+_NOTED: Final = """
+config: backup_mode dot_vals get items manage_mode merge option valid_fileproto
+cp: envs get_file_str hash_file list_master list_master_dirs list_master_symlinks list_states stat_file
+defaults: deepcopy get merge update
+file: basename dirname join normpath pardir
+grains: equals fetch filter_by get has_value item items ls
+hashutil: base64_b64decode base64_b64encode base64_decodestring base64_encodestring digest hmac_compute hmac_signature
+hashutil: md5_digest sha256_digest sha512_digest
+jinja: import_json import_yaml load_map
+network: calc_net convert_cidr ip_in_subnet iphexval is_loopback is_private reverse_ip
+pillar: data fetch filter_by get item items keys ls obfuscate raw
+slsutil: boolstr deserialize dir_exists file_exists findup merge merge_all path_exists renderer serialize update
+state: show_highstate show_low_sls show_lowstate show_sls show_states show_top sls_exists id_exists
+"""
+NOTED: Final = frozenset(
+    f"{module}.{name}"
+    for module, names in (line.split(": ") for line in _NOTED.strip().splitlines())
+    for name in names.split()
+)
+
+
+def _is_silent(name: str) -> bool:
+    """Whether a function does nothing but log, and that at a level that nobody wants to see."""
+    module, _, level = name.partition(".")
+    if module != "log":
+        return False
+    number = logging.getLevelName("ERROR" if level == "exception" else level.upper())
+    return isinstance(number, int) and not logging.getLogger("thin.modules.logmod").isEnabledFor(number)
+
+
+@cache
+def shared() -> declared.ControllerFunctions:
+    """Names of the functions that both sides have."""
+    return declared.ControllerFunctions()
+
+
+@cache
+def _defined(module: str) -> frozenset[str]:
+    """Names that the files of this (virtual) execution module define, without running them."""
+    found: set[str] = set()
+    for name in runtime.virtual_index("modules").get(module, ()):
+        found.update(runtime.code(f"thin.modules.{name}").co_names)
+    return frozenset(found)
+
+
+def exists(name: str) -> bool:
+    """Whether some target may have this function: one of our execution modules defines it."""
+    module, _, function = name.partition(".")
+    return (
+        bool(function) and not function.startswith("_") and not _defined(module).isdisjoint((function, f"{function}_"))
+    )
+
+
+def callable_from_outside(opts: Mapping[str, Any], name: str) -> bool:
+    """Whether a command line or template may call this function: ``whitelist_modules`` and ``disable_modules``."""
+    module = name.partition(".")[0]
+    allowed = opts.get("whitelist_modules") or ()
+    return module not in (opts.get("disable_modules") or ()) and (not allowed or module in allowed)
+
+
+#: Salt's execution modules that are not here, and that Salt has on most machines or with a client program.
+_SALT_ONLY: Final = """
+beacons cloud data devinfo devmap disk dnsutil ethtool event extfs incron ip kernelpkg key keyboard kmod locale locate
+logrotate mount npm out pam postgres ps publish pyenv restartcheck ret saltcheck schedule scsi seed sqlite3 ssh_pki
+supervisord sysfs syslog_ng temp virtualenv x509 xfs xml
+"""
+SALT_ONLY: Final = frozenset(_SALT_ONLY.split())
+
+
+class TemplateFunctions(Mapping[str, Callable[..., Any]]):
+    """The mapping behind ``salt['module.function']`` for one target.
+
+    ``asked`` collects the names of functions that were answered by the target: what was rendered with none depends
+    on grains, pillar, options and files alone.
+    """
+
+    def __init__(self, minion: Answering) -> None:
+        self._minion = minion
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        function = self._function(name)
+        opts = self._minion.opts
+        if not opts.get("test"):
+            return function
+        return dryrun.guarded(name, function, opts, self._minion.effect(name), self._minion.warn)
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        own = self._minion.controller.named(name)
+        if not callable_from_outside(self._minion.opts, name):
+            raise KeyError(name)
+        custom = own is None and self._minion.has_custom(name)
+        here = own is not None or self._minion.on_controller(name)
+        there = here or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
+        if not there:
+            raise KeyError(name)
+        if not here:
+            return partial(self._ask, name)
+        if not custom and name in NOTED:
+            return self.function(name)
+        return partial(self._note, name)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A function that is answered here; who calls it sees to it that the call is noted (pushsalt.memo.reads)."""
+        own = self._minion.controller.named(name)
+        return self._minion.shared(name) if own is None else self._minion.own(name, own)
+
+    def _note(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        if current() is None or _is_silent(name):
+            return self.function(name)(*args, **kwargs)
+        return ask(self._minion.inputs, name, args, kwargs)
+
+    def _ask(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        self.asked.add(name)
+        return self._minion.remote(name, list(args), kwargs)
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or not callable_from_outside(self._minion.opts, name):
+            return False
+        return (
+            self._minion.controller.named(name) is not None
+            or name in shared()
+            or exists(name)
+            or self._minion.has_custom(name)
+            or self._may_be_there(name)
+            or self._minion.has_salt(name)
+        )
+
+    def _may_be_there(self, name: str) -> bool:
+        """Whether a machine that nobody can ask may have this function by Salt: a template that wants it is for that.
+
+        Formulas look whether there is ``postgres.user_create`` before they use states that need it.
+        """
+        module, _, function = name.partition(".")
+        ours = module in self._minion.controller.modules() or module in runtime.virtual_index("modules")
+        return self._minion.offline and module in SALT_ONLY and not ours and function[:1].isalpha()
+
+    def has_module(self, module: str) -> bool:
+        """Whether a function ``module.…`` may be had, on some target at least."""
+        return (
+            module in self._minion.controller.modules()
+            or module in runtime.virtual_index("modules")
+            or self._minion.has_custom(f"{module}.")
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        yield from sorted({*self._minion.controller.names(), *shared()})
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)

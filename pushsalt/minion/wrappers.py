@@ -1,0 +1,184 @@
+"""Functions that the controller answers: ours (``pushsalt.functions``), and users' own, Salt's ``_wrapper``.
+
+A function of the user's own has Salt's arguments alone, and Salt's dunders of the target it is called for as globals:
+``__salt__`` are the functions that templates have, so that a wrapper may call any on the target. A file may say
+``__virtualname__``, ``__virtual__`` and ``__func_alias__``. Where it lacks a function, ours of that name is used.
+Salt: ``salt.loader.ssh_wrapper``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pushsalt import plugins
+from pushsalt.errors import ConfigError, FunctionError, PushsaltError
+from pushsalt.modules import controller
+
+if TYPE_CHECKING:
+    from pushsalt.minion.minion import Minion
+    from pushsalt.modules.effects import Effect
+
+#: A function of the controller; its first argument is the Minion.
+ControllerFunction = Callable[..., Any]
+_KIND = "functions"
+
+
+class ControllerFunctions:
+    """Those of one configuration. ``folders`` gives the user's; nothing of them is run before it is called.
+
+    Without ``folders`` there are ours alone, and none of installed distributions.
+    """
+
+    def __init__(self, folders: Callable[[], Sequence[Path]] | None = None) -> None:
+        self._folders = folders
+
+    def named(self, name: str) -> ControllerFunction | None:
+        """The function of this name, or None."""
+        module, _, function = name.partition(".")
+        if not function or function.startswith("_"):
+            return None
+        for file in self._files.get(module, ()):
+            if _has(file, function):
+                return _Wrapper(file, module, function)
+        ours = controller.function_named(name)
+        if ours is None and module in self._installed:
+            file = self._installed[module]
+            return _Wrapper(file, module, function) if _has(file, function) else None
+        return ours
+
+    def own(self, name: str) -> Path | None:
+        """The user's file that a function is of; None for ours."""
+        found = self.named(name)
+        return found.file if isinstance(found, _Wrapper) else None
+
+    def effect(self, name: str) -> Effect | None:
+        """What a function of the user's own says that it does to the machine; None for ours."""
+        from pushsalt.modules.effects import theirs
+
+        file = self.own(name)
+        return None if file is None else theirs([(str(file), _text(file))], name.partition(".")[2])
+
+    def modules(self) -> set[str]:
+        """The names of all modules."""
+        return {*controller.modules(), *self._files, *self._installed}
+
+    def own_names(self) -> set[str]:
+        """Every ``module.function`` of users' own, as far as they are written as functions."""
+        from pushsalt.modules.signatures import defined
+
+        files = [(module, file) for module, found in self._files.items() for file in found]
+        files += self._installed.items()
+        return {
+            f"{module}.{name}"
+            for module, file in files
+            for name in defined(_text(file))
+            if not name.startswith("_")
+        }
+
+    def names(self) -> list[str]:
+        """Every ``module.function``, sorted."""
+        return sorted({*controller.names(), *self.own_names()})
+
+    @cached_property
+    def _files(self) -> dict[str, list[Path]]:
+        """Module, by its virtual name -> the user's files, the first counts first."""
+        found: dict[str, list[Path]] = {}
+        for folder in self._folders() if self._folders is not None else ():
+            for name, file in _listed(folder):
+                found.setdefault(name, []).append(file)
+        return found
+
+    @cached_property
+    def _installed(self) -> dict[str, Path]:
+        if self._folders is None:
+            return {}
+        files = {name: plugins.installed_file(_KIND, name) for name in plugins.installed(_KIND)}
+        return {name: file for name, file in files.items() if file is not None}
+
+
+#: Where no configuration counts, and for texts that are not the operator's.
+OURS = ControllerFunctions()
+
+
+class _Wrapper:
+    """A function of the user's own, for any target."""
+
+    def __init__(self, file: Path, module: str, function: str) -> None:
+        self.file, self._module, self._function = file, module, function
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        for node in _tree(self.file).body:
+            if isinstance(node, ast.FunctionDef) and node.name.rstrip("_") == self._function.rstrip("_"):
+                return ast.get_docstring(node)
+        return None
+
+    def __call__(self, minion: Minion, /, *args: Any, **kwargs: Any) -> Any:
+        name = f"{self._module}.{self._function}"
+        module = self._loaded(minion)
+        alias = {public: own for own, public in getattr(module, "__func_alias__", {}).items()}
+        function = getattr(module, alias.get(self._function, self._function), None)
+        if not callable(function):
+            raise FunctionError("unknown_function", f"'{name}' is not available.", str(self.file), "SaltException")
+        try:
+            return function(*args, **kwargs)
+        except PushsaltError:
+            raise
+        except (Exception, SystemExit) as exc:  # a user's function may raise anything
+            text = f"{name}: {plugins.place_of(module, exc) or self.file}: {type(exc).__name__}: {exc}"
+            raise FunctionError("exception", text, "correct the file, or the arguments", type(exc).__name__) from exc
+
+    def _loaded(self, minion: Minion) -> ModuleType:
+        """The module as this target has it. Raises FunctionError."""
+        loaded: dict[Path, ModuleType] = minion.__dict__.setdefault("_wrappers", {})
+        if self.file not in loaded:
+            name = f"{self._module}.{self._function}"
+            try:
+                module = plugins.load_file(_KIND, self.file, minion.context.dunders(minion.saltenv, ""))
+                said = plugins.is_virtual(module, self._module)
+            except ConfigError as exc:
+                raise FunctionError("exception", str(exc), exc.hint, "CommandExecutionError") from exc
+            if not said:
+                hint = f"__virtual__ of {self.file} says no"
+                raise FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
+            loaded[self.file] = module
+        return loaded[self.file]
+
+
+def _listed(folder: Path) -> Iterator[tuple[str, Path]]:
+    for file in plugins.files(folder):
+        if not file.name.startswith("_"):
+            yield plugins.virtual_name(file), file
+
+
+def _has(file: Path, function: str) -> bool:
+    """Whether a file has a function; one that is no Python has any, so that who calls one hears what is wrong."""
+    from pushsalt.modules.signatures import defined
+
+    text = _text(file)
+    return function in defined(text) or not _is_python(text)
+
+
+def _text(file: Path) -> str:
+    return plugins.text_of(file)
+
+
+def _tree(file: Path) -> ast.Module:
+    try:
+        return ast.parse(_text(file))
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+@cache
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True

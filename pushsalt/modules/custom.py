@@ -1,0 +1,307 @@
+"""Users' own modules, states, grains, utilities and types of resources: they travel with every job, by digest.
+
+They lie in ``_modules``, ``_states``, ``_grains`` and ``_utils`` of the file roots and of each of ``module_dirs``
+(there also without the underscore). ``module_dirs`` come first, then the job's saltenv, then base, then the others;
+the first file of a name is the one. A folder with an ``__init__.py`` is a module too, with all that is in it. Types of
+resources lie in ``_resources`` likewise, and come with installed distributions; see ``pushsalt.modules.resourcetypes``.
+Salt: ``saltutil.sync_all`` and ``salt.loader``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import pprint
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import decode_source
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.bundle import pack
+from pushsalt.files.found import FileServerError, disk_file
+from pushsalt.model import Blob
+from pushsalt.modules import effects, resourcetypes
+from pushsalt.modules.declared import marked
+from pushsalt.modules.effects import Effect
+from pushsalt.trust import may_run_here
+from thin import runtime
+from thin.custom import TAGS
+
+if TYPE_CHECKING:
+    from pushsalt.files.found import FoundFile
+    from pushsalt.fileserver import FileServer
+
+log = logging.getLogger(__name__)
+
+KINDS = ("modules", "states", "grains", "utils", "resources")
+#: What stands in ``__virtual__``, to its end; and the names that it can return.
+_VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+_RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
+_FUNCTION = re.compile(r"^def ([a-zA-Z]\w*)\(", re.MULTILINE)
+_PACKAGE = "__init__"
+#: Characters of a path below the kind's folder that the archive has room for.
+_LONGEST = 80
+
+
+@dataclass(frozen=True)
+class CustomModule:
+    """One file, or one package. ``parts``: path in the archive below the kind -> content, the module itself first.
+
+    ``virtual`` are the names that its functions may be called by; ``where`` names the file to people.
+    """
+
+    kind: str
+    name: str
+    where: str
+    text: str
+    parts: Mapping[str, bytes]
+    #: it has no ``__init__.py``: what is in it adds to a shipped resource type
+    extends: bool = False
+    #: whether it may run on the controller at all: not when its git remote may not use Python
+    here: bool = True
+
+    @cached_property
+    def virtual(self) -> list[str]:
+        names = list(runtime.index([(self.name, self.text)]))
+        for body in _VIRTUAL.findall(self.text):
+            names += _RETURNED.findall(body)
+        return list(dict.fromkeys(names))
+
+    @cached_property
+    def controller(self) -> frozenset[str]:
+        """Names of the functions that it marks with ``__controller__``, and that may run there."""
+        if not self.here:
+            return frozenset()
+        try:
+            return frozenset(marked(self.text))
+        except (SyntaxError, ValueError):  # the target says what is wrong
+            return frozenset()
+
+    def of_type(self, kind: str) -> dict[str, str]:
+        """File name -> text of a resource type's own files of a kind."""
+        found = {}
+        for path, data in self.parts.items():
+            words = path.removesuffix(".py").split("/")
+            words = words[:-1] if words[-1] == _PACKAGE else words
+            if len(words) == 3 and words[1] == kind:
+                found[words[2]] = _text(data)
+        return found
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands in the file at all: whoever wants to know more has to run it."""
+        return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
+
+
+class CustomModules:
+    """All of them for one saltenv. What lies there is looked at when it is first asked for.
+
+    It is a runtime (see ``thin.loader``) too, for what is answered on the controller.
+    """
+
+    def __init__(self, files: FileServer, opts: Mapping[str, Any], saltenv: str = "base") -> None:
+        self._files = files
+        self._opts = opts
+        self._saltenv = saltenv
+        self._said: set[tuple[str, str]] = set()
+
+    @cached_property
+    def by_kind(self) -> Mapping[str, Mapping[str, CustomModule]]:
+        """kind -> file name -> module."""
+        return {kind: self._of(kind) for kind in KINDS}
+
+    @cached_property
+    def _virtual(self) -> Mapping[tuple[str, str], list[CustomModule]]:
+        found: dict[tuple[str, str], list[CustomModule]] = {}
+        for kind, modules in self.by_kind.items():
+            for module in modules.values():
+                for name in module.virtual:
+                    found.setdefault((kind, name), []).append(module)
+        return found
+
+    def called(self, kind: str, virtual: str) -> list[CustomModule]:
+        """The modules that may have this virtual name."""
+        return self._virtual.get((kind, virtual), [])
+
+    def virtual_names(self, kind: str) -> list[str]:
+        return sorted(name for known, name in self._virtual if known == kind)
+
+    def has(self, name: str) -> bool:
+        """Whether ``module.function`` may be an execution function of theirs."""
+        virtual, _, function = name.partition(".")
+        return any(module.mentions(function) for module in self.called("modules", virtual))
+
+    def functions(self, kind: str) -> Iterator[str]:
+        """Names of their functions as far as they are written as such, for suggestions."""
+        for module in self.by_kind[kind].values():
+            for virtual in module.virtual:
+                yield from (f"{virtual}.{name}" for name in _FUNCTION.findall(module.text))
+
+    def on_controller(self, name: str) -> bool:
+        """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""
+        virtual, _, function = name.partition(".")
+        return any(function in module.controller for module in self.called("modules", virtual))
+
+    def effect(self, name: str) -> Effect | None:
+        """What ``module.function`` does as their file says, which may be nothing; None when it is not theirs."""
+        virtual, _, function = name.partition(".")
+        files = self.called("modules", virtual)
+        return effects.theirs(((module.where, module.text) for module in files), function)
+
+    @cached_property
+    def archive(self) -> Blob | None:
+        """What travels: the same bytes for the same files anywhere; see thin/custom.py. None when there is nothing."""
+        files, index = [], {}
+        for kind, modules in sorted(self.by_kind.items()):
+            virtual: dict[str, list[str]] = {}
+            for name, module in sorted(modules.items()):
+                files += [(f"thin/{kind}/{part}", data) for part, data in sorted(module.parts.items())]
+                for known in module.virtual if not module.extends else ():
+                    virtual.setdefault(known, []).append(name)
+                for inner in resourcetypes.INNER if kind == "resources" else ():
+                    found = runtime.index(module.of_type(inner).items())
+                    index.update({f"resources.{name}.{inner}": found} if found else {})
+            index[kind] = virtual
+        if not files:
+            return None
+        table = f"INDEX = {pprint.pformat(index, width=120)}\n".encode()
+        data = pack.archive([("thin/users.py", table), *files])
+        return Blob(hashlib.sha256(data).hexdigest(), len(data), data=data)
+
+    # --- as a runtime
+
+    def virtual_index(self, kind: str) -> dict[str, list[str]]:
+        """Of what is marked for the controller, and of utilities: nothing else is run there."""
+        found: dict[str, list[str]] = {}
+        for name, module in sorted(self.by_kind.get(kind, {}).items()):
+            for virtual in module.virtual if module.controller or (kind == "utils" and module.here) else ():
+                found.setdefault(virtual, []).append(name)
+        return found
+
+    def names(self, prefix: str) -> list[str]:
+        return [f"{prefix}.{name}" for name in sorted(self.by_kind.get(prefix.rpartition(".")[2], ()))]
+
+    def source(self, full: str) -> str:
+        return self._named(full).text
+
+    def code(self, full: str) -> CodeType:
+        found: CodeType = compile(self.source(full), self.path(full), "exec", dont_inherit=True)
+        return found
+
+    def path(self, full: str) -> str:
+        return self._named(full).where
+
+    def is_package(self, full: str) -> bool:
+        return len(self._named(full).parts) > 1
+
+    def module_name(self, full: str) -> str:
+        _, kind, name = full.split(".", 2)
+        return f"salt.loaded.ext.{TAGS.get(kind, kind)}.{name}"
+
+    def _named(self, full: str) -> CustomModule:
+        """A module that is to run here. Raises ImportError."""
+        _, kind, name = full.split(".", 2)
+        found = self.by_kind[kind].get(name)
+        if found is None:
+            raise ImportError(f"no module named {full!r}", name=full)
+        if not found.here:
+            raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
+        return found
+
+    # --- what lies there
+
+    def _of(self, kind: str) -> dict[str, CustomModule]:
+        allowed = (self._opts.get("extmod_whitelist") or {}).get(kind)
+        refused = (self._opts.get("extmod_blacklist") or {}).get(kind) or ()
+        found: dict[str, CustomModule] = {}
+        for name, parts in self._candidates(kind):
+            if name in found or not _sound(name) or (allowed and name not in allowed) or name in refused:
+                continue
+            first = next(iter(parts.values()))
+            if max(map(len, parts)) > _LONGEST:
+                log.warning("the module %s is left out: the path of one of its files is too long", first.path)
+                continue
+            try:
+                contents = {path: file.read() for path, file in parts.items()}
+                extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
+                text = "" if extends else decode_source(next(iter(contents.values())))
+                here = all(map(may_run_here, parts.values()))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, here)
+            except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
+                log.warning("the module %s is left out: %s", first.path, exc)
+        return found
+
+    def _candidates(self, kind: str) -> Iterator[tuple[str, Mapping[str, FoundFile]]]:
+        """(name, its files by their path below the kind, the module itself first), what counts most first."""
+        if kind == "resources":
+            yield from resourcetypes.in_folders(self._opts.get("module_dirs") or ())
+            yield from resourcetypes.in_roots(self._files, self._saltenvs(), self._left_out)
+            yield from resourcetypes.installed()
+            return
+        for top in self._opts.get("module_dirs") or ():
+            for folder in (Path(top) / f"_{kind}", Path(top) / kind):
+                for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                    inner = sorted(path.rglob("*.py")) if (path / "__init__.py").is_file() else [path]
+                    files = ((one.relative_to(folder).as_posix(), disk_file(str(one), one.name)) for one in inner)
+                    yield from _module({rel: file for rel, file in files if file is not None})
+        for saltenv in self._saltenvs():
+            try:
+                entries = self._files.list_folder(f"_{kind}", saltenv)
+            except FileServerError as exc:
+                self._left_out(saltenv, exc)
+                continue
+            for entry in entries:
+                inner_names = [entry] if entry.endswith(".py") else list(self._package(entry, saltenv))
+                found = ((name, self._files.find(name, saltenv)) for name in inner_names)
+                yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
+
+    def _left_out(self, saltenv: str, exc: FileServerError) -> None:
+        """Say it once: what keeps one kind from being read mostly keeps all of them."""
+        if (saltenv, exc.message) not in self._said:
+            self._said.add((saltenv, exc.message))
+            log.warning("modules and types of users' own in the saltenv %s are left out: %s", saltenv, exc.message)
+
+    def _package(self, folder: str, saltenv: str) -> Iterator[str]:
+        """The files of a package of the file roots; none when the folder is no package."""
+        if self._files.find(f"{folder}/{_PACKAGE}.py", saltenv) is None:
+            return
+        for entry in self._files.list_folder(folder, saltenv):
+            if entry.endswith(".py"):
+                yield entry
+            else:
+                yield from self._package(entry, saltenv)
+
+    def _saltenvs(self) -> Iterable[str]:
+        # Not those that only a branch of a remote makes: nobody named them.
+        envs = self._files.configured_envs()
+        return dict.fromkeys([self._saltenv, "base", *(env for env in envs if env != "__env__")])
+
+
+def _text(data: bytes) -> str:
+    try:
+        return decode_source(data)
+    except (SyntaxError, UnicodeDecodeError):  # for the target to say
+        return ""
+
+
+def _sound(name: str) -> bool:
+    return name.isidentifier() and name.isascii() and name != _PACKAGE
+
+
+def _module(parts: dict[str, FoundFile]) -> Iterator[tuple[str, dict[str, FoundFile]]]:
+    """One module of its files by path: ``x.py``, or ``x/__init__.py`` and what is beside and below it."""
+    known = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
+    known = {path: file for path, file in known.items() if path.endswith(".py")}
+    if not known:
+        return
+    name = next(iter(known)).split("/")[0].removesuffix(".py")
+    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in known else f"{name}.py"
+    if head in known:
+        yield name, {head: known[head], **known}
+
+
+def _part(word: str) -> bool:
+    return word.isidentifier() and word.isascii()

@@ -1,0 +1,170 @@
+"""What execution functions do to the machine, as their modules say it beside them; their source is read, nothing run.
+
+Literals at a module's top, with the names that callers use::
+
+    __reads__ = ("get", "items")             the machine is afterwards as it was (caches and the like apart)
+    __changes__ = ("set",)                   files, accounts, packages, services, settings, or what others get to see
+    __runs__ = ("run",)                      what it is told, so that only its caller knows
+    __reads_unless__ = {"query": {"method": ("GET", "HEAD"), "output": ()}}
+                                             reads, unless one of these arguments is given with another value than these
+                                             (with none named: any value that is not false)
+
+``True`` in place of names means all functions of the file that are not named otherwise. What ``__controller__`` marks
+reads (see pushsalt.modules.declared). What a module does not name is silent, and so is all that real Salt brings.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from typing import Any, Final
+
+from pushsalt.modules import pysource
+from pushsalt.modules.controller import function_named, source_of
+from thin import runtime
+
+READS, CHANGES, RUNS, SILENT = "reads", "changes", "runs", "silent"
+#: The words of a module, the one that counts before the others first.
+WORDS: Final = {
+    "__changes__": CHANGES,
+    "__runs__": RUNS,
+    "__reads_unless__": READS,
+    "__reads__": READS,
+    "__controller__": READS,
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a function does. ``where`` is the file that is silent, if it is a user's.
+
+    ``unless``: argument -> values with which a function that reads still does; ``parameters``: their order in a call.
+    """
+
+    kind: str
+    unless: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
+    where: str = ""
+
+    def of_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, str]:
+        """The kind of one call, and the argument that makes it so, if one does."""
+        named = len(self.parameters)
+        given = {**dict(zip(self.parameters, args, strict=False)), **kwargs}
+        for name, reading in self.unless.items():
+            value = given.get(name)
+            reads = value is None or (value in reading if reading else not value)
+            if not reads or name in args[named:]:  # file.find takes the bare word, too
+                return CHANGES, name
+        return self.kind, ""
+
+
+def shipped(name: str) -> Effect | None:
+    """What the function of pushsalt's own does, on whichever system; None when no file says so."""
+    return _shipped(name, function_named(name) is not None)
+
+
+@cache
+def _shipped(name: str, on_controller: bool) -> Effect | None:
+    module, _, function = name.partition(".")
+    found = list(_said_by_files(module, function, on_controller))
+    for kind in (CHANGES, RUNS):
+        if any(effect.kind == kind for effect in found):
+            return Effect(kind)
+    return next((effect for effect in found if effect.unless), found[0] if found else None)
+
+
+def _said_by_files(module: str, function: str, on_controller: bool) -> Iterator[Effect]:
+    sources = [(runtime.source(f"thin.modules.{file}"), 0) for file in runtime.virtual_index("modules").get(module, ())]
+    if on_controller:
+        sources.append((source_of(module), 1))  # their first parameter is the Minion
+    for source, leading in sources:
+        effect = said(source, function, ours=True)
+        if effect is not None:
+            yield replace(effect, parameters=effect.parameters[leading:])
+
+
+def said(source: str, function: str, ours: bool = False) -> Effect | None:
+    """What a module's source says of one of its functions; None when that is nothing, or cannot be read.
+
+    ``ours``: the source is in the layout of shipped files, which is read faster.
+    """
+    words = literals(source, ours)
+    for word, kind in WORDS.items():
+        names = words.get(word)
+        if isinstance(names, dict) and isinstance(names.get(function), dict):
+            given = names[function].items()
+            unless = {name: values if isinstance(values, tuple | list) else () for name, values in given}
+            return Effect(kind, unless, _parameters(source, function, ours))
+        if isinstance(names, tuple | list) and function in names:
+            return Effect(kind)
+    return next((Effect(kind) for word, kind in WORDS.items() if words.get(word) is True), None)
+
+
+@lru_cache(maxsize=1000)
+def literals(source: str, ours: bool = False) -> dict[str, Any]:
+    """The values of these words in a source; none when it is no Python, which is for the target to say."""
+    found: dict[str, Any] = {}
+    if not any(word in source for word in WORDS):
+        return found
+    try:
+        tree = pysource.outline(source) if ours else pysource.parse(source)
+    except (SyntaxError, ValueError):
+        return found
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in WORDS:
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except (ValueError, TypeError):  # it is computed
+                continue
+    return found
+
+
+def _parameters(source: str, function: str, ours: bool) -> tuple[str, ...]:
+    from pushsalt.modules.signatures import defined
+
+    functions = defined(source, ours)
+    spec = functions.get(function) or functions.get(f"{function}_")
+    return spec.args if spec is not None else ()
+
+
+def _may_have(source: str, function: str) -> bool:
+    """Whether a file has a function, or may have it by what cannot be read without running it."""
+    bound = _bound(source)
+    return function in bound or "*" in bound or ("globals()" in source and function in source)
+
+
+@lru_cache(maxsize=1000)
+def _bound(source: str) -> frozenset[str]:
+    """The names that a file may have functions by: defined, assigned or imported, under a condition too;
+    ``*`` for all those of another module."""
+    from pushsalt.modules.signatures import defined
+
+    found = set(defined(source))
+    try:
+        todo: list[ast.AST] = list(pysource.parse(source).body)
+    except (SyntaxError, ValueError):
+        return frozenset(found)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif not isinstance(node, ast.expr) or isinstance(node, ast.Tuple | ast.List | ast.Starred):
+            todo += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+def theirs(files: Iterable[tuple[str, str]], function: str) -> Effect | None:
+    """What the first of a user's files (name, text) that has the function says of it; None when none has it."""
+    for where, text in files:
+        found = said(text, function)
+        if found is None and _may_have(text, function):
+            return Effect(SILENT, where=where)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,74 @@
+"""The names that a state function of ours may read out of its ``**kwargs``, found in the text of what it consists of.
+
+That is the module's files, what they import of ``thin``, and the execution modules that they call. Nothing is executed,
+and nothing is read before somebody asks for a name that no function declares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from pushsalt.compile.source import Keywords
+from pushsalt.modules.declared import marked
+from thin import runtime
+
+_TEXT: Final = re.compile(r"""["']([A-Za-z_]\w*)["']""")
+#: ``"pkg.install"``, and ``"pkg." + action``
+_CALLED: Final = re.compile(r"""["']([a-z]\w*)\.\w*["']""")
+#: ``"connection_" + name``
+_PREFIX: Final = re.compile(r"""["'](\w{5,}_)["'] \+ """)
+_HEADER: Final = re.compile(r"^ *def (\w+)\((.*?)\)\s*:", re.MULTILINE | re.DOTALL)
+_ARGUMENT: Final = re.compile(r"(?:^|,)\s*\*{0,2}(\w+)")
+_IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import \(?([\w, \n]+)", re.MULTILINE)
+
+
+@cache
+def keywords(module: str) -> Keywords:
+    """What the functions of a state module may take besides what each of them declares."""
+    files = [f"thin.states.{name}" for name in runtime.virtual_index("states").get(module, ())]
+    texts = [runtime.source(name) for name in files]
+    index = runtime.virtual_index("modules")
+    called = {module, *(name for text in texts for name in _CALLED.findall(text))}
+    texts_called = [
+        runtime.source(f"thin.modules.{name}") for virtual in sorted(called) for name in index.get(virtual, ())
+    ]
+    own = frozenset(name for text in texts for name in _declared(text, public=True))
+    of_called = frozenset(name for text in texts_called for name in _declared(text))
+    helpers = [text for name in _imported([*texts, *texts_called]) for text in _source(name)]
+    every = (*texts, *texts_called, *helpers)
+    words = frozenset(word for text in every for word in _TEXT.findall(text))
+    prefixes = sorted({prefix for text in every for prefix in _PREFIX.findall(text)})
+    return Keywords(own, own | of_called, own | of_called | words, tuple(prefixes), frozenset(called))
+
+
+def takes_anything(module: str, function: str) -> bool:
+    """Whether what the function is given is its data, or the words of a program: ``__any_arguments__`` in its file."""
+    for name in runtime.virtual_index("states").get(module, ()):
+        found = marked(runtime.source(f"thin.states.{name}"), "__any_arguments__")
+        if function in found:
+            return True
+    return False
+
+
+def _declared(text: str, public: bool = False) -> Iterator[str]:
+    for name, header in _HEADER.findall(text):
+        if not (public and name.startswith("_")):
+            yield from _ARGUMENT.findall(header)
+
+
+def _imported(texts: list[str]) -> list[str]:
+    found = set()
+    for text in texts:
+        for package, names in _IMPORT.findall(text):
+            found |= {package, *(f"{package}.{name.strip()}" for name in names.split(",") if name.strip())}
+    return sorted(found)
+
+
+def _source(name: str) -> Iterator[str]:
+    try:
+        yield runtime.source(name)
+    except (OSError, KeyError, ImportError):
+        return

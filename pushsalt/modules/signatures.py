@@ -1,0 +1,176 @@
+"""The arguments of state functions, read from their source: nothing is executed, every platform's states are known."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pushsalt.compile.source import ArgSpec, Keywords
+from pushsalt.modules import effects, pysource
+from pushsalt.modules.effects import Effect
+from thin import runtime
+
+if TYPE_CHECKING:
+    from pushsalt.modules.custom import CustomModules
+    from pushsalt.modules.saltpython import SaltPython
+
+#: What is known of a function that is not written as one (bought in, or made at run time): anything may be given.
+ANYTHING = ArgSpec((), kwargs=True)
+
+
+class KnownStates:
+    """The state functions of ``thin/states/`` and the users' own, which come first; last, those of real Salt.
+
+    One of several files (one virtual name) takes what any of them takes. For a ``resource`` of that type its own states
+    come before all others; there are no others, unless states run ``inside`` of it.
+    """
+
+    def __init__(
+        self,
+        custom: CustomModules | None = None,
+        salt: SaltPython | None = None,
+        resource: str = "",
+        inside: bool = False,
+    ) -> None:
+        self._custom = custom
+        self._salt = salt
+        self._type = of_type("states", resource, custom) if resource else {}
+        self._alone = bool(resource) and not inside
+        #: why there are not as many as elsewhere, for people
+        self.limits = f"a resource of type {resource} has the states that its type brings, and no others" * self._alone
+
+    def spec(self, name: str) -> ArgSpec | None:
+        """The arguments of ``module.function``; None when no file has it."""
+        module, _, function = name.partition(".")
+        for text in self._type.get(module, ()):
+            found = _lookup(defined(text), function)
+            if found or _mentions(text, function):
+                return found or ANYTHING
+        if self._alone:
+            return None
+        for one in self._custom.called("states", module) if self._custom else ():
+            found = _lookup(defined(one.text), function)
+            if found or one.mentions(function):
+                return found or ANYTHING
+        found = _lookup(_functions(module), function)
+        return found if found or self._salt is None else self._salt.spec("states", name)
+
+    def keywords(self, name: str) -> Keywords | None:
+        """What a shipped function that takes anything may know; None when it takes any data.
+
+        So it does when it may hand it on to a module of the user's own.
+        """
+        from pushsalt.modules.keywords import keywords, takes_anything
+
+        module, _, function = name.partition(".")
+        if takes_anything(module, function):
+            return None
+        found = keywords(module)
+        theirs = self._custom is not None and any(self._custom.called("modules", one) for one in found.modules)
+        return None if theirs else found
+
+    def names(self) -> Iterable[str]:
+        """Every ``module.function``."""
+        for module, function in self._all():
+            if not function.startswith("_") and not function.startswith("mod_"):
+                yield f"{module}.{function.rstrip('_')}"
+
+    def _all(self) -> Iterator[tuple[str, str]]:
+        for module, texts in self._type.items():
+            yield from ((module, function) for text in texts for function in defined(text))
+        if self._alone:
+            return
+        if self._custom:
+            for module in self._custom.virtual_names("states"):
+                for one in self._custom.called("states", module):
+                    yield from ((module, function) for function in defined(one.text))
+        for module in sorted(runtime.virtual_index("states")):
+            yield from ((module, function) for function in sorted(_functions(module)))
+
+
+def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> dict[str, list[str]]:
+    """Virtual name -> texts of the files of a kind (``modules``, ``states``) that a resource type has of its own."""
+    package = f"thin.resources.{resource}.{kind}"
+    files = {name.rpartition(".")[2]: runtime.source(name) for name in runtime.names(package)}
+    own = custom.by_kind["resources"].get(resource) if custom else None
+    files.update(own.of_type(kind) if own else {})
+    index = runtime.index(files.items())
+    return {virtual: [files[name] for name in names] for virtual, names in index.items()}
+
+
+class TypeFunctions:
+    """The execution functions that a type of resources brings; none when there is no type."""
+
+    def __init__(self, resource: str, custom: CustomModules | None = None) -> None:
+        self._files = of_type("modules", resource, custom) if resource else {}
+
+    def has(self, name: str) -> bool:
+        """Whether ``module.function`` may be one."""
+        module, _, function = name.partition(".")
+        return any(_mentions(text, function) for text in self._files.get(module, ()))
+
+    def effect(self, name: str) -> Effect | None:
+        """What ``module.function`` does as the type's file says, which may be nothing; None when it is no such one."""
+        module, _, function = name.partition(".")
+        where = f"modules/{module}.py of the resource type"
+        return effects.theirs(((where, text) for text in self._files.get(module, ())), function)
+
+
+def _mentions(text: str, word: str) -> bool:
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:
+    return functions.get(name) or functions.get(name + "_")
+
+
+@cache
+def _functions(module: str) -> dict[str, ArgSpec]:
+    found: dict[str, ArgSpec] = {}
+    for name in runtime.virtual_index("states").get(module, ()):
+        found.update(defined(runtime.source(f"thin.states.{name}"), ours=True))
+    return found
+
+
+@cache
+def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
+    """The functions that a file defines; none when it is no Python, which is for the target to say."""
+    found: dict[str, ArgSpec] = {}
+    try:
+        tree = pysource.outline(source) if ours else pysource.parse(source)
+    except (SyntaxError, ValueError):
+        return found
+    aliases = _aliases(tree)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            found[aliases.get(node.name, node.name)] = _spec(node.args, ours)
+        elif (
+            isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name)
+        ):
+            same = found.get(node.value.id)  # wait_script = script
+            if same is not None:
+                found[node.targets[0].id] = same
+    return found
+
+
+def _aliases(tree: ast.Module) -> dict[str, str]:
+    """Salt's ``__func_alias__``: the name in the file -> the name that is called."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(to, ast.Name) and to.id == "__func_alias__" for to in node.targets
+        ):
+            try:
+                return dict(ast.literal_eval(node.value))
+            except (ValueError, TypeError):  # computed
+                return {}
+    return {}
+
+
+def _spec(args: ast.arguments, ours: bool) -> ArgSpec:
+    positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+    required = positional[: len(positional) - len(args.defaults)]
+    keyword = [arg.arg for arg in args.kwonlyargs]
+    return ArgSpec(tuple(positional + keyword), tuple(required), kwargs=args.kwarg is not None, ours=ours)

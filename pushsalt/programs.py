@@ -1,0 +1,116 @@
+"""Runs outside programs of the controller for what must not do that itself: gpg, external pillars, inventories."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pushsalt.discover import Trust, working_folder
+from pushsalt.errors import InventoryError
+from pushsalt.render.context import Completed
+
+#: Seconds for one program; targets wait for it.
+TIMEOUT: Final = 120.0
+#: Seconds without output after which it is looked whether a program has ended.
+_LOOK: Final = 0.2
+#: What a program that is an inventory may print.
+MAX_BYTES: Final = 64 * 1024 * 1024
+
+
+def run_program(argv: Sequence[str], *, input: bytes = b"") -> Completed:
+    """Run to the end. Raises OSError when it cannot be started, TimeoutError when it had to be killed."""
+    import subprocess  # every command pays for what is imported above
+
+    try:
+        done = subprocess.run(
+            list(argv),
+            input=input,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=False,
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{argv[0]} did not end in {TIMEOUT:.0f} seconds") from None
+    return Completed(done.returncode, done.stdout, done.stderr)
+
+
+def trusted_program(path: Path) -> Path:
+    """The program behind a path. Raises InventoryError for one that others can change, and OSError."""
+    program = path.resolve()
+    status = program.stat()
+    is_open = status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022
+    if is_open and not Trust(working_folder(), os.environ, []).names(program):
+        raise InventoryError(
+            f"{path} is a program that others can change, and is not run",
+            hint="it must belong to you or root, and nobody else may write to it (chmod go-w);"
+            f" if you trust it: PUSHSALT_TRUST={path.parent}",
+        )
+    return program
+
+
+def list_inventory(path: Path) -> str:
+    """What an inventory that is a program prints when it is called with ``--list``. Raises InventoryError.
+
+    Only a program that nobody but the user and root can change is run, or one in a folder that is trusted.
+    """
+    program = trusted_program(path)
+    try:
+        done = bounded([str(program), "--list"], MAX_BYTES, TIMEOUT)
+    except (OSError, TimeoutError) as exc:
+        reason = getattr(exc, "strerror", None) or str(exc)
+        raise InventoryError(f"{path} cannot be run: {reason}", hint="run it yourself with --list") from None
+    if done.code != 0:
+        said = done.err.decode("utf-8", "replace").strip().splitlines()
+        why = f": {said[-1]}" if said else ""
+        raise InventoryError(f"{path} --list ended with {done.code}{why}", hint="run it yourself with --list")
+    if len(done.out) > MAX_BYTES:
+        raise InventoryError(f"{path} --list prints more than {MAX_BYTES // 2**20} MiB", hint="have it print less")
+    return done.out.decode("utf-8", "replace")
+
+
+def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
+    """Run to the end, or until it has printed more than ``most`` bytes; of its stderr the end is kept.
+
+    Raises OSError when it cannot be started, TimeoutError when it had to be killed.
+    """
+    import selectors
+    import subprocess
+    import time
+
+    end = time.monotonic() + seconds
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    out, err = bytearray(), bytearray()
+    with (
+        subprocess.Popen(
+            list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
+        ) as process,
+        selectors.DefaultSelector() as waiting,
+    ):
+        try:
+            waiting.register(process.stdout, selectors.EVENT_READ, out)  # type: ignore[arg-type]
+            waiting.register(process.stderr, selectors.EVENT_READ, err)  # type: ignore[arg-type]
+            while waiting.get_map():
+                left = end - time.monotonic()
+                ready = waiting.select(min(max(0.0, left), _LOOK))
+                if not ready and process.poll() is not None:
+                    break  # what it left running, an ssh with ControlPersist say, has its output open
+                if not ready and left <= 0:
+                    raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds")
+                for key, _ in ready:
+                    piece = os.read(key.fd, 65536)
+                    if not piece:
+                        waiting.unregister(key.fileobj)
+                    key.data.extend(piece)
+                if len(out) > most:
+                    break
+                del err[:-65536]
+            else:
+                process.wait(max(0.1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
+        finally:
+            process.kill()
+    return Completed(0 if len(out) > most else process.returncode, bytes(out), bytes(err))

@@ -1,0 +1,312 @@
+"""What each kind of job does on one target: a class per kind, made by ``kind_of``.
+
+A kind says what a session begins with and does the rest in it; ``pushsalt.run.single.Work`` has the target's time,
+phases, events, warnings and its return.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import FunctionError, TargetError
+from pushsalt.minion import mine
+from pushsalt.minion.salt import callable_from_outside
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pushsalt.run.rendered import Called, RenderedTarget
+    from pushsalt.run.single import Work
+    from pushsalt.session.session import Session
+
+#: Functions that run states: no two of them at once on a target.
+RUNS_STATES: Final = frozenset(
+    f"state.{name}"
+    for name in (
+        "apply", "sls", "highstate", "single", "low", "high", "template", "template_str", "top", "sls_id", "test",
+        "request", "run_request",
+    )
+)  # fmt: skip
+
+
+class Kind:
+    """A job in a session. What a kind does not say is as here."""
+
+    #: grains come with the session's start, and are kept
+    wants_grains = False
+    takes_lock = False
+    #: users' own modules are sent
+    wants_modules = True
+    #: the session removes what pushsalt has left there
+    cleans = False
+    #: what the target answers may have secrets of its pillar in it
+    may_show_pillar = True
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.target = work.target
+        self.job = work.job
+        self.project = work.project
+
+    def check(self, opts: Mapping[str, Any]) -> None:
+        """Raises FunctionError for what the options of the target forbid."""
+
+    async def offline(self) -> Any:
+        """The value for a target that cannot be reached. Raises TargetError when there is none."""
+        raise NotImplementedError
+
+    async def online(self) -> tuple[Any, int]:
+        """The value and Salt's retcode, over a connection."""
+        start = await self.work.start(self)
+        await self.work.connect()
+        first = await self.first()
+        session = await self.work.begin(start, first, may_install=not self.cleans)
+        return await self.run(session)
+
+    async def first(self) -> list[dict[str, Any]]:
+        """Messages that go out with the session's start."""
+        return []
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        """The value and Salt's retcode, in a session."""
+        raise NotImplementedError
+
+    def interrupted(self) -> tuple[str, str]:
+        """What became of a job that was stopped before any state ran, and a hint."""
+        if self.work.sent:
+            return f"stopped after {self.job.fun} was sent: what it did is unknown", (
+                "look at the target before you run it again"
+            )
+        return "stopped before anything was changed", "run the command again"
+
+    def _unreachable(self, what: str) -> TargetError:
+        hint = "give it another transport in the inventory"
+        return TargetError("offline", f"{self.target.id}: {what}: it is offline", hint)
+
+    def _need_shell(self) -> None:
+        """Raises FunctionError for a resource that nothing runs in."""
+        if self.target.place != self.target.key:
+            message = f"{self.target.id}: a {self.target.resource} has neither a shell nor files"
+            hint = f"use its manager, {self.target.manager}"
+            raise FunctionError("exception", message, hint, "CommandExecutionError")
+
+
+class Raw(Kind):
+    """``run --raw``: a command by the target's own shell; nothing of ours goes there."""
+
+
+    async def offline(self) -> Any:
+        raise self._unreachable("no command runs there")
+
+    async def online(self) -> tuple[Any, int]:
+        from pushsalt.session import raw
+
+        self._need_shell()
+        connection = await self.work.connect()
+        self.work.sent = True
+        with self.work.phase("run"):
+            value = await raw.run(self.target, connection, str(self.job.args[0]))
+        return value, int(value["retcode"])
+
+
+class Copy(Kind):
+    """``cp``: files and trees, to the target or from it."""
+
+    wants_modules = False
+
+    async def offline(self) -> Any:
+        raise self._unreachable("nothing is copied")
+
+    async def online(self) -> tuple[Any, int]:
+        self._need_shell()
+        return await super().online()
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        from pushsalt.session import copying
+
+        work, copy = self.work, self.job.args[0]
+        test, sources = work.options.test, work.runner.sources
+        say = partial(work.reporter.target_phase, work.name)
+        with work.phase("copy"):
+            if sources is not None:
+                value = await copying.send(session, copy, sources, test, say)
+            else:
+                copy = copying.folder_of(copy, work.name, many=not work.runner.alone)
+                value = await copying.Fetch(session, copy, test, say).run()
+        return value, int("failed" in value)
+
+    def interrupted(self) -> tuple[str, str]:
+        if self.work.session is None:
+            return super().interrupted()
+        return "stopped while it was copied", "run it again: it goes on where it was"
+
+
+class Clean(Kind):
+    """``clean``: what pushsalt has left on the target is removed."""
+
+    wants_modules = False
+    cleans = True
+    may_show_pillar = False
+
+    async def offline(self) -> Any:
+        return []
+
+    async def online(self) -> tuple[Any, int]:
+        if self.target.place != self.target.key:
+            return [], 0  # nothing of it lies anywhere: what serves it is its manager's
+        return await super().online()
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        return session.removed, 0
+
+
+class Grains(Kind):
+    """``grains``: the grains, what lies behind the target, and what the mine wants with them."""
+
+    wants_grains = True
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        self._mined: list[mine.MineFunction] = []
+        self._declared: dict[str, Any] | None = None
+        self._count = 0
+
+    async def offline(self) -> Any:
+        return self.work.offline_grains()
+
+    async def first(self) -> list[dict[str, Any]]:
+        in_thread = self.work.runner.in_thread
+        self._mined = await in_thread(partial(mine.with_grains, self.project, self.target))
+        self._declared = await in_thread(self.work.discovery.kept)
+        messages: list[dict[str, Any]] = []
+        if self._declared:
+            messages.append({"k": "resources", "declared": self._declared})
+        messages += [each.message() for each in self._mined]
+        self._count = len(messages)
+        return messages
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        work, declared = self.work, self._declared
+        grains = await work.take_grains(session)
+        work.mined = self._mined, session.first[self._count - len(self._mined) :]
+        if declared:
+            await work.discovery.take_in(declared, await session.first[0])
+        elif not self.target.resource:
+            if declared is None:
+                declared = await work.discovery.declared_by(work.render(grains))
+            await work.discovery.look(session, declared)
+        return grains, 0
+
+
+class TargetFunction(Kind):
+    """A function that the target itself answers."""
+
+
+    def check(self, opts: Mapping[str, Any]) -> None:
+        _check_allowed(opts, self.job.fun)
+
+    async def offline(self) -> Any:
+        return await _offline_value(self.work)
+
+    async def first(self) -> list[dict[str, Any]]:
+        self.work.sent = True
+        job = self.job
+        return [{"k": "call", "fun": job.fun, "args": job.args, "kwargs": job.kwargs, "cli": True}]
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        with self.work.phase("run"):
+            value = await session.first[0]
+        value = await self._returned(session, value)
+        retcode = int(session.info.get("retcode") or 0)
+        self.work.settle(said=retcode != 0)
+        return value, retcode
+
+    async def _returned(self, session: Session, value: Any) -> Any:
+        """What the function returned, as it is shown; all grains are kept."""
+        job, target = self.job, self.target
+        if not job.fun.startswith("grains."):
+            return value
+        from pushsalt.session.intake import returned_grains
+
+        deep = bool(self.work.opts().get("grains_deep_merge"))
+        if job.fun == "grains.items" and not job.args and not job.kwargs and isinstance(value, dict):
+            grains = session.take_grains(value)
+            await self.work.runner.in_thread(partial(self.project.remember_grains, target, grains))
+        return returned_grains(target, job.fun, job.args, value, deep)
+
+
+class ControllerFunction(Kind):
+    """A function that the controller answers for the target, ``state.apply`` and its like among them."""
+
+    wants_grains = True
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        self.takes_lock = self.job.fun in RUNS_STATES
+
+    def check(self, opts: Mapping[str, Any]) -> None:
+        if self.job.kind == "call":
+            _check_allowed(opts, self.job.fun)
+
+    async def offline(self) -> Any:
+        return await _offline_value(self.work)
+
+    async def run(self, session: Session) -> tuple[Any, int]:
+        work = self.work
+        rendered = work.render(await work.take_grains(session))
+        called = await work.called(rendered)
+        if called.pillar is not None and not self.target.resource:
+            declared = work.discovery.declared_in(called.pillar)
+            if self.project.managed.is_due(self.target.id, declared):
+                await work.discovery.look(session, declared)
+        if called.plan is None:
+            return called.value, 0
+        return await self._run_states(session, rendered, called)
+
+    async def _run_states(self, session: Session, rendered: RenderedTarget, called: Called) -> tuple[Any, int]:
+        plan = called.plan
+        assert plan is not None
+        returns = await self.work.run_states(session, plan, called.mine_functions)
+        if plan.after:
+            await rendered.after(returns)
+        if plan.bare:
+            (only,) = returns.values()
+            return only, int(only.get("result") is False)
+        return returns, 0
+
+
+def _check_allowed(opts: Mapping[str, Any], fun: str) -> None:
+    if not callable_from_outside(opts, fun):
+        raise FunctionError(
+            "unknown_function",
+            f"'{fun}' is not available.",
+            "whitelist_modules or disable_modules of this target forbids it",
+            "CommandExecutionError",
+        )
+
+
+async def _offline_value(work: Work) -> Any:
+    """What a function gives without the target. Raises TargetError for one that would run states."""
+    target = work.target
+    called = await work.called(work.render(work.offline_grains()))
+    if called.is_plan:
+        raise TargetError(
+            "offline",
+            f"{target.id}: {work.job.fun} would run states, and {target.id} is offline",
+            "state.show_sls and state.show_low_sls show what would run",
+        )
+    return called.value
+
+
+def kind_of(work: Work) -> Kind:
+    """What the job is on this target."""
+    if work.job.kind == "call":
+        own = work.project.functions.named(work.job.fun) is not None
+        return ControllerFunction(work) if own else TargetFunction(work)
+    return _KINDS[work.job.kind](work)
+
+
+_KINDS: Final[Mapping[str, type[Kind]]] = {
+    "apply": ControllerFunction, "raw": Raw, "copy": Copy, "clean": Clean, "grains": Grains,
+}  # fmt: skip

@@ -1,0 +1,89 @@
+"""Where the passwords of Ansible vaults are: in the files that Ansible itself would read them from.
+
+``ANSIBLE_VAULT_IDENTITY_LIST`` (``label@file`` with commas between them), ``ANSIBLE_VAULT_PASSWORD_FILE``, and the
+option ``ansible_vault_password_file``. A file that may be executed is run, if nobody else can change it, and prints the
+password; one whose name ends in ``-client`` is told the label. Source: Ansible's documentation, "Managing vault
+passwords".
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pushsalt import regular
+from pushsalt.discover import absolute
+from pushsalt.errors import InventoryError
+from pushsalt.inventory.vault import Password
+
+_HINT: Final = "correct ANSIBLE_VAULT_PASSWORD_FILE, ANSIBLE_VAULT_IDENTITY_LIST or `ansible_vault_password_file`"
+#: In place of a file: Ansible would ask for that one.
+_ASKED: Final = ("prompt", "prompt_ask_vault_pass")
+
+log = logging.getLogger(__name__)
+
+
+def sources(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, Path]]:
+    """Label and file of each password that there may be."""
+    found: list[tuple[str, str]] = []
+    for entry in env.get("ANSIBLE_VAULT_IDENTITY_LIST", "").split(","):
+        label, at, file = entry.strip().partition("@")
+        found.append((label, file) if at else ("", label))
+    found += [("", env.get("ANSIBLE_VAULT_PASSWORD_FILE", "")), ("", str(opts["ansible_vault_password_file"]))]
+    return [(label, absolute(Path(), file)) for label, file in found if file and file not in _ASKED]
+
+
+def identity(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, str, int, int]]:
+    """What tells the passwords from others without a word of them."""
+    told = []
+    for label, path in sources(opts, env):
+        try:
+            status = path.stat()
+        except OSError:  # who reads it says so
+            continue
+        told.append((label, str(path), status.st_mtime_ns, status.st_size))
+    return told
+
+
+def passwords(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[Password]:
+    """All that can be read; of the others that is said.
+
+    Raises InventoryError where there is none at all: for a file that cannot be read, or a program that fails.
+    """
+    found: list[Password] = []
+    wrong: list[InventoryError] = []
+    for label, path in sources(opts, env):
+        try:
+            found.append((label, _password(label, path)))
+        except InventoryError as exc:
+            wrong.append(exc)
+    if wrong and not found:
+        raise wrong[0]
+    for each in wrong:
+        log.warning("%s", each)
+    return found
+
+
+def _password(label: str, path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise InventoryError(f"the file of a vault's password, {path}, is not there", hint=_HINT)
+        if os.access(path, os.X_OK):
+            from pushsalt.programs import run_program, trusted_program  # which few need
+
+            told = ["--vault-id", label] if label and path.stem.endswith("-client") else []
+            done = run_program([str(trusted_program(path)), *told])
+            if done.code != 0:
+                raise InventoryError(f"{path}, which gives a vault's password, ended with {done.code}", hint=_HINT)
+            password = done.out.strip(b"\r\n")
+        else:
+            password = regular.read_bytes(path).strip()
+    except (OSError, TimeoutError) as exc:
+        reason = getattr(exc, "strerror", None) or str(exc)
+        raise InventoryError(f"the file of a vault's password, {path}, cannot be used: {reason}", hint=_HINT) from None
+    if not password:
+        raise InventoryError(f"the file of a vault's password, {path}, gives none", hint=_HINT)
+    return password

@@ -1,0 +1,213 @@
+"""A large inventory as it was read before, sealed, so that the next command need not read it again.
+
+The image holds only for the very bytes of the inventory's files (and of ``group_vars`` and ``host_vars`` beside them),
+of what programs among them print, and for the very settings below them. Files that had to be rendered are rendered each
+time, and it holds as long as that gives the same text.
+It has secrets, so it is encrypted with the user's key (``cache.sealed``); where there is none, nothing is kept. A
+target is made when it is asked for, and its secrets are hidden from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt import __version__, regular
+from pushsalt.discover import Trust, working_folder
+from pushsalt.errors import InventoryError
+from pushsalt.inventory import Inventory, folder_files, is_program
+from pushsalt.inventory.kinds import template
+from pushsalt.model import Asked, Deferred, SdbUri, Secret, SecretCommand, Target
+from pushsalt.sdb import vaultpassword
+from thin import wire
+
+if TYPE_CHECKING:
+    from pushsalt.select.project import SelectingProject
+
+#: Smaller inventories are read as they are.
+WORTH_IT: Final = 2000
+_FORMAT: Final = 6
+#: As `inventory.load` has it.
+MAX_BYTES: Final = 64 * 1024 * 1024
+_SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
+#: Key of a row, no field of a target: where its values stand that are fetched later, and their kinds.
+_DEFERRED: Final = "deferred"
+_KINDS: Final[dict[str, type[Deferred]]] = {kind.__name__: kind for kind in (SdbUri, SecretCommand, Asked)}
+#: What is not kept: the id is the key, and where values come from is asked for rarely (`inventory show --explain`).
+_LEFT_OUT: Final = ("id", "origin")
+_DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
+
+
+def digest_of(project: SelectingProject) -> bytes | None:
+    """What an image of the project's inventory depends on; None when it is too small for one."""
+    if project.config.rosters:  # code of the user's own: it is asked each time
+        return None
+    vaults = vaultpassword.identity(project.config.opts, os.environ)
+    trusted = [*map(str, Trust(working_folder(), os.environ, []).folders)] if project.config.found else None
+    seen = hashlib.sha256(repr((_FORMAT, __version__, project.target_defaults(), vaults, trusted)).encode())
+    total = 0
+    loops = False
+    for path in project.config.inventories:
+        for file in _files(path):
+            try:
+                if is_program(file):
+                    data = project.listed(file).encode()
+                elif file.is_file() and file.stat().st_size <= MAX_BYTES:  # a pipe would be waited for
+                    data = regular.read_bytes(file)
+                else:
+                    return None
+            except (OSError, InventoryError):  # who reads it says so
+                return None
+            total += len(data)
+            loops = loops or b"{%" in data
+            if project.config.found and file != path:  # whether they may be used depends on these
+                seen.update(_states(file, path.parent))
+            seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
+    return seen.digest() if loops or total > WORTH_IT * 4 else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """All files that an inventory is made of, as far as they are there."""
+    yield from folder_files(path) if path.is_dir() else [path]
+    beside = path if path.is_dir() else path.parent
+    for kind in ("group_vars", "host_vars"):
+        folder = beside / kind
+        if folder.is_dir():
+            yield from sorted(each for each in folder.rglob("*") if each.is_file())
+
+
+def _states(file: Path, top: Path) -> bytes:
+    """Owner and mode of a file and of the folders that it lies in, below ``top``."""
+    way = [file, file.resolve().parent, *(folder for folder in file.parents if folder.is_relative_to(top))]
+    return repr([(state.st_uid, state.st_mode) for state in (each.stat() for each in way)]).encode()
+
+
+def is_worth_it(project: SelectingProject, inventory: Inventory) -> bool:
+    """Whether an image helps, and can be told from another one."""
+    return len(inventory.ids) >= WORTH_IT and not project.rosters.unsteady
+
+
+def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bool:
+    """Whether an image is of this digest, and what was rendered for it is the same now.
+
+    Which files are rendered is told by their bytes alone, so it is no part of the digest.
+    """
+    if image.get("digest") != digest:
+        return False
+    for path, rendered in image["rendered"].items():
+        file = Path(path)
+        try:
+            text = None if is_program(file) else template(file, regular.read_bytes(file).decode("utf-8-sig"))
+        except (OSError, ValueError, InventoryError):  # who reads it says so
+            return False
+        if text is None or not project.rosters.same(text, path, rendered):
+            return False
+    return True
+
+
+def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
+    """The inventory from its image, if there is one that holds. ``made`` is told each target that is made of it."""
+    image = _bank(project).get(_name(project))
+    if not isinstance(image, dict) or not holds(project, image, digest):
+        return None
+    ids = image["ids"].split("\0")
+    targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
+    return Inventory(
+        targets, tuple(project.config.inventories), tuple(image["warnings"]), frozenset(image["groups"]),
+        tuple(image["secrets"]),
+    )  # fmt: skip
+
+
+def keep(project: SelectingProject, digest: bytes, inventory: Inventory) -> None:
+    """Make the image of an inventory that is worth it."""
+    if not is_worth_it(project, inventory):
+        return
+    rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
+    image = {
+        "digest": digest,
+        "rendered": project.rosters.digests,
+        "ids": "\0".join(inventory.ids),
+        "rows": rows,
+        "groups": sorted(inventory.groups),
+        "secrets": list(inventory.secrets),
+        "warnings": list(inventory.warnings),
+    }
+    _bank(project).put(_name(project), image)
+
+
+def _bank(project: SelectingProject) -> Any:
+    from pushsalt.cache.sealed import SealedBank, key_path
+
+    return SealedBank(project.cache_dir, "hosts", key_path())
+
+
+def _name(project: SelectingProject) -> str:
+    return "\0".join(str(path) for path in project.config.inventories)
+
+
+def _row(target: Target) -> dict[str, Any]:
+    """The fields that are set, as msgpack has them."""
+    row = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
+    packed = {
+        name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
+        for name, value in row.items()
+    }
+    deferred = list(_deferred(row, []))
+    return {**packed, _DEFERRED: deferred} if deferred else packed
+
+
+def _deferred(value: Any, way: list[Any]) -> Iterator[list[Any]]:
+    """Kinds of, and ways to, the texts in a row that are more than texts."""
+    if isinstance(value, Deferred):
+        yield [type(value).__name__, way]
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _deferred(item, [*way, key])
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _deferred(item, [*way, at])
+
+
+def _mark(row: Any, deferred: list[list[Any]]) -> None:
+    for kind, way in deferred:
+        place = row
+        for key in way[:-1]:
+            place = place[key]
+        place[way[-1]] = _KINDS[kind](place[way[-1]])
+
+
+class _Targets(Mapping[str, Target]):
+    """Targets that are made of their rows when they are asked for."""
+
+    def __init__(self, rows: dict[str, bytes], made: Callable[[Target], None]) -> None:
+        self._rows = rows
+        self._made: dict[str, Target] = {}
+        self._tell = made
+
+    def __getitem__(self, id: str) -> Target:
+        target = self._made.get(id)
+        if target is None:
+            row = wire.unpack(self._rows[id])
+            deferred = row.pop(_DEFERRED, [])
+            row.update({name: Secret(row[name]) for name in _SECRETS if row.get(name) is not None})
+            _mark(row, deferred)
+            values: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+            }
+            target = Target(id=id, **values)
+            self._tell(target)
+            self._made[id] = target
+        return target
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

@@ -1,0 +1,267 @@
+"""What is known of targets without connecting to any: the caches, and the inventory over them.
+
+Grain terms are answered by an index for all ids at once, and by another for all resources. Grains that the inventory
+fixes are looked at here, over what was collected. Whatever was answered from a cache is noted, so that its age can be
+said.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.ages import age_text
+from pushsalt.errors import IndexCorrupt, UsageError
+from pushsalt.select.managed import InventoryResources
+from pushsalt.targeting import Term, manager_of
+from pushsalt.targeting.matchers import ipcidr
+from thin.utils import data, dictupdate
+
+if TYPE_CHECKING:
+    from pushsalt.cache.grains import GrainBank
+    from pushsalt.index.view import View
+    from pushsalt.model import Target
+    from pushsalt.select.project import SelectingProject
+    from pushsalt.select.selectable import Selectable
+
+__all__ = ["Remembered", "manager_of"]
+
+log = logging.getLogger(__name__)
+
+_NOTHING: Final[dict[str, Any]] = {}
+#: In larger inventories it is not counted of whom nothing is known.
+_COUNTED: Final = 5000
+#: The pillar of fewer is looked at one by one.
+MANY: Final = 1000
+
+
+class Remembered:
+    """The caches of a project as ``pushsalt.targeting`` asks them (``Lookup``), by key."""
+
+    def __init__(self, project: SelectingProject, selectable: Selectable) -> None:
+        self._project = project
+        self.inventory = selectable.inventory
+        self._with_pillar = selectable.pillar
+        #: what lies behind the ids of the inventory
+        self.managed = InventoryResources(project, self._targets)
+        self._grains: dict[str, dict[str, Any]] = {}
+        self._pillar: dict[str, Mapping[str, Any]] = {}
+        self._views: dict[str, View | None] = {}
+        self._keeps = bool(project.config.opts["minion_data_cache"])
+        #: bank -> when the oldest entry that was looked at was written
+        self._oldest: dict[str, float] = {}
+
+    # one target ------------------------------------------------------------------------------------------------------
+
+    def grains(self, key: str) -> dict[str, Any]:
+        if key not in self._grains:
+            bank = self._grain_bank(key)
+            kept = bank.get(key) if self._keeps else None
+            known = kept if isinstance(kept, dict) else _NOTHING
+            if known:
+                self._used(bank.path.name, bank.written(key))
+            fixed = self._targets[key].grains if key in self._targets else _NOTHING
+            self._grains[key] = {**known, **fixed, **self._own_id(key)} if known or fixed else _NOTHING
+        return self._grains[key]
+
+    def _own_id(self, key: str) -> dict[str, str]:
+        """The grain ``id``: a resource's key is ``type:id``."""
+        return {"id": key if key in self._targets else key.partition(":")[2] or key}
+
+    def pillar(self, key: str) -> Mapping[str, Any]:
+        if key not in self._pillar:
+            given = self._given_pillar(key)
+            kept = self._project.pillar_bank.get(key) if self._keeps and self._project.keeps_pillar else None
+            if isinstance(kept, dict):
+                self._used("pillar", self._project.pillar_bank.written(key))
+                self._pillar[key] = dictupdate.update(kept, _copy(given)) if given else kept
+            else:
+                self._pillar[key] = given
+        return self._pillar[key]
+
+    def written(self, bank: str, key: str) -> float | None:
+        """When the entry of a bank was written, in seconds since the epoch."""
+        return (self._grain_bank(key) if bank == "grains" else self._project.pillar_bank).written(key)
+
+    def _grain_bank(self, key: str) -> GrainBank:
+        return self._project.grains if key in self._targets else self._project.resource_grains
+
+    # all of them -----------------------------------------------------------------------------------------------------
+
+    def find(self, term: Term, among: Collection[str] | None = None) -> set[str] | None:
+        """The keys for which the term holds (of these, if given); None where each is to be asked."""
+        if term.matcher.SOURCE == "grains" and self._keeps:
+            return self._by_grain(term)
+        if term.matcher.SOURCE == "pillar" and self._keeps and self._project.keeps_pillar:
+            return self._by_pillar(term, among)
+        return None
+
+    @property
+    def _targets(self) -> Mapping[str, Target]:
+        return self.inventory.targets
+
+    def _given_pillar(self, id: str) -> Mapping[str, Any]:
+        """The pillar of an inventory id that the inventory says."""
+        if self._with_pillar is None:
+            return self._targets[id].pillar if id in self._targets else _NOTHING
+        return self._project.inventory.targets[id].pillar if id in self._with_pillar else _NOTHING
+
+    def _by_grain(self, term: Term) -> set[str] | None:
+        if term.tgt_type == "ipcidr":
+            try:
+                key = f"ipv{ipcidr.wanted(str(term.expr)).version}"
+            except UsageError:
+                return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
+        elif term.tgt_type in ("grain", "grain_pcre") and term.delimiter in str(term.expr):
+            key = str(term.expr).split(term.delimiter)[0]
+        else:
+            return None
+        found = self._indexed(term, self._project.grains)
+        if found is None:
+            return None
+        found &= self._targets.keys()
+        if key == "id":  # whatever an earlier version has kept
+            found = {id for id in found if term.of({"id": id})}
+        self._overlay(term, key, found)
+        if self.managed.there():
+            behind = self._indexed(term, self._project.resource_grains)
+            if behind is None:
+                behind = {key for key in self.managed.all() if term.of(self.grains(key))}
+            found |= self.managed.those(behind)
+        return found
+
+    def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
+        """By the sealed image of all, if many are asked."""
+        if term.delimiter not in str(term.expr):
+            return set() if not term.of(_NOTHING) else None  # says what is wrong, or raises
+        keys = among
+        if keys is None:
+            keys = {*self._targets, *(self.managed.all() if self.managed.there() else ())}
+        if len(keys) < MANY or term.tgt_type not in ("pillar", "pillar_pcre", "pillar_exact"):
+            return None
+        view = self._pillar_view(keys)
+        if view is None:
+            return None
+        try:
+            found = set(view.ids(_ask(view, term)))
+        except IndexCorrupt:
+            self._project.pillar_bank.forget_image()
+            return None
+        found.intersection_update(keys)
+        path = str(term.expr).split(term.delimiter)[0]
+        for id in self._targets if self._with_pillar is None else self._with_pillar:
+            fixed = self._given_pillar(id)
+            if fixed and id in keys and (path in fixed or path == "*" or data.scalar(path) in fixed):
+                (found.add if term.of(self.pillar(id)) else found.discard)(id)
+        return found
+
+    def _pillar_view(self, keys: Collection[str]) -> View | None:
+        bank = self._project.pillar_bank
+        if "pillar" not in self._views:
+            view = bank.view()
+            oldest = view.oldest(view.bits(keys)) if view is not None else None
+            if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe it was kept anew since
+                view = bank.view(look=True)
+                oldest = view.oldest(view.bits(keys)) if view is not None else None
+            self._used("pillar", oldest)
+            self._views["pillar"] = view
+        return self._views["pillar"]
+
+    def _indexed(self, term: Term, bank: GrainBank) -> set[str] | None:
+        name = bank.path.name
+        for _ in range(2):
+            if self._views.get(name) is None:
+                self._views[name] = bank.view()
+            view = self._views[name]
+            if view is None:
+                return None
+            try:
+                self._note_oldest(view, name)
+                return set(view.ids(_ask(view, term)))
+            except IndexCorrupt as exc:
+                self._views[name] = bank.damaged(exc)
+        return None
+
+    def _overlay(self, term: Term, key: str, found: set[str]) -> None:
+        """Put right what the inventory says otherwise than the index."""
+        number = data.scalar(key)
+        known: dict[str, bool] = {}
+        for id, target in self._targets.items():
+            fixed = target.grains
+            if not fixed or (key not in fixed and key != "*" and number not in fixed):
+                continue
+            if key == "*" or key not in fixed:
+                holds = term.of(self.grains(id))
+            else:
+                value = fixed[key]
+                text = repr(value)
+                if text not in known:
+                    known[text] = term.of({key: value})
+                holds = known[text]
+            (found.add if holds else found.discard)(id)
+
+    # what is not known ------------------------------------------------------------------------------------------------
+
+    def unknown(self, source: str) -> int:
+        """Of how many that could be asked there are no grains, or no pillar, in the cache."""
+        keys = [id for id, target in self._targets.items() if target.transport != "offline"]
+        if len(keys) <= _COUNTED and self.managed.there():
+            keys += self.managed.all()
+        return sum(self.written(source, key) is None for key in keys) if len(keys) <= _COUNTED else 0
+
+    # age -------------------------------------------------------------------------------------------------------------
+
+    def _note_oldest(self, view: View, name: str) -> None:
+        if name in self._oldest or not view.size:
+            return
+        oldest = view.oldest(view.everything)
+        if oldest is not None and _is_old(oldest, self._project.cache_life):  # maybe that of an id of elsewhere
+            known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
+            oldest = view.oldest(view.bits(known))
+        self._used(name, oldest)
+
+    def _used(self, bank: str, written: float | None) -> None:
+        if written is not None:
+            self._oldest[bank] = min(written, self._oldest.get(bank, written))
+
+    def say_age(self) -> None:
+        """Warn of what was used and is older than the option ``cache_life``."""
+        self._used("minion_resources", self.managed.oldest())
+        for bank, written in self._oldest.items():
+            if _is_old(written, self._project.cache_life):
+                log.warning(_OLD[bank], age_text(time.time() - written))
+
+
+_OLD: Final = {
+    "grains": "cached grains are old, the oldest from %s ago: --refresh collects them first",
+    "resource_grains": "cached grains of resources are old, the oldest from %s ago: --refresh collects them first",
+    "pillar": "cached pillar is old, the oldest from %s ago: --refresh collects it first",
+    "minion_resources": "what lies behind the targets was last looked at %s ago: --refresh looks first",
+}
+
+
+def _ask(view: View, term: Term) -> int:
+    expr = str(term.expr)
+    if term.tgt_type != "ipcidr":
+        return view.grain(
+            expr,
+            delimiter=term.delimiter,
+            regex=term.tgt_type in ("grain_pcre", "pillar_pcre"),
+            exact=term.tgt_type == "pillar_exact",
+        )
+    if "/" in expr:
+        return view.subnet(expr)
+    address = ipcidr.wanted(expr)  # its text is looked for, as Salt does
+    return view.grain(f"ipv{address.version}|{address}", delimiter="|", exact=True)
+
+
+def _is_old(written: float, life: float) -> bool:
+    return time.time() - written > life
+
+
+def _copy(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy whose containers are its own."""
+    copied: dict[str, Any] = dictupdate.copy_containers(dict(value))
+    return copied

@@ -1,0 +1,56 @@
+"""What selecting targets needs of a project; ``pushsalt.run.project.Project`` is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pushsalt.cache.grains import GrainBank
+    from pushsalt.cache.mine import MineBank
+    from pushsalt.cache.pillar import PillarBank
+    from pushsalt.cache.resources import ResourceBank
+    from pushsalt.config import Config
+    from pushsalt.inventory import Inventory
+    from pushsalt.inventory.rendering import Rosters
+    from pushsalt.select.resources import Resources
+    from pushsalt.targeting.compound import NamedGroups
+    from pushsalt.targeting.vocabulary import Vocabulary
+
+
+class SelectingProject(Protocol):
+    """Configuration, inventory, and the caches of grains, pillar and resources. Nothing of it connects."""
+
+    config: Config
+    rosters: Rosters
+
+    @property
+    def inventory(self) -> Inventory: ...
+    def tell(self, inventory: Inventory, /) -> None: ...
+    def need_inventory(self) -> None: ...
+    def listed(self, path: Path) -> str: ...
+    def target_defaults(self) -> dict[str, Any]: ...
+    @property
+    def nodegroups(self) -> NamedGroups: ...
+    def named_groups(self, groups: Callable[[], Collection[str]]) -> NamedGroups: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def cache_dir(self) -> Path: ...
+    @property
+    def cache_life(self) -> float: ...
+    @property
+    def grains(self) -> GrainBank: ...
+    @property
+    def resource_grains(self) -> GrainBank: ...
+    @property
+    def keeps_pillar(self) -> bool: ...
+    @property
+    def pillar_bank(self) -> PillarBank: ...
+    @property
+    def mine(self) -> MineBank: ...
+    @property
+    def resources(self) -> ResourceBank: ...
+    @property
+    def managed(self) -> Resources: ...

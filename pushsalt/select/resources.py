@@ -1,0 +1,297 @@
+"""What lies behind targets and needs no agent: resources, each with a type, an id and the target that manages it.
+
+A target says at discovery what it manages (``thin.resources``). Here that is taken in: who manages what goes into the
+index behind ``T@`` and ``M@``, grains into the bank ``resource_grains`` by ``type:id``, and how one gets inside into
+the bank ``minion_resources`` by manager. A resource counts only while its manager is in the inventory.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.cache.resources import INVENTORY_TYPES
+from pushsalt.cache.store import Bank
+from pushsalt.config import own_cachedir
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+
+if TYPE_CHECKING:
+    from pushsalt.select.project import SelectingProject
+
+log = logging.getLogger(__name__)
+
+_TYPE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_ID_LENGTH: Final = 255
+#: A word of a command that every login shell hands on as it is (see ``pushsalt.bundle.shim``).
+_WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
+#: Options of a manager that are not for what is worked on by it.
+_OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
+#: Options by which there may be more than the declared ids.
+_MORE: Final = ("include", "chroots")
+#: How many resources of one type a target may say that it manages.
+_MOST: Final = 100_000
+#: Warnings about what one target says of its resources.
+_WARNINGS: Final = 20
+
+#: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as a target says it.
+Found = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def split(key: str) -> tuple[str, str]:
+    """Type and id of a key, ``type:id``."""
+    type, _, id = key.partition(":")
+    return type, id
+
+
+def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
+    """The ids that are declared of a type."""
+    said = (declared or {}).get(type)
+    ids = said.get("resource_ids") if isinstance(said, Mapping) else said
+    ids = [ids] if isinstance(ids, str) else ids
+    return set(map(str, ids)) if isinstance(ids, (list, Mapping)) else set()
+
+
+class Resources:
+    """The resources of a project, by key: ``type:id``."""
+
+    def __init__(self, project: SelectingProject) -> None:
+        self._project = project
+        self._index = project.resources
+        #: manager -> when it was written, and what
+        self._read: dict[str, tuple[float | None, dict[str, dict[str, Any]]]] = {}
+
+    @cached_property
+    def bank(self) -> Bank:
+        """Manager -> type -> id -> ``{"enter": [word, ...], "about": value}``.
+
+        ``about`` is the grain that is named like the type: what only the manager knows of the resource.
+        """
+        return Bank(self._project.cache_dir, "minion_resources")
+
+    # asking; ``known`` are the ids of the inventory -------------------------------------------------------------------
+
+    def types(self) -> list[str]:
+        """The types that there are resources of, but those of inventory ids."""
+        return [type for type in self._index.types() if type not in INVENTORY_TYPES]
+
+    def of_type(self, type: str, known: Mapping[str, Any]) -> dict[str, str]:
+        """key -> manager of the resources of a type."""
+        if type in INVENTORY_TYPES:
+            return {}
+        return {f"{type}:{id}": owner for id, owner in self._index.owners(type).items() if owner in known}
+
+    def managed_by(self, manager: str) -> list[str]:
+        """Keys of what one manages, sorted."""
+        return [f"{type}:{id}" for type, id in self._index.by_manager(manager) if type not in INVENTORY_TYPES]
+
+    def all(self, known: Mapping[str, Any]) -> dict[str, str]:
+        """key -> manager of all of them."""
+        return {key: owner for type in self.types() for key, owner in self.of_type(type, known).items()}
+
+    def manager(self, key: str) -> str | None:
+        """Who manages it; None when there is no such resource."""
+        type, id = split(key)
+        return None if type in INVENTORY_TYPES else self._index.get(type, id)
+
+    def called(self, id: str, known: Mapping[str, Any]) -> list[str]:
+        """Keys of the resources that have this bare id."""
+        keys = [f"{type}:{id}" for type in self.types()]
+        return [key for key in keys if self.manager(key) in known]
+
+    def declared(self, manager: str) -> dict[str, dict[str, Any]]:
+        """type -> id -> what is kept of what one manages."""
+        written = self.bank.written(manager)
+        if manager not in self._read or self._read[manager][0] != written:  # one manager may have thousands
+            kept = self.bank.get(manager)
+            self._read[manager] = written, kept if isinstance(kept, dict) else {}
+        return self._read[manager][1]
+
+    def target(self, key: str) -> Target:
+        """The resource as a target. Raises TargetError when it, or its manager, is not known any more."""
+        type, id = split(key)
+        manager = self.manager(key)
+        through = self._project.inventory.targets.get(manager or "")
+        if through is None:
+            raise TargetError(
+                "resource_unknown", f"{key}: nobody manages it", "pushsalt resource refresh TARGET looks what there is"
+            )
+        kept = self.declared(through.id).get(type, {}).get(id)
+        if kept is None:  # a damaged entry: it must not pass for a resource that one cannot get inside of
+            raise TargetError(
+                "resource_unknown", f"{key}: what {through.id} said of it is gone from the cache",
+                f"pushsalt resource refresh {through.id}",
+            )  # fmt: skip
+        enter = tuple(kept.get("enter") or ())
+        opts = {} if enter else {name: value for name, value in through.minion_opts.items() if name not in _OWN}
+        if through.transport == "local" and not enter and (folder := own_cachedir(self._project.config)):
+            opts.setdefault("cachedir", folder)
+        return Target(
+            id,
+            transport="resource",
+            resource=type,
+            manager=through.id,
+            enter=enter,
+            user=through.user,
+            sudo=through.sudo,
+            become=through.become,
+            sudo_user=through.sudo_user,
+            sudo_password=through.sudo_password,
+            tty=through.tty,
+            timeout=through.timeout,
+            python=None if enter else through.python,
+            thin_dir=None if enter else through.thin_dir,
+            minion_opts=opts,
+            grains={"id": id} if not enter else {type: kept["about"]} if "about" in kept else {},
+        )
+
+    def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
+        """type -> what is declared of it, for one that may manage some: in its pillar, or the option names the type."""
+        opts = self._project.config.opts
+        found: dict[str, Any] = {}
+        for place in (opts, target.minion_opts):
+            types = place.get("resource_types") or {}
+            found.update(types if isinstance(types, Mapping) else dict.fromkeys(map(str, types)))
+        tree = (pillar or {}).get(str(opts["resource_pillar_key"] or "resources"))
+        found.update(tree if isinstance(tree, Mapping) else {})
+        return {str(type): declared if declared is not None else {} for type, declared in found.items()}
+
+    def is_due(self, manager: str, declared: Mapping[str, Any]) -> bool:
+        """Whether other types or ids are declared than were last looked for."""
+        known = self.declared(manager)
+        if known.keys() != declared.keys():
+            return True
+        for type, said in declared.items():
+            ids, options = _named(declared, type), said if isinstance(said, Mapping) else {}
+            if not ids or "id_format" in options:
+                continue
+            more = any(options.get(name) for name in _MORE)
+            if not ids <= known[type].keys() if more else ids != known[type].keys():
+                return True
+        return False
+
+    # taking in --------------------------------------------------------------------------------------------------------
+
+    def register(
+        self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
+    ) -> dict[str, list[str]]:
+        """Take in all that a target manages now; what it had besides goes, but for types whose discovery failed.
+
+        A resource that another target of the inventory manages stays with it, and the id of one is no resource unless
+        it is declared so: by its own word nobody takes over what another has, nor gets to see the pillar that is meant
+        for another. Returns type -> ids that are registered.
+        """
+        warn = _Warnings(manager)
+        sound = self._sound(manager, found, warn)
+        keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
+        sound = {**keep, **sound}
+        before = dict.fromkeys(self.managed_by(manager))
+        taken: dict[str, dict[str, Any]] = {}
+        grains: dict[str, dict[str, Any]] = {}
+        for type, ids in sound.items():
+            taken[type] = {}
+            for id, said in ids.items():
+                key = f"{type}:{id}"
+                if id in self._project.inventory.targets and id not in _named(declared, type):
+                    warn(
+                        "%s: it says that it manages %s, and the inventory has an id %s: left out; name it in "
+                        "resource_ids if both are meant", manager, key, id,
+                    )  # fmt: skip
+                    continue
+                owner = self.manager(key) if key not in before else manager
+                if owner not in (None, manager) and self._still(str(owner), type, id):
+                    warn(
+                        "%s: %s is managed by %s already and stays with it: resources of a type need different ids",
+                        manager, key, owner,
+                    )  # fmt: skip
+                    continue
+                taken[type][id] = {"enter": list(said.get("enter") or ())}
+                given = said.get("grains")
+                known = given if isinstance(given, dict) and type in given else {type: said.get("about")}
+                if known[type] is not None:
+                    taken[type][id]["about"] = known[type]
+                if isinstance(given, dict):
+                    kept = self._project.resource_grains.get(key) if said.get("enter") else None
+                    grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
+        warn.end()
+        self._read.pop(manager, None)
+        self.bank.put(manager, taken)
+        here = [(type, id, manager) for type, ids in taken.items() for id in ids]
+        self._index.put_many([entry for entry in here if f"{entry[0]}:{entry[1]}" not in before])
+        if grains and self._project.config.opts["minion_data_cache"]:
+            self._project.resource_grains.put_many(grains)
+        for key in before.keys() - {f"{type}:{id}" for type, id, _ in here}:
+            self._forget(key, manager)
+        return {type: sorted(ids) for type, ids in taken.items()}
+
+    def _still(self, owner: str, type: str, id: str) -> bool:
+        return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
+
+    def _forget(self, key: str, manager: str) -> None:
+        """One manages it no longer: what is known of it goes, unless it is another's by now."""
+        type, id = split(key)
+        if self._index.get(type, id) != manager:
+            return
+        self._index.delete(type, id)
+        for bank in (self._project.resource_grains, self._project.pillar_bank, self._project.mine):
+            bank.delete(key)
+
+    def prune(self, known: Mapping[str, Any]) -> int:
+        """Forget what ids manage that are not in the inventory; how many resources there were."""
+        gone = [manager for manager in self.bank.keys() if manager not in known]  # noqa: SIM118
+        return sum(map(self.forget, gone))
+
+    def forget(self, manager: str) -> int:
+        """Forget all that one manages; how many resources there were."""
+        keys = self.managed_by(manager)
+        for key in keys:
+            self._forget(key, manager)
+        self.bank.delete(manager)
+        return len(keys)
+
+    def _sound(self, manager: str, found: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
+        """What a target said, without what makes no sense: it may be anything."""
+        from pushsalt.session.intake import fit, own_grains
+
+        sound: dict[str, dict[str, Any]] = {}
+        for type, ids in found.items() if isinstance(found, Mapping) else ():
+            if not isinstance(type, str) or not _TYPE.fullmatch(type) or type in INVENTORY_TYPES:
+                warn("%s: it names a resource type that cannot be one: %.60r", manager, type)
+                continue
+            sound[type] = {}
+            for id, said in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
+                words = said.get("enter") or [] if isinstance(said, Mapping) else None
+                known = isinstance(id, str) and 0 < len(id) <= _ID_LENGTH and fit(id)
+                if not known or not isinstance(words, list):
+                    warn("%s: it names a %s that cannot be one: %.60r", manager, type, id)
+                elif not all(isinstance(word, str) and _WORD.fullmatch(word) for word in words):
+                    warn("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
+                else:
+                    sound[type][id] = {"enter": words}
+                    if isinstance(said.get("grains"), Mapping):
+                        behind = Target(id, transport="resource", resource=type, manager=manager)
+                        try:
+                            sound[type][id]["grains"] = own_grains(behind, said["grains"], warn=warn)
+                        except ValueError as exc:
+                            warn("%s: the grains of its %s %s are left out: %s", manager, type, id, exc)
+        return sound
+
+
+class _Warnings:
+    """Says the first few of what one target makes to be said."""
+
+    def __init__(self, manager: str) -> None:
+        self._manager = manager
+        self._said = 0
+
+    def __call__(self, text: str, *args: object) -> None:
+        self._said += 1
+        if self._said <= _WARNINGS:
+            log.warning(text, *args)
+
+    def end(self) -> None:
+        if self._said > _WARNINGS:
+            log.warning("%s: %d more of its resources have such faults", self._manager, self._said - _WARNINGS)

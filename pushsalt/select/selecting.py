@@ -1,0 +1,84 @@
+"""Which targets an expression means, by the inventory and the caches of a project; and which target a name means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.errors import NoTargetError, TargetError
+from pushsalt.inventory import THIS_MACHINE
+from pushsalt.model import Target
+from pushsalt.select.lookup import Remembered
+from pushsalt.select.selectable import selectable
+from pushsalt.targeting import Fleet, key_of, parse, sources
+from pushsalt.targeting import select as select_names
+from pushsalt.targeting.matchers.list import split
+
+if TYPE_CHECKING:
+    from pushsalt.select.project import SelectingProject
+
+
+def select(
+    project: SelectingProject, expr: str, tgt_type: str, delimiter: str, exclude: Sequence[str], limit: int | None
+) -> list[str]:
+    """The names of what matches. Raises NoTargetError, UsageError, or InventoryError where there is no inventory."""
+    check_inventory(project, expr, tgt_type)
+    known = Remembered(project, selectable(project))
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    try:
+        return select_names(
+            expr,
+            tgt_type,
+            known.inventory,
+            known,
+            known.managed,
+            delimiter=delimiter,
+            nodegroups=nodegroups,
+            exclude=exclude,
+            limit=limit,
+            glob_includes_resources=bool(project.config.opts["glob_includes_resources"]),
+            vocabulary=project.vocabulary,
+        )
+    except NoTargetError as exc:
+        for source in sources(expr, tgt_type, nodegroups, project.vocabulary) & {"grains", "pillar"}:
+            count = known.unknown(source)
+            if count:
+                of = f"{count} target{'s' if count > 1 else ''}"
+                exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
+        raise
+    finally:
+        known.say_age()
+
+
+def check_inventory(project: SelectingProject, expr: Any, tgt_type: str) -> None:
+    """Raises InventoryError unless there is an inventory, or the very id of this machine is meant."""
+    ids = {"glob": [expr], "list": [id.strip() for id in split(expr)] if tgt_type == "list" else []}.get(tgt_type)
+    if not ids or any(id != THIS_MACHINE for id in ids):
+        project.need_inventory()
+
+
+def find(project: SelectingProject, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
+    """The keys of what matches for one target that asks about others. Raises UsageError."""
+    known = Remembered(project, selectable(project))
+    widely = bool(project.config.opts["glob_includes_resources"])
+    fleet = Fleet(known.inventory, known, known.managed, glob_includes_resources=widely)
+    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    parsed = parse(
+        expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact, vocabulary=project.vocabulary
+    )
+    return fleet.in_order(fleet.select(parsed))
+
+
+def target(project: SelectingProject, name: str) -> Target:
+    """What ``select`` gave this name; of a name from elsewhere, what is called exactly so. Raises TargetError."""
+    known = project.inventory.targets
+    key = key_of(name)
+    if key is None and name not in known:
+        managed = Remembered(project, selectable(project)).managed
+        found = Fleet(project.inventory, managed=managed).exactly(name)
+        if len(found) > 1:
+            several = ", ".join(sorted(found))
+            raise TargetError("resource_unknown", f"{name} may be any of {several}", "name one of these, with its type")
+        key = next(iter(found), None)
+    key = name if key is None else key
+    return known[key] if key in known else project.managed.target(key)

@@ -1,0 +1,216 @@
+"""A runtime that was started on a target: frames both ways, for one session, or for several one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pushsalt.bundle.runtime import Met, Runtime
+from pushsalt.errors import TargetError
+from pushsalt.model import Target
+from pushsalt.session import handshake
+from pushsalt.session.intake import Intake, excess
+from pushsalt.transport import Connection, Stream
+from thin import boot, wire
+
+Message = dict[str, Any]
+
+
+@dataclass
+class Traffic:
+    """What one session has sent and received. ``round_trips``: how often was written after something was read."""
+
+    round_trips: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+
+class Channels(Protocol):
+    """Where channels are kept between sessions (``pushsalt.transport.resource``)."""
+
+    async def take(self) -> Channel | None:
+        """One that an earlier session has left, if there is one."""
+
+    def keep(self, channel: Channel) -> None:
+        """Leave a channel to the next session."""
+
+
+class Channel:
+    """Make it, ``start`` it, and ``greeted`` it is ready for the first message; ``again`` begins a further session.
+
+    ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
+    "" for none), warm. ``sent_runtime``: that the target had none. ``warn`` and ``fail`` are told what goes wrong.
+    """
+
+    stream: Stream
+
+    def __init__(
+        self, target: Target, user: str | None, runtime: Runtime, warn: Callable[[str], None],
+        fail: Callable[[TargetError], None],
+    ) -> None:  # fmt: skip
+        self.info: dict[str, Any] = {}
+        self.traffic = Traffic()
+        self.opening = handshake.Opening(target, user)
+        self.sent_runtime = False
+        self._kept: dict[str, Any] = {}
+        self._target, self._runtime, self._warn, self._fail = target, runtime, warn, fail
+        self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
+        self.intake = Intake(target)
+        self._has_read = True
+        loop = asyncio.get_running_loop()
+        self._hello: asyncio.Future[None] = loop.create_future()
+        self._go: asyncio.Future[None] = loop.create_future()
+
+    # --- the beginning
+
+    async def start(self, connection: Connection, parameters: Mapping[str, object]) -> None:
+        """Have the first stage started. Raises TargetError."""
+        self._program = self.opening.program(self._runtime, dict(parameters))
+        words = self.opening.command(len(self._program))
+        self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
+
+    async def greeted(self) -> bytes:
+        """What has to be written before the first message, once that can be; somebody must ``receive`` meanwhile."""
+        if self.opening.waits:
+            await self._go
+        if self._runtime.met(self._target, self.opening.user) is None:
+            self.write(self._program)
+            await self._hello
+            return b""
+        return self._program
+
+    def again(self, parameters: Mapping[str, object], kept: Mapping[str, Any]) -> bytes:
+        """What has to be written before the first message of a further session.
+
+        ``kept``: what is sent once for this and all that follow, by name, as long as it stays the same object.
+        """
+        self.traffic, self.intake = Traffic(), Intake(self._target)
+        self._has_read, self.sent_runtime = True, False
+        beginning = b""
+        for name, value in kept.items():
+            if self._kept.get(name) is not value:
+                self._kept[name] = value
+                beginning += wire.frame(b"K", wire.pack({"name": name, "value": value}))
+        known = [(name, value) for name, value in parameters.items() if value is not None]
+        framed: bytes = beginning + boot.frame(b"", b"P", known)
+        return framed
+
+    @property
+    def is_greeted(self) -> bool:
+        return self._hello.done() and not self._hello.cancelled() and self._hello.exception() is None
+
+    def go(self) -> None:
+        """Python runs and reads."""
+        _resolve(self._go)
+
+    def greet(self, fields: dict[str, str]) -> None:
+        """Take in the first stage's hello, and send the runtime if it is not there."""
+        self.info.update({key: fields.get(key, "") for key in ("python", "exe", "uid", "pid", "dir")})
+        self.info["warm"] = fields.get("warm") == "1"
+        self._warn(fields.get("warnings", ""))
+        if fields.get("have") != "1":
+            self.write(wire.frame(b"A", self._runtime.archive))
+            self.sent_runtime = True
+        self.remember(Met(self._runtime.sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None)
+        _resolve(self._hello)
+
+    def remember(self, met: Met | None) -> None:
+        """What runtime the target has from now on."""
+        self._runtime.remember(self._target, self.opening.user, met)
+
+    def give_up(self, trouble: TargetError) -> None:
+        """Nobody waits for the beginning any more."""
+        for future in (self._go, self._hello):
+            if not future.done():
+                future.set_exception(trouble)
+                future.exception()
+
+    def _heard(self, data: bytes, stream: str = "stderr") -> None:
+        """Bytes that are no frame: sudo and the like may ask for a password among them."""
+        try:
+            self.intake.heard(len(data))
+        except wire.Excess as exc:
+            self._fail(excess(self._target.id, exc))
+            self.stream.close()
+            return
+        if self._go.done():
+            return
+        try:
+            answer = self.opening.heard(data, stream)
+        except TargetError as exc:
+            self._fail(exc)
+            self.stream.close()
+            return
+        if answer and self.opening.reads_after:
+            asyncio.get_running_loop().call_later(self.opening.reads_after, self._answer, answer)
+        else:
+            self.write(answer)
+
+    def _answer(self, answer: bytes) -> None:
+        if not self._go.done():
+            self.write(answer)
+
+    # --- bytes
+
+    def write(self, data: bytes) -> None:
+        if data:
+            self.traffic.round_trips += self._has_read
+            self._has_read = False
+            self.traffic.bytes_sent += len(data)
+            self.stream.write(data)
+
+    async def receive(self) -> Iterator[tuple[bytes, bytes]] | None:
+        """The frames that have come by now, as kind and payload; None at the end.
+
+        Raises TargetError when the connection broke, wire.Excess for too many bytes; the iterator raises ValueError on
+        what is no frame.
+        """
+        data = await self.stream.read()
+        if not data:
+            return None
+        self._has_read = True
+        self.traffic.bytes_received += len(data)
+        self.intake.received(len(data))
+        if not self._hello.done():
+            self.opening.seen(data)
+            if self.opening.tty or self.opening.waits:
+                self._heard(data, "stdout")
+        self._frames.feed(data)
+        frames: Iterator[tuple[bytes, bytes]] = iter(self._frames)
+        return frames
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has come that was not dealt with."""
+        return not self._frames.rest()
+
+    # --- the end
+
+    def ending(self) -> TargetError:
+        """The error of a first stage that ended before its hello."""
+        said = handshake.Ending(bytes(self.opening.output), bytes(self.stream.stderr), self.stream.exit_status)
+        return handshake.explain(self.opening, said)
+
+    def last_words(self) -> str:
+        """What came of a first stage that does not begin, for messages."""
+        said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
+        return self.opening.unmarked(handshake.printable(said))
+
+
+def framed(message: Message) -> bytes:
+    """The bytes of a message. Raises TargetError when it is too long."""
+    payload = wire.pack(message)
+    if len(payload) > wire.FRAME_LIMIT:
+        raise TargetError(
+            "protocol_error", f"a message of {len(payload)} bytes is over the limit of {wire.FRAME_LIMIT}",
+            "split the run: fewer states or less data at a time",
+        )  # fmt: skip
+    frame: bytes = wire.frame(b"M", payload)
+    return frame
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

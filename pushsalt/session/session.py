@@ -1,0 +1,530 @@
+"""One session with one target: messages both ways until it ends.
+
+Its channel is its own, or one that earlier sessions had.
+
+Shapes: see thin/wire.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pushsalt.bundle.runtime import Runtime
+from pushsalt.errors import FunctionError, TargetError
+from pushsalt.model import Blob, Target
+from pushsalt.session import handshake, questions
+from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
+from pushsalt.session.intake import excess
+from pushsalt.session.questions import Questions, Serve
+from pushsalt.transport import Connection
+from thin import wire
+
+log = logging.getLogger(__name__)
+
+OnEvent = Callable[[Message], None]
+
+#: Seconds from the command to ``ready``, without the wait for the lock; for the orderly end; and how much longer than
+#: its deadline a job may take before the target counts as gone.
+BOOTSTRAP_TIMEOUT = 60.0
+CLOSE_TIMEOUT = 5.0
+DEADLINE_MARGIN = 15.0
+EVENTS = frozenset({"start", "state", "log", "event"})
+#: Characters of warnings in one frame, and of what an exception says.
+_TEXT = 64 * 1024
+#: Exit status of a supervisor whose worker died inside a frame; see thin/relay.py.
+_CUT = 77
+
+
+@dataclass(frozen=True)
+class LockRequest:
+    """``words`` tell the next one who holds the target; ``wait`` is how many seconds to wait for it ourselves.
+
+    ``name`` is the lock's, when it is not that of the whole target.
+    """
+
+    words: str
+    wait: float = 0.0
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a session starts with. ``deadline`` (seconds) bounds all of it by the target's own clock.
+
+    ``clean`` removes what pushsalt left on the target instead of starting a worker; see ``clean`` below.
+    ``custom`` are the users' own modules, if there are any; see thin/custom.py. ``salt``: that Salt's own modules may
+    be asked for; see thin/saltown.py. ``resource``: which resource it is about; see thin/resourcetypes.py.
+    """
+
+    opts: Mapping[str, Any] = field(default_factory=dict)
+    grains: Mapping[str, Any] = field(default_factory=dict)
+    want_grains: bool = False
+    lock: LockRequest | None = None
+    deadline: float | None = None
+    log_level: str = "warning"
+    clean: bool = False
+    custom: Blob | None = None
+    salt: Mapping[str, Any] | None = None
+    resource: Mapping[str, Any] | None = None
+
+    def parameters(self) -> dict[str, object]:
+        """What the supervisor gets of it; see thin/__main__.py."""
+        lock = self.lock
+        parameters: dict[str, object] = {
+            "lock": lock.words if lock else None, "wait": lock.wait if lock else 0, "deadline": self.deadline,
+            "clean": self.clean,
+        }  # fmt: skip
+        if lock is not None and lock.name:
+            parameters["lock_name"] = lock.name
+        return parameters
+
+
+async def _serve_nothing(question: Message) -> Message:
+    return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
+
+
+def _no_event(event: Message) -> None:
+    """Events go nowhere by default."""
+
+
+class Session:
+    """Open it with ``open``; then ``call``, ``grains`` and ``run``; ``close`` in any case.
+
+    ``info``: what is known of the target's side: python, exe, uid, pid (of the supervisor), dir (its private directory,
+    "" for none), warm, and what ``ready`` said (user, grains …). ``warnings``: texts for people. ``first``: a future
+    for each message of ``first``. ``round_trips``: how often something had to be written after something was read,
+    the start included and the good-bye left out.
+    """
+
+    def __init__(
+        self, target: Target, serve: Serve, on_event: OnEvent, warnings: list[str] | None = None
+    ) -> None:
+        self.target = target
+        self.info: dict[str, Any] = {}
+        self.warnings = [] if warnings is None else warnings
+        self.removed: list[str] = []
+        self.first: list[asyncio.Future[Any]] = []
+        self.after: list[asyncio.Future[Any]] = []
+        self.traffic = Traffic()
+        self._on_event = on_event
+        self._questions = Questions(target.id, serve, self._write)
+        self._number = 0
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._trouble: TargetError | None = None
+        self._work_sent = False
+        self._bye_sent = False
+        self._channels: Channels | None = None
+        self._deep = False
+        #: in order, so that another session may follow on the line
+        self._over = False
+        self._wrote_after_bye = False
+
+    @property
+    def round_trips(self) -> int:
+        return self.traffic.round_trips
+
+    @property
+    def bytes_sent(self) -> int:
+        return self.traffic.bytes_sent
+
+    @classmethod
+    async def open(
+        cls, target: Target, connection: Connection, runtime: Runtime, *, start: Start | None = None,
+        first: Sequence[Message] = (), serve: Serve = _serve_nothing, on_event: OnEvent = _no_event,
+        warnings: list[str] | None = None, channels: Channels | None = None,
+    ) -> Session:  # fmt: skip
+        """Start the runtime on the target and wait until it is ready.
+
+        ``first`` are messages (call, grains, bye) that go out with the start, without a turn-around of their own.
+        ``warnings`` is where the session's are put: a list of the caller's has them even when this raises.
+        ``channels``: the session may be one of several on a channel, which is taken from there, and left there in the
+        end.
+        Raises TargetError.
+        """
+        session = cls(target, serve, on_event, warnings)
+        session._channels = channels
+        session._deep = bool(start is not None and start.opts.get("grains_deep_merge"))
+        try:
+            await session._open(connection, runtime, start or Start(), first)
+        except BaseException:
+            await session._let_go()
+            raise
+        return session
+
+    # --- for callers
+
+    async def call(
+        self, fun: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, cli: bool = False
+    ) -> Any:
+        """The value of an execution function. Raises FunctionError, or TargetError when there is no answer."""
+        return await self._ask({"k": "call", "fun": fun, "args": list(args), "kwargs": dict(kwargs or {}), "cli": cli})
+
+    async def grains(self, refresh: bool = False) -> dict[str, Any]:
+        """The target's grains."""
+        return self.take_grains(await self._ask({"k": "grains", "refresh": refresh}))
+
+    def take_grains(self, claimed: Any) -> dict[str, Any]:
+        """The target's grains, of what it says that they are. Raises TargetError."""
+        try:
+            return self._channel.intake.grains(claimed, self._deep)
+        except ValueError as exc:
+            raise self._nonsense(exc) from None
+
+    async def discover(self, declared: Mapping[str, Any]) -> dict[str, Any]:
+        """What the target manages of these types, as it says it: ``found`` and ``failed`` (thin/wire.py)."""
+        found = await self._ask({"k": "resources", "declared": dict(declared)})
+        return found if isinstance(found, dict) else {}
+
+    async def run(
+        self, message: Mapping[str, Any], blobs: Callable[[str], Blob], then: Sequence[Message] = ()
+    ) -> Any:
+        """Run a plan: ``message`` has the fields of ``run`` (thin/wire.py), ``blobs`` gives what the target lacks.
+
+        ``start`` and ``state`` messages go to on_event as they come; the value is the final ``ret``. ``then`` are calls
+        that travel with it and come after it; ``after`` has a future for each of them.
+        """
+        self._questions.blobs = blobs
+        calls = []
+        for call in then:
+            number, future = self._expect()
+            self.after.append(future)
+            calls.append({**call, "n": number})
+        return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
+
+    async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
+        """What a method of thin.utils.transfer gives. ``blobs`` gives what the target lacks; ``wanted``: bytes of files
+        that are asked for. Raises FunctionError and TargetError."""
+        if blobs is not None:
+            self._questions.blobs = blobs
+        self._channel.intake.wanted(wanted)
+        return await self._ask({"k": "copy", "what": what, **fields})
+
+    async def close(self) -> None:
+        """End the session: in order when nothing is under way, else by stopping what runs. Bounded in time."""
+        if self._trouble is None and not self._pending and not self._reader.done():
+            self._say_bye()
+            await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
+        await self._let_go()
+
+    # --- opening
+
+    async def _open(self, connection: Connection, runtime: Runtime, start: Start, first: Sequence[Message]) -> None:
+        loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = loop.create_future()
+        parameters = start.parameters()
+        channel = await self._channels.take() if self._channels is not None else None
+        resource = dict(start.resource) if start.resource is not None else None
+        if channel is not None:
+            kept = {}
+            if resource is not None:  # of a type with a thousand resources it is long, and the same for each
+                resource["kept"] = resource["type"]
+                kept = {resource["type"]: resource.pop("declared", None)}
+            self._channel, beginning = channel, channel.again(parameters, kept)
+            self.info.update(channel.info)
+        else:
+            self._channel = channel = Channel(self.target, connection.user, runtime, self._warn, self._fail)
+            await channel.start(connection, {**parameters, "several": self._channels is not None})
+            beginning = None
+        self.traffic = channel.traffic
+        self._questions.use(channel, runtime)
+        self._reader = loop.create_task(self._read(), name=f"session {self.target.id}")
+        patience = BOOTSTRAP_TIMEOUT + (start.lock.wait if start.lock else 0)
+        self._bound_by = [loop.call_later(patience, self._too_slow)]
+        if start.deadline is not None:
+            self._bound_by.append(loop.call_later(start.deadline + DEADLINE_MARGIN, self._overdue, start.deadline))
+        if beginning is None:
+            beginning = await channel.greeted()
+        if start.clean:
+            self._write(beginning)
+            await self._ready
+            return
+        init = {
+            "k": "init", "id": self.target.id, "opts": dict(start.opts), "grains": dict(start.grains),
+            "want_grains": start.want_grains, "log_level": start.log_level,
+        }  # fmt: skip
+        if start.salt is not None:
+            init["salt"] = dict(start.salt)
+        if resource is not None:
+            init["resource"] = resource
+        custom = self._questions.custom = start.custom
+        # A target that had no runtime has no modules either: they are sent unasked.
+        unasked = custom is not None and channel.sent_runtime
+        if custom is not None:
+            init["custom"] = {"sha": custom.digest, "size": custom.size, "coming": unasked}
+        self._write(beginning + b"".join([framed(init), *(self._prepared(message) for message in first)]))
+        if custom is not None and unasked:
+            self._questions.send_custom(custom)
+        await self._ready
+        self._bound_by.pop(0).cancel()
+        log.debug(
+            "%s: Python %s (%s) as uid %s, the runtime in %s%s", self.target.id, self.info.get("python"),
+            self.info.get("exe"), self.info.get("uid"), self.info.get("dir") or "memory",
+            "" if self.info.get("warm") else ", begun afresh",
+        )  # fmt: skip
+
+    def _prepared(self, message: Message) -> bytes:
+        if message.get("k") == "bye":
+            self._bye_sent = True
+            return framed(message)
+        self._work_sent = True
+        number, future = self._expect()
+        self.first.append(future)
+        return framed({**message, "n": number})
+
+    def _too_slow(self) -> None:
+        said = self._channel.last_words()
+        message = f"{self.target.id}: the runtime did not start within {BOOTSTRAP_TIMEOUT:g} s"
+        hint = "look at the start-up files of the login's shell: something there may wait for input"
+        self._fail(TargetError("bootstrap_failed", f"{message}: {said}" if said else message, hint))
+        self._channel.stream.close()
+
+    def _overdue(self, deadline: float) -> None:
+        self._fail(
+            TargetError(
+                "timeout", f"{self.target.id}: no answer {DEADLINE_MARGIN:g} s after the limit of {deadline:g} s",
+                "the target should have stopped the work by itself; look at what still runs there",
+            )
+        )  # fmt: skip
+        self._channel.stream.close()
+
+    # --- writing
+
+    def _write(self, data: bytes) -> None:
+        if self._trouble is None:
+            self._wrote_after_bye = self._bye_sent
+            self._channel.write(data)
+
+    def _expect(self) -> tuple[int, asyncio.Future[Any]]:
+        self._number += 1
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        trouble = self._trouble
+        if trouble is None and self._reader.done():
+            trouble = TargetError("connection_lost", f"{self.target.id}: the channel was closed", "look at the target")
+        if trouble is not None:  # nobody is left who could answer
+            future.set_exception(trouble)
+            future.exception()
+        else:
+            self._pending[self._number] = future
+        return self._number, future
+
+    async def _ask(self, message: Message) -> Any:
+        if self._trouble is not None:
+            raise self._trouble
+        if self._bye_sent or self._reader.done():
+            raise RuntimeError("the session is closed")
+        number, future = self._expect()
+        try:
+            self._work_sent = True
+            self._write(framed({**message, "n": number}))
+            await self._channel.stream.drain()
+            return await future
+        except TargetError:
+            self._pending.pop(number, None)
+            raise
+
+    def _say_bye(self) -> None:
+        if not self._bye_sent:
+            self._bye_sent = True
+            self._channel.stream.write(framed({"k": "bye"}))
+
+    # --- reading
+
+    async def _read(self) -> None:
+        try:
+            while (frames := await self._channel.receive()) is not None:
+                for kind, payload in frames:
+                    if kind == b"D":
+                        self._done()
+                        return
+                    try:
+                        self._take(kind, payload)
+                    except (TypeError, KeyError, AttributeError) as exc:
+                        log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
+                        raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
+        except ValueError as exc:
+            self._fail(self._nonsense(exc))
+            self._channel.stream.close()
+            return
+        except TargetError as exc:
+            self._fail(self._lost(exc))
+            return
+        except Exception as exc:
+            log.debug("%s: unexpected error in the session", self.target.id, exc_info=exc)
+            message = f"{self.target.id}: {type(exc).__name__}: {exc}"
+            self._fail(TargetError("internal", message, "run again with -l debug and report what it prints"))
+            self._channel.stream.close()
+            return
+        await self._ended()
+
+    def _nonsense(self, exc: ValueError) -> TargetError:
+        """The error of a target that sent what it may not send."""
+        if isinstance(exc, wire.Excess):
+            return excess(self.target.id, exc)
+        hint = "a start-up file of the login may write without end, or something changes the bytes on their way"
+        return TargetError("protocol_error", f"{self.target.id}: {exc}", hint)
+
+    def _done(self) -> None:
+        """The session is over, the channel is not. Raises ValueError when nobody has asked for that."""
+        if not self._bye_sent or self._pending or self._channels is None:
+            raise ValueError("the session was ended by the other side")
+        self._over = self._trouble is None
+
+    async def _ended(self) -> None:
+        """The target's side has closed: right after bye, else a failure whose reason is looked for."""
+        if self._trouble is not None:
+            return
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._channel.stream.wait_closed(), 2)
+        status = self._channel.stream.exit_status
+        if not self._channel.is_greeted:
+            self._fail(self._channel.ending())
+        elif status == _CUT:
+            died = {"kind": "worker_died", "message": "while it sent its answer"}
+            self._fail(handshake.from_frame(self.target, died))
+        elif self._pending or not self._ready.done():
+            how = "the channel was closed" if status is None else f"the runtime ended with status {status}"
+            self._fail(self._lost(TargetError("connection_lost", f"{self.target.id}: {how}", "look at the target")))
+
+    def _lost(self, exc: TargetError) -> TargetError:
+        """The kind for a broken connection: whether work was under way decides whether it is safe to repeat."""
+        if exc.kind != "connection_lost" or self._work_sent:
+            return exc
+        message = f"{exc.message}, before anything was run"
+        return TargetError("bootstrap_failed", message, "nothing was done on the target: it is safe to run again")
+
+    def _take(self, kind: bytes, payload: bytes) -> None:
+        intake = self._channel.intake
+        intake.frame()
+        if kind == b"M":
+            message = intake.message(payload)
+            if message is not None:
+                self._message(message)
+        elif kind == b"H":
+            self._channel.greet(handshake.fields_of(payload))
+            self.info.update(self._channel.info)
+        elif kind == b"G":
+            self._channel.go()
+        elif kind == b"E":
+            self._fail(handshake.from_frame(self.target, handshake.fields_of(payload)))
+        elif kind == b"N":
+            self._notice(handshake.fields_of(payload))
+        elif kind == b"S":
+            log.debug("%s: stderr: %s", self.target.id, handshake.printable(payload))
+
+    def _notice(self, fields: dict[str, str]) -> None:
+        kind = fields.get("kind")
+        if kind == "warning":
+            self._warn(fields.get("message", ""))
+        elif kind == "waiting":
+            self._on_event({"k": "waiting", "holder": handshake.printable(fields.get("message", ""))})
+        elif kind == "cleaned":
+            self.removed = [line for line in fields.get("removed", "").split("\n") if line]
+            self._channel.remember(None)
+            _resolve(self._ready)
+
+    def _warn(self, text: str) -> None:
+        lines = [line for line in text[:_TEXT].split("\n") if line]
+        self.warnings += map(handshake.printable, self._channel.intake.warnings(lines))
+
+    def _message(self, message: Message) -> None:
+        kind, number = message.get("k"), message.get("re")
+        if kind == "ready":
+            self.info.update({key: value for key, value in message.items() if key not in ("k", "pid", "warnings")})
+            if message.get("grains") is not None:
+                self.info["grains"] = self._channel.intake.grains(message["grains"], self._deep)
+            self._warn("\n".join(str(text) for text in (message.get("warnings") or ())[:100]))
+            _resolve(self._ready)
+        elif kind == "error":
+            fields = {key: str(message.get(key, "")) for key in ("kind", "message")}
+            self._fail(handshake.from_frame(self.target, fields))
+        elif kind in ("ret", "exc"):
+            future = self._pending.pop(number, None) if isinstance(number, int) else None
+            if future is not None and not future.done():
+                if kind == "ret":
+                    code = message.get("retcode", 0)
+                    self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
+                    self.info["salt"] = message.get("salt")
+                    future.set_result(message.get("ret"))
+                else:
+                    future.set_exception(self._exception(message))
+                    future.exception()  # a caller that has gone away does not ask for it
+        elif kind in questions.KINDS:
+            self._questions.asked(message)
+        elif kind == "need":
+            self._questions.needed(message)
+        elif kind in EVENTS:
+            self._on_event(message)
+        elif kind == "stderr":
+            log.debug("%s: stderr: %s", self.target.id, handshake.printable(str(message.get("text", ""))))
+
+    def _exception(self, message: Message) -> FunctionError:
+        name = str(message.get("type") or "Exception")[:200]
+        text = str(message.get("message") or name)[:_TEXT]
+        if message.get("tb"):
+            log.debug("%s: %s", self.target.id, message["tb"][:_TEXT])
+        if message.get("known", True):
+            return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
+        known = message.get("nearest")
+        near = [handshake.printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
+        there = message.get("hint") or "`pushsalt run TARGET sys.list_functions` lists what there is"
+        hint = f"nearest: {', '.join(near)}" if near else handshake.printable(str(there))
+        return FunctionError("unknown_function", text, hint, "CommandExecutionError")
+
+    # --- ending
+
+    def _fail(self, trouble: TargetError) -> None:
+        """Everything that waits gets this error; the first one counts."""
+        if self._trouble is None:
+            self._trouble = trouble
+            self._channel.give_up(trouble)
+            for future in (self._ready, *self._pending.values()):
+                if not future.done():
+                    future.set_exception(trouble)
+                    future.exception()
+            self._pending.clear()
+
+    @property
+    def _is_sound(self) -> bool:
+        """Whether the channel is as a further session needs it: nothing is on its way there any more."""
+        return self._over and not self._questions and not self._wrote_after_bye and self._channel.is_empty
+
+    async def _let_go(self) -> None:
+        """Leave the channel to the next session; or close it, and wait a while for the other side to end."""
+        if not hasattr(self, "_reader"):
+            return
+        for handle in self._bound_by:
+            handle.cancel()
+        left_out = self._channel.intake.left_out
+        if left_out:
+            log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
+        stream = self._channel.stream
+        if self._is_sound and self._channels is not None:
+            self._channels.keep(self._channel)
+            return
+        stream.close()
+        try:
+            await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)
+        except asyncio.TimeoutError:
+            log.debug("%s: the session did not end in %g s", self.target.id, CLOSE_TIMEOUT)
+        finally:
+            stream.abort()
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            await self._questions.stop()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def clean(target: Target, connection: Connection, runtime: Runtime, lock: LockRequest) -> list[str]:
+    """Remove everything that pushsalt keeps on the target; the paths removed. Raises TargetError."""
+    session = await Session.open(target, connection, runtime, start=Start(lock=lock, clean=True))
+    await session.close()
+    return session.removed

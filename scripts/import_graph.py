@@ -1,0 +1,118 @@
+"""The packages of pushsalt in their order, and who imports whom.
+
+    python3 scripts/import_graph.py            writes docs/imports.md
+    python3 scripts/import_graph.py --print    the page, to be looked at
+
+``LAYERS`` is the order, from the bottom up: a package imports only packages that stand before it, at the start of the
+program or later, or for types. ``tests/test_layers.py`` compares it with the source.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "imports.md"
+
+#: Name of a layer, what it is for, and its packages and modules.
+LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("base", "types, errors, files, words", (
+        "ages", "counterparts", "errors", "excerpt", "lazy", "memo", "model", "nearest", "privatefolder", "regular",
+        "trust", "discover", "events", "job", "plan", "plugins", "redact", "yamlio", "cliargs", "options",
+    )),
+    ("stores", "what is kept on this machine", ("index", "cache", "bundle", "ca", "files")),
+    ("core", "rendering and compiling, inventory and targeting: pure, no network", (
+        "render", "compile", "pillar", "inventory", "targeting", "serializers",
+    )),
+    ("sources", "programs and plug-ins of the controller, secrets, git, file servers, transports", (
+        "programs", "plugincommands", "rosters", "sdb", "sources", "config", "transport", "git", "fileserver",
+        "ext_pillar", "tops", "formula",
+    )),
+    ("targets", "sessions, selection, one target as Salt's minion sees itself, render processes", (
+        "session", "select", "modules", "minion", "functions", "children",
+    )),
+    ("jobs", "one job on many targets", ("run", "api")),
+    ("presentation", "what people see and type", ("display", "outputters", "log", "check", "cli", "demo", "__main__")),
+)  # fmt: skip
+
+
+def order() -> list[str]:
+    """Every package and module right below ``pushsalt``, from the bottom up."""
+    return [name for _, _, names in LAYERS for name in names]
+
+
+def room(name: str) -> str:
+    """``render`` of ``pushsalt.memo.tree``; empty for ``pushsalt`` itself."""
+    return f"{name}.".split(".")[1]
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Dotted names and files of the modules of pushsalt."""
+    for path in sorted((ROOT / "pushsalt").rglob("*.py")):
+        yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
+
+
+@cache
+def names() -> frozenset[str]:
+    """The dotted names of all modules."""
+    return frozenset(name for name, _ in modules())
+
+
+@cache
+def imported(path: Path) -> set[str]:
+    """The modules of pushsalt that a file names in its imports, wherever they stand."""
+    found = set()
+    known = names()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in known else node.module)
+    return {name for name in found if name.split(".")[0] == "pushsalt"}
+
+
+def edges() -> dict[str, set[str]]:
+    """Package -> the packages that its modules import."""
+    found: dict[str, set[str]] = {}
+    for name, path in modules():
+        others = {room(other) for other in imported(path)}
+        found.setdefault(room(name), set()).update(others - {room(name), ""})
+    return found
+
+
+def page() -> str:
+    """The page: one diagram of the layers, and a table of the packages."""
+    found = edges()
+    layer_of = {name: layer for layer, _, names in LAYERS for name in names}
+    between = sorted({(layer_of[a], layer_of[b]) for a, others in found.items() if a for b in others})
+    lines = [
+        "# Imports",
+        "",
+        "Made by `python3 scripts/import_graph.py`; `tests/test_layers.py` compares the order with the source.",
+        "A package imports only what stands before it, so there are no circles of packages.",
+        "",
+        "```mermaid",
+        "graph BT",
+        *(f'    {layer}["{layer}: {words}"]' for layer, words, _ in LAYERS),
+        *(f"    {a} --> {b}" for a, b in between if a != b),
+        "```",
+    ]
+    for layer, words, names in LAYERS:
+        lines += ["", f"## {layer}: {words}", "", "| package | imports |", "|---|---|"]
+        lines += [
+            f"| `{name}` | {', '.join(sorted(found.get(name, ()), key=order().index)) or '–'} |" for name in names
+        ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    if "--print" in sys.argv:
+        print(page(), end="")
+    else:
+        PAGE.write_text(page())

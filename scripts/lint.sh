@@ -1,0 +1,9 @@
+#!/bin/sh
+# Style, types, and the Python 3.6 syntax of what runs on targets: `make lint`, and the first step of .ci/run.
+set -eu
+cd "$(dirname "$0")/.."
+. scripts/venv.sh
+install_into .venv '.[test]'
+.venv/bin/ruff check .
+.venv/bin/mypy
+.venv/bin/vermin -t=3.6- --eval-annotations --no-tips --quiet --no-parse-comments thin

@@ -1,0 +1,193 @@
+"""What is compared of public formulas (``formulas/README.md`` says what the files may hold), and their checkouts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.differential.casefiles import Case, CaseFile, case, different_titles, known, read
+
+FOLDER = Path(__file__).with_name("formulas")
+LOCK = FOLDER / "lock.json"
+REPOSITORY = "https://github.com/saltstack-formulas/{}-formula"
+WEB = FOLDER.with_name("formula_web.sh")
+#: a formula's files that no state needs
+NO_STATES = (".git", ".github", ".travis", "docs", "bin", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A difference that stays: ``of`` is searched in its text (``tests/differential/formulas/README.md``)."""
+
+    of: str
+    why: str
+
+
+@dataclass(frozen=True)
+class FormulaCase(Case):
+    """One way to apply a formula; the words beside those of a case are those of the file."""
+
+    apply: list[str] = field(default_factory=list)
+    pillars: list[str] = field(default_factory=list)
+    roots: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+    accepted: list[Accepted] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FormulaFile(CaseFile):
+    """What is compared of one formula."""
+
+    left_out: dict[str, str] = field(default_factory=dict)
+    accepted: list[Accepted] = field(default_factory=list)
+    web: list[str] = field(default_factory=list)
+    cases: list[FormulaCase] = field(default_factory=list)  # type: ignore[assignment]
+
+    @property
+    def name(self) -> str:
+        return f"formula-{self.formula}"
+
+    @property
+    def formula(self) -> str:
+        return self.path.stem
+
+
+def load(path: Path) -> FormulaFile:
+    """The file of one formula. Raises ValueError that names what is wrong in it."""
+    data = read(path)
+    known(data, FormulaFile, path.name)
+    if path.stem not in locked():
+        raise ValueError(f"{path.name}: {LOCK.name} names no commit of {path.stem}")
+    shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
+    about = {**{name: data[name] for name in data if name != "cases"}, "commit": locked()[path.stem]}
+    cases = [
+        _case(path, one, shared, f"{path.name}, case {number}", about)
+        for number, one in enumerate(data.pop("cases", None) or [], 1)
+    ]
+    different_titles(cases, path)
+    data["accepted"] = _accepted(data, path.name)
+    if data.get("web"):
+        data["setup"] = f"hosts='{' '.join(data['web'])}'\n{WEB.read_text(encoding='utf-8')}\n{data.get('setup', '')}"
+    return FormulaFile(path, cases=cases, **{key: value for key, value in data.items() if value})
+
+
+def _case(path: Path, data: Any, shared: dict[str, list[Any]], where: str, about: dict[str, Any]) -> FormulaCase:
+    known(data, FormulaCase, where)
+    for name in ("apply", "title"):
+        if not data.get(name):
+            raise ValueError(f"{where}: `{name}` is missing")
+    more = {
+        "covers": [path.stem], "sls": yaml.safe_dump({"include": data["apply"]}), "runs": ["test", "first", "second"],
+        "accepted": _accepted(data, where),
+    }  # fmt: skip
+    text = json.dumps([data, about], sort_keys=True, default=str)
+    found = case({**data, **more}, shared, where, FormulaCase)
+    return replace(found, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+def _accepted(data: dict[str, Any], where: str) -> list[Accepted]:
+    found = []
+    for one in data.get("accepted") or []:
+        known(one, Accepted, f"{where}, accepted")
+        if not one.get("of") or not one.get("why"):
+            raise ValueError(f"{where}, accepted: both `of` and `why` are wanted")
+        found.append(Accepted(**one))
+    return found
+
+
+def load_all() -> list[FormulaFile]:
+    """The files of all formulas."""
+    return [load(path) for path in sorted(FOLDER.glob("*.yaml"))]
+
+
+def locked() -> dict[str, str]:
+    """The commit at which each formula is compared."""
+    commits: dict[str, str] = json.loads(LOCK.read_text(encoding="utf-8"))
+    return commits
+
+
+class Checkouts:
+    """Each formula's files at its commit: from a folder of checkouts or bare repositories, or else cloned.
+
+    In ``given`` a formula is `NAME-formula` or `OWNER+NAME-formula`, with its git directory there or in `repo` below.
+    """
+
+    def __init__(self, given: Path | None) -> None:
+        self._given = given
+        self._folder = Path(tempfile.mkdtemp(prefix="pushsalt-formulas-"))
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def of(self, formula: str) -> Path:
+        """The folder with this formula's files."""
+        place = self._folder / formula
+        if not place.exists():
+            commit = locked()[formula]
+            git = self._git_dir(formula) if self._given else self._clone(formula)
+            archive = _git(git, "archive", "--format=tar", commit)
+            place.mkdir()
+            subprocess.run(["tar", "-x", "-C", place], input=archive, check=True)
+        return place
+
+    def _git_dir(self, formula: str) -> Path:
+        assert self._given is not None
+        for folder in [self._given / f"{formula}-formula", *sorted(self._given.glob(f"*+{formula}-formula"))]:
+            for git in _git_dirs(folder):
+                return git
+        raise ValueError(f"no repository of {formula}-formula in {self._given}: looked for {formula}-formula and "
+                         f"*+{formula}-formula, each with `.git` or `repo` below, or bare")  # fmt: skip
+
+    def _clone(self, formula: str) -> Path:
+        git = self._folder / f"{formula}.git"
+        url = REPOSITORY.format(formula)
+        done = subprocess.run(
+            ["timeout", "600", "git", "clone", "--quiet", "--bare", url, git],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+        )  # fmt: skip
+        if done.returncode:
+            raise ValueError(f"cannot clone {url} (FORMULAS=DIR names a folder of clones): {done.stdout.strip()}")
+        return git
+
+
+def _git_dirs(folder: Path) -> Iterator[Path]:
+    for git in (folder / ".git", folder, folder / "repo/.git", folder / "repo"):
+        if (git / "HEAD").is_file() and (git / "objects").is_dir():
+            yield git
+
+
+def _git(git: Path, *words: str) -> bytes:
+    done = subprocess.run(["git", f"--git-dir={git}", *words], stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode:
+        raise ValueError(f"git {' '.join(words)} in {git}: {done.stderr.decode('utf-8', 'replace').strip()}")
+    return done.stdout
+
+
+def place(case: FormulaCase, formula: str, checkouts: Checkouts, states: Path, pillar: Path) -> None:
+    """Make a case's file root and its pillar root."""
+    for folder in (states, pillar):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    ignored = shutil.ignore_patterns(*NO_STATES)
+    for one in [*case.beside, formula]:
+        top = checkouts.of(one)
+        shutil.copytree(top, states, dirs_exist_ok=True, ignore=lambda at, names, top=top: ignored(at, names)
+                        if Path(at) == top else set())  # fmt: skip
+    for root in case.roots:
+        shutil.copytree(checkouts.of(formula) / root, states, dirs_exist_ok=True)
+    names = []
+    for number, path in enumerate(case.pillars):
+        names.append(f"pillar{number}")
+        shutil.copy(checkouts.of(formula) / path, pillar / f"{names[-1]}.sls")
+    (pillar / "top.sls").write_text(json.dumps({"base": {"*": names}} if names else {}), encoding="utf-8")

@@ -1,0 +1,254 @@
+"""Formulas by real Salt and by pushsalt on twin machines: ``scripts/differential-formulas.sh`` (formulas/README.md)."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import fnmatch
+import functools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.beds.machines import cache_dir
+from tests.differential import alike
+from tests.differential import pair as pairs
+from tests.differential.beside import thrown_away
+from tests.differential.casefiles import Case, CaseFile
+from tests.differential.formulafiles import FOLDER, Accepted, Checkouts, FormulaCase, FormulaFile, load, load_all, place
+from tests.differential.pair import ROOTS
+from tests.differential.sidebyside import SLS, Bench
+
+#: what came of the cases that were run by hand, for `scripts/formulas_compared.py --record`
+OUTCOMES = cache_dir() / "formula-outcomes"
+#: packages, units (wanted and running), users and groups: each line must be in both machines
+LOOK = Path(__file__).with_name("formula_look.sh").read_text(encoding="utf-8")
+#: services need a moment after a run: so often is looked, a second apart, before a difference is one
+LOOKS = 4
+
+
+@dataclass
+class Block:
+    """One difference: its text, and the reason for which it stays (or none: it should not)."""
+
+    text: str
+    why: str = ""
+
+
+@dataclass
+class Run:
+    """What came of one run: how many chunks there are, how many are the same, and what is different."""
+
+    name: str
+    chunks: int = 0
+    same: int = 0
+    failed: int = 0
+    refused: bool = False
+    states: list[Block] = field(default_factory=list)
+    machine: list[Block] = field(default_factory=list)
+
+    @property
+    def wrong(self) -> list[Block]:
+        return [block for block in [*self.states, *self.machine] if not block.why]
+
+
+def blocks(lines: list[str]) -> list[str]:
+    """The lines put together: a line that is not indented begins a difference."""
+    found: list[list[str]] = []
+    for line in lines:
+        if line.startswith(" ") and found:
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return ["\n".join(block) for block in found]
+
+
+def judged(texts: list[str], accepted: list[Accepted], seen: set[str]) -> list[Block]:
+    """Each difference with the reason that the case has for it, if any; ``seen`` gets the patterns that were found."""
+    found = []
+    for text in texts:
+        reasons = [one for one in accepted if re.search(one.of, text, re.DOTALL | re.MULTILINE)]
+        seen.update(one.of for one in reasons)
+        found.append(Block(text, reasons[0].why if reasons else ""))
+    return found
+
+
+def unseen(accepted: list[Accepted], seen: set[str]) -> list[str]:
+    """What is wrong with a list of accepted differences: those that there were none of."""
+    return [f"accepted, but not seen: {one.of}" for one in accepted if one.of not in seen]
+
+
+def unequal_lines(theirs: str, ours: str) -> list[str]:
+    """The lines that are in one of two outputs, each a difference."""
+    want, got = theirs.splitlines(), ours.splitlines()
+    lines = [f"only with Salt: {line}" for line in want if line not in got]
+    return lines + [f"only with pushsalt: {line}" for line in got if line not in want]
+
+
+class FormulaBench(Bench):
+    """The twin machines of a formula's cases."""
+
+    timeout = 1500
+    checkouts: Checkouts
+
+    def __init__(self, file: CaseFile, salt_python: Path, pair: pairs.Pair) -> None:
+        super().__init__(file, salt_python, pair)
+        assert isinstance(file, FormulaFile)
+        self.formula = file
+        #: the patterns of accepted differences that were found
+        self.seen: set[str] = set()
+
+    def compare(self, case: FormulaCase) -> tuple[list[Run], list[str]]:
+        """What came of each run, and what is wrong with the case itself."""
+        if self._dirty:
+            self._reset()
+        self._dirty = True
+        self._place(case)
+        trouble = self._script("setup", case.setup)
+        runs = [] if trouble else [self._run(run, case) for run in case.runs]
+        return runs, trouble + (unseen(case.accepted, self.seen) if runs else [])
+
+    def _reset(self) -> None:
+        self.close()
+        self.pair.stop()
+        self.pair.start()
+
+    def _place(self, case: Case) -> None:
+        assert isinstance(case, FormulaCase)
+        states, pillar = (self.pair.roots / name for name in ("states", "pillar"))
+        place(case, self.formula.formula, self.checkouts, states, pillar)
+        (states / f"{SLS}.sls").write_text(case.sls)
+        for path, text in {**self.file.files, **case.files}.items():
+            file = states / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        roots = {"file_roots": {"base": [str(states)]}, "pillar_roots": {"base": [str(pillar)]}}
+        self._configure({**roots, **case.opts})
+
+    def _run(self, name: str, case: FormulaCase) -> Run:
+        pillar = {**self.file.pillar, **case.pillar}
+        inside = {"file_roots": {"base": [f"{ROOTS}/states"]}, "pillar_roots": {"base": [f"{ROOTS}/pillar"]}}
+        want, got, low = self._both({**inside, **case.opts}, pillar, name == "test")
+        run = Run(name, refused=not isinstance(want, dict) or "raised" in want)
+        texts = blocks(alike.returns(want, got, low, case.blank, case.refused))
+        accepted = [*case.accepted, *self.formula.accepted]
+        run.states = judged(texts, accepted, self.seen)
+        if not run.refused:
+            run.chunks = len(want)
+            run.failed = sum(one.get("result") is False for one in want.values())
+            run.same = run.chunks - len(texts)
+        run.machine = judged(self._machine(case), accepted, self.seen)
+        return run
+
+    def _machine(self, case: FormulaCase) -> list[str]:
+        for number in range(LOOKS):
+            if number:
+                time.sleep(1)
+            files = [text for text in blocks(self._other_files(case)) if not self._left_out(text)]
+            done = {kind: case.blank(out) for kind, (_, out) in self.pair.shell(LOOK).items()}
+            texts = files + unequal_lines(done["salt"], done["ours"])
+            if case.look:
+                done = {kind: case.blank(out) for kind, (_, out) in self.pair.shell(case.look).items()}
+                texts += unequal_lines(done["salt"], done["ours"])
+            if not texts:
+                break
+        return texts
+
+    def _left_out(self, text: str) -> bool:
+        path = text.split("\n", 1)[0]
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.formula.left_out)
+
+
+def note(folder: Path, file: FormulaFile, case: FormulaCase, runs: list[Run], trouble: list[str]) -> None:
+    """Write down what came of a case, for the record."""
+    about: dict[str, Any] = {"formula": file.formula, "title": case.title, "digest": case.digest}
+    about["date"] = datetime.date.today().isoformat()
+    about["salt"] = salt_version(Path(os.environ["SALT_PYTHON"]))
+    about["trouble"] = trouble
+    about["runs"] = [asdict(run) for run in runs]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{file.formula}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
+
+
+@functools.cache
+def salt_version(python: Path) -> str:
+    """The version of the Salt that this Python has."""
+    script = "import salt.version; print(salt.version.__version__)"
+    return subprocess.run([python, "-c", script], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def told(runs: list[Run], trouble: list[str], verbose: bool) -> Iterator[str]:
+    """The lines that say what came of a case."""
+    for run in runs:
+        count = "refused" if run.refused else f"{run.same} of {run.chunks} states the same"
+        failed = f", {run.failed} failed with Salt" if run.failed else ""
+        kept = sum(bool(block.why) for block in [*run.states, *run.machine])
+        yield f"    {run.name}: {count}{failed}; {len(run.wrong)} differences, {kept} accepted"
+        for block in [*run.states, *run.machine] if verbose else run.wrong:
+            lines = block.text.splitlines()
+            yield from (f"      {line}" for line in [*lines, *([f"  accepted: {block.why}"] if block.why else [])])
+    yield from (f"    {line}" for line in trouble)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="differential-formulas.sh", description="Run formulas by real Salt and by pushsalt, and compare."
+    )
+    parser.add_argument("formulas", nargs="*", help="names (cron), default all")
+    parser.add_argument("-k", metavar="WORD", default="", help="only cases whose title has this word")
+    parser.add_argument("-v", action="store_true", help="show the differences that are accepted, too")
+    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help="where to write down what came")
+    asked = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # whatever started us: machines are taken down
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    python = Path(os.environ["SALT_PYTHON"])
+    given = os.environ.get("FORMULAS")
+    checkouts = Checkouts(Path(given) if given else None)
+    pairs.sweep()
+    wrong = 0
+    try:
+        files = [load(FOLDER / f"{name}.yaml") for name in asked.formulas] if asked.formulas else load_all()
+        for file in files:
+            wrong += _formula(file, python, checkouts, asked)
+    finally:
+        checkouts.close()
+    print(f"{wrong} not as they should be" if wrong else "all as they should be")
+    return 1 if wrong else 0
+
+
+def _formula(file: FormulaFile, python: Path, checkouts: Checkouts, asked: argparse.Namespace) -> int:
+    cases = [case for case in file.cases if asked.k in case.title]
+    if not cases:
+        return 0
+    wrong = 0
+    with thrown_away(file, python, FormulaBench) as bench:
+        bench.checkouts = checkouts
+        for case in cases:
+            begun = time.monotonic()
+            runs, trouble = bench.compare(case)
+            note(asked.record, file, case, runs, trouble)
+            good = not trouble and not any(run.wrong for run in runs)
+            wrong += not good
+            print(f"{'ok ' if good else 'NOT'} {file.formula}: {case.title} ({time.monotonic() - begun:.0f} s)")
+            for line in told(runs, trouble, asked.v):
+                print(line)
+            sys.stdout.flush()
+        lacking = unseen(file.accepted, bench.seen) if not asked.k else []
+    for line in lacking:
+        print(f"NOT {file.formula}: {line}")
+    return wrong + len(lacking)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ValueError as exc:  # a file of ours that is wrong, or no formula
+        sys.exit(f"error: {exc}")

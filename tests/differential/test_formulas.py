@@ -1,0 +1,227 @@
+"""What comparing formulas finds and lets pass, on machines that are only folders; their files, and the page."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from tests.differential import changed, formulafiles, formularuns
+from tests.differential.formulafiles import Accepted, Checkouts, FormulaCase, FormulaFile, load, load_all, locked
+from tests.differential.pair import Pair, Side
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "formulas_compared.py"
+_spec = importlib.util.spec_from_file_location("formulas_compared", SCRIPT)
+assert _spec is not None and _spec.loader is not None
+compared = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(compared)
+
+TAG = "file_|-a_|-/etc/a_|-managed"
+LOW = [{"state": "file", "fun": "managed", "__id__": "a", "name": "/etc/a"}]
+RET = {TAG: {"result": True, "changes": {"mode": "0644"}, "comment": "File /etc/a updated", "__run_num__": 0}}
+UNITS = "package cron 3.0 ii\nunit cron.service enabled\nuser root:x:0:0:root:/root:/bin/bash\n"
+
+
+class Folders(Pair):
+    """Machines that are two folders; what a script prints there is given."""
+
+    outputs: dict[str, str]
+
+    def shell(self, script: str, timeout: float = 120) -> dict[str, tuple[int, str]]:
+        return {kind: (0, text) for kind, text in self.outputs.items()}
+
+
+class FoldersBench(formularuns.FormulaBench):
+    answers: tuple[object, object]
+
+    def _both(self, opts, pillar, test):
+        return (*self.answers, LOW)
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    """Two machines in which a run just now wrote the same file."""
+    monkeypatch.setattr(formularuns, "LOOKS", 1)
+    pair = Folders(tmp_path, [], [], [])
+    pair.outputs = {"salt": UNITS, "ours": UNITS}
+    for kind in ("salt", "ours"):
+        side = Side(kind, tmp_path / kind, f"none-{kind}")
+        side.upper.mkdir(parents=True)
+        side.root.symlink_to(side.upper)
+        side.baseline = changed.snapshot(side.upper)
+        (side.upper / "etc").mkdir()
+        (side.upper / "etc/a").write_text("words\n")
+        pair.sides[kind] = side
+    found = FoldersBench(FormulaFile(Path("some.yaml")), Path("python"), pair)
+    found.answers = (RET, RET)
+    return found
+
+
+def run(bench: FoldersBench, *accepted: Accepted) -> formularuns.Run:
+    case = FormulaCase(["some"], "one", sls="include: [some]", accepted=list(accepted))
+    return bench._run("first", case)
+
+
+def test_equal_machines(bench):
+    found = run(bench)
+    assert (found.chunks, found.same, found.failed, found.wrong) == (1, 1, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "first"),
+    [
+        ({"result": False}, "file|a|/etc/a|managed"),
+        ({"changes": {}}, "file|a|/etc/a|managed"),
+        ({"comment": "made"}, "file|a|/etc/a|managed"),
+    ],
+)
+def test_a_state_that_differs(bench, change, first):
+    bench.answers = (RET, {TAG: {**RET[TAG], **change}})
+    found = run(bench)
+    assert [block.text.split("\n")[0] for block in found.wrong] == [first]
+    assert (found.chunks, found.same) == (1, 0)
+
+
+def test_one_side_that_does_not_compile(bench):
+    bench.answers = (RET, ["no such state"])
+    found = run(bench)
+    assert [block.text.split("\n")[0] for block in found.wrong] == ["one of them refuses it:"] and found.same == 0
+
+
+@pytest.mark.parametrize("what", ["content", "mode", "absent", "more"])
+def test_a_file_that_differs(bench, what):
+    file = bench.pair.ours.upper / "etc/a"
+    if what == "content":
+        file.write_text("other words\n")
+    elif what == "mode":
+        file.chmod(0o600)
+    elif what == "absent":
+        file.unlink()
+    else:
+        file = bench.pair.ours.upper / "etc/b"
+        file.write_text("more")
+    found = run(bench)
+    assert [block.text.split("\n")[0] for block in found.wrong] == [f"/etc/{file.name}"]
+    assert found.states == []
+    bench.formula = replace(bench.formula, left_out={"/etc/?": "a test"})
+    assert run(bench).wrong == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("package cron 3.0 ii", "package cron 3.1 ii"),
+        ("unit cron.service enabled", "unit cron.service disabled"),
+        ("user root:x:0:0:root:/root:/bin/bash", "user root:x:0:0:root:/root:/bin/sh"),
+    ],
+)
+def test_a_package_a_unit_or_a_user_that_differs(bench, before, after):
+    bench.pair.outputs["ours"] = UNITS.replace(before, after)
+    assert [block.text for block in run(bench).wrong] == [f"only with Salt: {before}", f"only with pushsalt: {after}"]
+
+
+def test_only_what_is_accepted_passes(bench):
+    (bench.pair.ours.upper / "etc/a").write_text("other words\n")
+    accepted = Accepted(r"\A/etc/a\n.*\+other words\Z", "they write other words")
+    assert [block.why for block in run(bench, accepted).machine] == ["they write other words"]
+    assert formularuns.unseen([accepted], bench.seen) == []
+    (bench.pair.ours.upper / "etc/a").write_text("quite other words\n")
+    bench.seen.clear()
+    assert run(bench, accepted).wrong
+    assert formularuns.unseen([accepted], bench.seen) == [f"accepted, but not seen: {accepted.of}"]
+
+
+# -- files
+
+
+def test_each_locked_formula_has_cases():
+    files = load_all()
+    assert {file.formula for file in files} == set(locked()) and all(file.cases for file in files)
+    assert all(len(commit) == 40 for commit in locked().values())
+
+
+def test_a_wrong_file_says_what_is_wrong(tmp_path):
+    file = tmp_path / "cron.yaml"
+    for text, words in [
+        ("cases: [{title: t, aply: [cron]}]", r"cron.yaml, case 1: aply: not known; known are"),
+        ("cases: [{title: t}]", r"cron.yaml, case 1: `apply` is missing"),
+        ("cases: [{title: t, apply: [cron], accepted: [{of: x}]}]", "both `of` and `why` are wanted"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(ValueError, match=words):
+            load(file)
+    (tmp_path / "nonesuch.yaml").write_text("cases: []")
+    with pytest.raises(ValueError, match=r"lock.json names no commit of nonesuch"):
+        load(tmp_path / "nonesuch.yaml")
+
+
+@pytest.mark.parametrize("folder", ["cron-formula", "some+cron-formula/repo"])
+def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
+    """At its commit, wherever the clone is; a folder that lacks it is named."""
+    place = tmp_path / "clones" / folder
+    place.mkdir(parents=True)
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+    def git(*words: str) -> str:
+        argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words]
+        return subprocess.run(argv, cwd=place, check=True, capture_output=True, text=True, env=environment).stdout
+
+    git("init", "--quiet")
+    (place / "cron").mkdir()
+    (place / "cron/init.sls").write_text("old: test.nop\n")
+    (place / "pillar.example").write_text("cron: {}\n")
+    (place / "test/states").mkdir(parents=True)
+    (place / "test/states/more.sls").write_text("more: test.nop\n")
+    git("add", ".")
+    git("commit", "--quiet", "-m", "one")
+    commit = git("rev-parse", "HEAD").strip()
+    (place / "cron/init.sls").write_text("new: test.nop\n")
+    git("commit", "--quiet", "-a", "-m", "two")
+    monkeypatch.setattr(formulafiles, "locked", lambda: {"cron": commit, "nginx": commit})
+    checkouts = Checkouts(tmp_path / "clones")
+    try:
+        case = FormulaCase(["cron"], "one", apply=["cron"], pillars=["pillar.example"], roots=["test/states"])
+        formulafiles.place(case, "cron", checkouts, tmp_path / "states", tmp_path / "pillar")
+        assert (tmp_path / "states/cron/init.sls").read_text() == "old: test.nop\n"
+        assert sorted(path.name for path in (tmp_path / "states").iterdir()) == ["cron", "more.sls", "pillar.example"]
+        assert json.loads((tmp_path / "pillar/top.sls").read_text()) == {"base": {"*": ["pillar0"]}}
+        assert (tmp_path / "pillar/pillar0.sls").read_text() == "cron: {}\n"
+        with pytest.raises(ValueError, match=r"no repository of nginx-formula in .*clones"):
+            checkouts.of("nginx")
+    finally:
+        checkouts.close()
+
+
+# -- the record and the page
+
+
+def test_the_page_is_made_of_the_record():
+    assert compared.PAGE.read_text(encoding="utf-8") == compared.page(compared.read()), (
+        "docs/formulas-compared.md is not what scripts/formulas_compared.py makes of the record"
+    )
+
+
+def test_the_record_is_of_the_cases_and_nothing_differs_that_should_not():
+    cases = [(file.formula, case.title, case.digest) for file in load_all() for case in file.cases]
+    record = compared.read()["cases"]
+    assert [(one["formula"], one["title"], one["digest"]) for one in record] == cases
+    assert not {f"{one['formula']}: {one['title']}": found for one in record if (found := compared.wrong(one))}
+
+
+def test_what_the_page_says_of_a_difference(bench):
+    bench.pair.outputs["ours"] = UNITS.replace("enabled", "disabled")
+    bench.answers = (RET, {TAG: {**RET[TAG], "changes": {}}})
+    runs = [asdict(run(bench, Accepted("only with Salt: unit cron", "known")))]
+    one = {"formula": "cron", "title": "t", "apply": ["cron"], "digest": "1", "date": "2026-01-02", "salt": "3008.3"}
+    text = compared.page({"cases": [compared._short({**one, "runs": runs})]})
+    assert "1 formulas, 1 cases, 1 runs of 1 states, 0 of them the same (0.00 %)." in text
+    row = next(line for line in text.splitlines() if line.startswith("| [cron]"))
+    assert "| not run | 0/1 | not run | different |" in row
+    assert "`only with Salt: unit cron.service enabled`: known" in row
+    assert "**first: file\\|a\\|/etc/a\\|managed" in row
+    assert compared.wrong({"runs": []}) == ["not run"]

@@ -1,0 +1,28 @@
+"""Run by test_archive_once.py with any Python, isolated: `python -I -S once_run.py ROOT NAME SOURCE ROOM`.
+
+Extracts an archive with ROOM bytes of memory beyond what it has when all is loaded; prints the return. Python 3.6.
+"""
+
+import json
+import os
+import resource
+import sys
+
+root, name, source, room = sys.argv[1:]
+sys.path.insert(0, root)
+sys.dont_write_bytecode = True
+sys.modules["msgpack"] = None
+
+from thin import loader, log, runtime  # noqa: E402
+
+log.sink = lambda level, text: None
+opts = {"id": "m", "test": False, "cachedir": os.path.dirname(source)}
+loaders = loader.Loaders(opts, runtime, {"os": "Debian", "kernel": "Linux"}, {})
+loaders.pack["__env__"] = "base"
+state = loaders.states["archive.extracted"]
+state(name=name, source=source, archive_format="no")  # what it needs is loaded now
+with open("/proc/self/statm") as stream:
+    size = int(stream.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+resource.setrlimit(resource.RLIMIT_AS, (size + int(room), size + int(room)))
+for _ in range(2):
+    print(json.dumps(state(name=name, source=source, enforce_toplevel=False)))

@@ -1,0 +1,310 @@
+"""Compressed tar archives are decompressed once, in a stream: checks, dry runs and memory are as if they were not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.thin.test_archive_hostile import HOSTILE, Bed, entry, needs_root, put, tarred
+from tests.thin.test_old_pythons import pythons
+from thin.utils import tarpass
+
+ROOT = Path(__file__).parents[2]
+
+
+def minor(version: str) -> int:
+    return int(version[2:])
+
+
+#: ending -> the program, and what makes the file of a tar archive
+PROGRAMS = {"tar.xz": ["xz"], "tar.zst": ["zstd", "-q", "--rm"], "tar.bz2": ["bzip2"], "tar.lzma": ["xz", "-Flzma"]}
+REAL = {words[0]: shutil.which(words[0]) for words in PROGRAMS.values()}
+PYTHONS, OWN = pythons(), f"3.{sys.version_info[1]}"
+TREE = [
+    entry("top", tarfile.DIRTYPE, mode=0o750), entry("top/a", data=b"1", mode=0o640), entry("top/sub/b", data=b"22"),
+    entry("top/l", tarfile.SYMTYPE, "a"), entry("top/h", tarfile.LNKTYPE, "top/a"),
+]  # fmt: skip
+
+
+def packed(path: Path, entries: list[Any], kind: str = "tar.xz") -> str:
+    plain = path.with_name(f"{path.name}.tar")
+    tarred(plain, entries)
+    program, *words = PROGRAMS[kind]
+    if REAL[program] is None:
+        pytest.skip(f"no {program}")
+    subprocess.run([REAL[program], *words, str(plain)], check=True)
+    return str(next(path.parent.glob(f"{path.name}.tar.*")).rename(path.with_name(f"{path.name}.{kind}")))
+
+
+class Counted(Bed):
+    """Counts in ``runs`` how often something is decompressed; no file for that is made in ``spool``."""
+
+    def __init__(
+        self, folder: Path, make_loaders: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        super().__init__(folder, make_loaders)
+        self.log, self.programs, self.spool = folder / "log", folder / "bin", folder / "spool"
+        self.programs.mkdir()
+        self.spool.mkdir()
+        for name, real in REAL.items():
+            (self.programs / name).write_text(f'#!/bin/sh\necho "$@" >>{self.log}\nexec {real} "$@"\n')
+            (self.programs / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{self.programs}:{os.environ['PATH']}")
+        monkeypatch.setenv("TMPDIR", str(self.spool))
+
+    def once(self, source: str, **more: Any) -> Any:
+        """The return of an extraction that decompressed the archive once."""
+        self.log.write_text("")
+        ret = self.extracted(source, **more)
+        runs = self.log.read_text().splitlines()
+        assert len(runs) == 1 and runs[0].endswith(source), runs
+        assert not list(self.spool.iterdir()) and not list(self.folder.rglob(".pushsalt*"))
+        return ret
+
+
+@pytest.fixture
+def bed(tmp_path: Path, make_loaders: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(tmp_path, make_loaders, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+@pytest.mark.parametrize("options", [None, "v", "-p", "--no-same-owner -p"])
+def test_it_is_decompressed_once(bed: Counted, kind: str, options: str | None) -> None:
+    source = packed(bed.folder / "a", TREE, kind)
+    bed.loaders.opts["test"] = True
+    ret = bed.once(source, options=options)
+    assert ret["result"] is None and "absence of one or more files" in ret["comment"] and not bed.out.exists()
+    bed.loaders.opts["test"] = False
+    ret = bed.once(source, options=options)
+    assert ret["result"] is True and ret["changes"]["directories_created"] == [f"{bed.out}/"], ret
+    listed = ["top", "top/a", "top/sub/b", "top/l", "top/h"]
+    shown = [name.rstrip("/") for name in ret["changes"]["extracted_files"]]
+    assert shown == listed and ret["comment"] == (
+        f"{source} extracted to {bed.out}/, due to absence of one or more files/dirs")
+    assert stat.S_IMODE((bed.out / "top").stat().st_mode) == 0o750 and os.readlink(bed.out / "top/l") == "a"
+    assert (bed.out / "top/a").stat().st_nlink == 2 and (bed.out / "top/sub/b").read_text() == "22"
+    ret = bed.once(source, options=options)
+    assert (ret["result"], ret["changes"], ret["comment"]) == (True, {}, "All files in archive are already present")
+    assert bed.once(source, options=options, overwrite=True)["changes"]["extracted_files"]
+    (bed.out / "top/h").unlink()  # the last one only
+    assert bed.once(source, options=options)["changes"]["extracted_files"] and (bed.out / "top/h").exists()
+
+
+@pytest.mark.parametrize("option", ["J", "-J", "--xz", "xJf", "-pJ"])
+def test_an_option_for_its_compression_is_one_for_the_archive_as_it_is(bed: Counted, option: str) -> None:
+    assert bed.once(packed(bed.folder / "a", TREE), options=option)["result"] is True
+    assert (bed.out / "top/sub/b").read_text() == "22"
+
+
+def test_the_command_that_decompresses_may_be_given(bed: Counted) -> None:
+    source = packed(bed.folder / "a", TREE)
+    other = Path(source).rename(bed.folder / "b.tar")
+    other.write_bytes(b"junk" + other.read_bytes())
+    script = bed.programs / "unjunk"
+    script.write_text(f"#!/bin/sh\necho {other} >>{bed.log}\ntail -c +5 $2 | {REAL['xz']} -dc\n")
+    script.chmod(0o755)
+    assert bed.once(str(other), list_options="unjunk -q")["result"] is True
+    assert (bed.out / "top/sub/b").read_text() == "22"
+
+
+@pytest.mark.parametrize("clean", [{"clean": True}, {"force": True}, {"clean_parent": True, "force": True}])
+def test_what_is_in_the_way_goes_before_it_comes(bed: Counted, clean: dict[str, bool]) -> None:
+    source = packed(bed.folder / "a", TREE)
+    (bed.out / "top/a").mkdir(parents=True)
+    (bed.out / "mine").touch()
+    ret = bed.once(source)
+    assert ret["result"] is False and "incorrect type" in ret["comment"] and (bed.out / "top/a").is_dir()
+    assert not (bed.out / "top/sub").exists()
+    ret = bed.once(source, **clean)
+    assert ret["result"] is True and (bed.out / "top/a").read_text() == "1", ret
+    assert (bed.out / "mine").exists() is ("clean_parent" not in clean) and ret["changes"]["removed"]
+
+
+def test_what_is_refused_leaves_nothing(bed: Counted) -> None:
+    source = packed(bed.folder / "a", [*TREE, entry("beside", data=b"x")])
+    deep = bed.folder / "not/there/yet"
+    ret = bed.loaders.states["archive.extracted"](name=str(deep), source=source)
+    assert ret["result"] is False and "does not have a single top-level directory" in ret["comment"]
+    assert not (bed.folder / "not").exists() and not list(bed.folder.rglob(".pushsalt*"))
+    ret = bed.loaders.states["archive.extracted"](name=str(deep), source=source, enforce_toplevel=False)
+    assert ret["result"] is True and (deep / "beside").read_text() == "x"
+
+
+def test_another_digest_leaves_nothing(bed: Counted) -> None:
+    ret = bed.once(packed(bed.folder / "a", TREE), source_hash="sha256=" + "0" * 64)
+    assert ret["result"] is False and "does not match the desired source_hash" in ret["comment"]
+    assert not bed.out.exists()
+
+
+@pytest.mark.parametrize("kind", ["tar.xz", "tar.zst"])
+def test_a_damaged_archive_leaves_nothing(bed: Counted, kind: str) -> None:
+    source = packed(bed.folder / "a", [*TREE, entry("big", data=os.urandom(1 << 20))], kind)
+    data = Path(source).read_bytes()
+    for damaged in (data[:-200_000], data[:-200_000] + b"?" * 200_000):
+        Path(source).write_bytes(damaged)
+        ret = bed.once(source)
+        assert ret["result"] is False and f"Failed to decompress {source}" in ret["comment"], ret
+        assert not bed.out.exists() and not ret["changes"]
+    Path(source).write_bytes(b"\xfd7zXZ\0" + b"junk" * 100)
+    assert "Failed to decompress" in bed.once(source)["comment"]
+    done = subprocess.run([str(REAL["xz"]), "-zc"], input=b"no tar archive" * 100, capture_output=True, check=True)
+    Path(source).write_bytes(done.stdout)
+    bed.log.write_text("")
+    ret = bed.extracted(source)
+    assert ret["result"] is False and f"Unable to list contents of {source}" in ret["comment"] and not bed.out.exists()
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("options", [None, "-p"])
+def test_nothing_of_a_hostile_member_gets_to_tar(
+    bed: Counted, monkeypatch: pytest.MonkeyPatch, case: str, options: str | None
+) -> None:
+    members, member, words, argument = HOSTILE[case]
+    members = [entry("first", data=b"1"), *put(members, bed.secret), entry("last", data=b"behind it")]
+    source = packed(bed.folder / "a", members)
+    passed = bytearray()
+    run_all = bed.loaders.modules["cmd.run_all"]
+
+    def noting(command: Any, stdin: Any = None, **more: Any) -> Any:
+        def noted() -> Any:
+            for piece in stdin:
+                passed.extend(piece)
+                yield piece
+
+        return run_all(command, stdin=noted(), **more)
+
+    bed.loaders.modules._functions["cmd.run_all"] = noting
+    ret = bed.once(source, options=options)
+    assert ret["result"] is False and not ret["changes"] and not bed.out.exists() and bed.harm() == []
+    assert f"- {put(member, bed.secret)} " in ret["comment"] and put(words, bed.secret) in ret["comment"], ret
+    assert f"set '{argument}' to True." in ret["comment"]
+    with tarfile.open(fileobj=io.BytesIO(bytes(passed) + b"\0" * 10240)) as archive:
+        got = archive.getnames()
+    assert got[0] == "first" and len(got) < len(members) - 1, got
+
+
+@needs_root
+def test_what_tar_reads_otherwise_is_looked_at_before_it_is_placed(bed: Counted) -> None:
+    tarred(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
+    plain = Path(tarred(bed.folder / "a.tar", [entry("a", data=b"1")]))
+    plain.write_bytes(plain.read_bytes() + (bed.folder / "b.tar").read_bytes())
+    subprocess.run(["xz", str(plain)], check=True)
+    ret = bed.once(f"{plain}.xz", options="--ignore-zeros")
+    assert ret["result"] is False and "- pipe is a FIFO" in ret["comment"] and "- su has the set-" in ret["comment"]
+    assert not bed.out.exists()
+
+
+@needs_root
+def test_a_source_that_others_can_change_is_what_was_looked_at(bed: Counted) -> None:
+    """The owner exchanges it while tar works: neither what is extracted nor the digest is of the other one."""
+    home = bed.folder / "home"
+    home.mkdir()
+    source = packed(home / "a", [entry("x", data=b"good")])
+    digest = "sha256=" + bed.loaders.modules["file.get_hash"](source, "sha256")
+    good = Path(source).read_bytes()
+    evil = Path(packed(bed.folder / "evil", [entry("x", data=b"evil")])).read_bytes()
+    os.chown(source, 1, 1)
+    run_all = bed.loaders.modules["cmd.run_all"]
+
+    def swapping(command: Any, **options: Any) -> Any:
+        Path(source).write_bytes(evil)
+        return run_all(command, **options)
+
+    bed.loaders.modules._functions["cmd.run_all"] = swapping
+    for more in ({}, {"source_hash": digest}):
+        Path(source).write_bytes(good)
+        ret = bed.extracted(source, overwrite=True, **more)
+        assert ret["result"] is True and (bed.out / "x").read_text() == "good", ret
+    assert not [path for path in (bed.folder / "cache").rglob("*") if path.is_file()]
+
+
+def test_without_a_program_python_decompresses(bed: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = [packed(bed.folder / kind, TREE, kind) for kind in PROGRAMS]
+    double = Path(sources[0])
+    for name in ("tar", "cat"):
+        (bed.programs / name).symlink_to(str(shutil.which(name)))
+    for name in REAL:
+        (bed.programs / name).unlink()
+    monkeypatch.setenv("PATH", str(bed.programs))
+    for source in sources:
+        ret = bed.extracted(source, overwrite=True)
+        if source.endswith("zst"):
+            assert ret["result"] is False and f"Unable to list contents of {source}" in ret["comment"]
+            continue
+        assert ret["result"] is True and (bed.out / "top/sub/b").read_text() == "22", ret
+        data = Path(source).read_bytes()
+        Path(source).write_bytes(data[:-20])
+        assert f"Failed to decompress {source}" in bed.extracted(source, overwrite=True)["comment"]
+        Path(source).write_bytes(data + b"\0" * 8)
+    assert bed.extracted(str(double), overwrite=True)["result"] is True  # with padding behind it
+
+
+def test_without_tar_there_is_an_error(bed: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = packed(bed.folder / "a", TREE)
+    monkeypatch.setenv("PATH", str(bed.programs))
+    ret = bed.extracted(source)
+    assert ret["result"] is False and "Unable to run command" in ret["comment"] and not bed.out.exists(), ret
+
+
+def test_more_than_is_held_is_read_again_where_only_its_end_is_missing(
+    bed: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written for an archive that is there; that costs a second look at one that is there in part."""
+    monkeypatch.setattr(tarpass, "HELD", 100_000)
+    source = packed(bed.folder / "a", [*TREE, entry("top/big", data=b"x" * 300_000), entry("top/last", data=b"y")])
+    assert bed.once(source)["result"] is True and bed.once(source)["changes"] == {}
+    (bed.out / "top/last").unlink()
+    bed.log.write_text("")
+    assert bed.extracted(source)["changes"]["extracted_files"] and (bed.out / "top/last").read_text() == "y"
+    assert len(bed.log.read_text().splitlines()) == 2
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """An archive with 160 MiB in one member and 64 in others."""
+    folder = tmp_path_factory.mktemp("large")
+
+    def made(kind: str) -> Path:
+        source = folder / f"a.{kind}"
+        if not source.exists():
+            sizes = [("first", 1 << 20), *((f"d/{number}", 4 << 20) for number in range(16)), ("big", 160 << 20)]
+            with tarfile.open(folder / "a.tar", "w") as archive, open("/dev/zero", "rb") as zeros:
+                for name, size in sizes:
+                    info = tarfile.TarInfo(name)
+                    info.size = size
+                    archive.addfile(info, zeros)
+            words = {"tar.xz": ["xz", "-0"], "tar.zst": ["zstd", "-q", "--rm", "-1"]}[kind]
+            subprocess.run([*words, str(folder / "a.tar")], check=True)
+        return source
+
+    return made
+
+
+@pytest.mark.parametrize(
+    "version, python",
+    [(version, PYTHONS[version]) for version in sorted({min(PYTHONS, key=minor), OWN}, key=minor)],
+)
+@pytest.mark.parametrize("kind", ["tar.xz", "tar.zst"])
+def test_memory_stays_bounded(
+    tmp_path: Path, large: Callable[[str], Path], version: str, python: str, kind: str
+) -> None:
+    """With room for 40 MiB: 8 of them are what is held, 4 the decompressor's."""
+    source, out = large(kind), tmp_path / "out"
+    script = [str(Path(__file__).with_name("once_run.py")), str(ROOT), str(out), str(source), str(40 << 20)]
+    done = subprocess.run([python, "-I", "-S", *script], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    first, again = map(json.loads, done.stdout.splitlines())
+    assert first["result"] is True and len(first["changes"]["extracted_files"]) == 18, first
+    assert (out / "big").stat().st_size == 160 << 20
+    assert (again["result"], again["changes"]) == (True, {})

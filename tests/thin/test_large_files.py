@@ -1,0 +1,203 @@
+"""Files above the limit of diffs are edited without being in memory, and as smaller ones are."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.thin.filebed import Bed
+from tests.thin.test_old_pythons import pythons
+from thin import link
+from thin.exceptions import CommandExecutionError, SaltInvocationError
+from thin.utils.files import diff, edit, large
+
+ROOT = Path(__file__).parents[2]
+PYTHONS = pythons()
+VERSIONS = sorted({min(PYTHONS, key=lambda version: int(version[2:])), f"3.{sys.version_info[1]}"})
+TEXT = "port = 80\n# name = x\n\nhost a\nhost b\r\nhost über\n\tlast"
+#: pattern, replacement, more; each on TEXT and on parts of it
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    (r"^port = .*$", "port = 81", {}), (r"^host (\w)", r"host \1\1-\g<1>", {}), (r"^host", "guest", {"count": 2}),
+    (r"x*", "-", {}), (r"^", "> ", {}), (r"$", ";", {}), (r"\b", "|", {}), (r"", "", {}), (r"(?s)80.*host", "all", {}),
+    (r"host(?= b)", "HOST", {}), (r"(?<=host )a", "c", {}), (r"\n\n", "\n", {}),
+    (r"HOST", "h", {"flags": ["IGNORECASE"]}), (r"(a)|(b)", r"[\1\2]", {}), (r"port", "port", {}),
+    (r"port", r"a\1b", {"backslash_literal": True}),
+    (r"80", "80", {"count": -1}), (r"\Aport", "p", {}), (r"last\Z", "end", {}), (r"ü", "ue", {}), (r".*", "", {}),
+    (r"^none", "none here", {"append_if_not_found": True}), (r"^none", "", {"append_if_not_found": True}),
+    (r"^nothing", "x", {"prepend_if_not_found": True, "not_found_content": "first"}),
+    (r"^nothing", "host a", {"prepend_if_not_found": True}), (r"^nothing", "host b", {"append_if_not_found": True}),
+    (r"^port", "port", {"append_if_not_found": True}), (r"never", "x", {}), (r"(unclosed", "x", {}), (r"a", r"\9", {}),
+]  # fmt: skip
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Any:
+    made = Bed(tmp_path / "bed")
+    before = link.connect(made.link)
+    yield made
+    link.connect(before)
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT + "\n", "host a\n", "x" * 10])
+def test_replacements_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    for pattern, repl, more in CASES:
+        for backup, test in ((".bak", False), (False, True))[: 2 if text == TEXT else 1]:
+            outcomes = []
+            for limit in (1 << 20, 5):
+                monkeypatch.setattr(diff, "LIMIT", limit)
+                for name in os.listdir(bed.target):
+                    os.unlink(bed.path(name))
+                path = bed.file("f", text)
+                inode, read = os.stat(path).st_ino, edit.read
+                if limit == 5:
+                    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+                ret = bed.state("replace", test=test, name=path, pattern=pattern, repl=repl, backup=backup, **more)
+                monkeypatch.setattr(edit, "read", read)
+                found = ret["changes"].pop("diff", None)
+                files = {name: Path(bed.path(name)).read_bytes() for name in sorted(os.listdir(bed.target))}
+                outcomes.append((ret, found is None, files, os.stat(path).st_ino == inode))
+                if found is not None and limit == 5:
+                    old, new = map(int, re.findall(r"\d+", found))
+                    assert found == diff.TOO_LARGE % (old, new) and old == len(text.encode())
+                    assert test or new == os.path.getsize(path)
+            assert outcomes[0] == outcomes[1], (pattern, repl, more, backup, test)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_pieces_are_the_whole(version: str) -> None:
+    """On the oldest Python, whose ``sub`` goes over empty matches otherwise."""
+    code = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); from thin.utils.files.edit import Substitution\n"
+        "for text, pattern, repl, count in json.loads(sys.argv[2]):\n"
+        "    one, data = Substitution(bytes, pattern, repl, count), text.encode('utf-8')\n"
+        "    assert b''.join(one.pieces(data)) == one.whole(data), (text, pattern)\n"
+    )
+    texts = (TEXT, "abxd", "xxaxx", "")
+    cases = [
+        (text, pattern, repl, count) for text in texts for pattern, repl, _ in CASES for count in (0, 1, 3)
+        if "unclosed" not in pattern and repl != r"\9" and (repl != r"a\1b")
+    ]  # fmt: skip
+    cases += [(text, r"b|x*|$", "-", count) for text in texts for count in (0, 2)]
+    argv = [PYTHONS[version], "-I", "-S", "-c", code, str(ROOT), json.dumps(cases)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_searches_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bed.file("f", TEXT)
+    for pattern, _, more in CASES:
+        found = []
+        for limit in (1 << 20, 5):
+            monkeypatch.setattr(diff, "LIMIT", limit)
+            try:
+                found.append(edit.search_file(path, pattern, more.get("flags", 8)))
+            except SaltInvocationError as exc:
+                found.append(str(exc))
+        assert found[0] == found[1], pattern
+    monkeypatch.setattr(diff, "LIMIT", 5)
+    binary = bed.file("b", b"\0" * 600)
+    for call in (edit.search_file, edit.replace_in_file):
+        with pytest.raises(SaltInvocationError, match="Cannot perform string replacements on a binary file"):
+            call(binary, "x", *(["y"] if call is edit.replace_in_file else []))
+
+
+@pytest.mark.parametrize("header", [None, True])
+@pytest.mark.parametrize("text", ["host a", ["new", "host  b", "# name = x"], "port = 80\n# name = x", "ü\nport", ""])
+def test_prepend_is_that_of_smaller_files(
+    bed: Any, monkeypatch: pytest.MonkeyPatch, text: Any, header: bool | None
+) -> None:
+    outcomes = []
+    for limit in (1 << 20, 5):
+        monkeypatch.setattr(diff, "LIMIT", limit)
+        path = bed.file("f", "ü\n" + TEXT if text == "ü\nport" else TEXT)
+        inode, read = os.stat(path).st_ino, edit.read
+        if limit == 5:
+            monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+        rets = [bed.state("prepend", test=test, name=path, text=text, header=header) for test in (True, False, False)]
+        monkeypatch.setattr(edit, "read", read)
+        diffs = [ret["changes"].pop("diff", None) for ret in rets]
+        kept = os.stat(path).st_ino == inode
+        outcomes.append((rets, [found is None for found in diffs], Path(path).read_bytes(), kept))
+        assert diffs[0] == diffs[1]
+        if limit == 5 and diffs[1]:
+            assert diffs[1].startswith(diff.TOO_LARGE[:14]) and f" {os.path.getsize(path)} bytes" in diffs[1]
+    assert outcomes[0] == outcomes[1]
+
+
+def test_a_file_that_is_cut_short_meanwhile_is_an_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who reads what is mapped and no longer there gets SIGBUS: it is not the worker."""
+    monkeypatch.setattr(diff, "LIMIT", 5)
+    path = bed.file("f", b"line\n" * 100_000)
+
+    def cutting(data: Any) -> Any:
+        faulthandler.disable()
+        os.truncate(path, 0)
+        yield data[300_000:300_010]
+
+    with pytest.raises(OSError, match="it was cut short while it was read"):
+        list(large.pieces(path, cutting))
+    monkeypatch.setattr(edit.Substitution, "measured", lambda self, data: cutting(data))
+    Path(path).write_bytes(b"line\n" * 100_000)
+    ret = bed.state("replace", name=path, pattern="line", repl="x")
+    assert ret["result"] is False and "Unable to open file" in ret["comment"] and "cut short" in ret["comment"]
+
+
+def test_a_replacement_that_breaks_off_leaves_the_file(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diff, "LIMIT", 5)
+    path = bed.file("f", b"line\n" * 300_000)
+
+    def breaking(self: Any, data: Any) -> Any:
+        faulthandler.disable()
+        yield b"y" * 400_000
+        os.kill(os.getpid(), signal.SIGBUS)
+
+    monkeypatch.setattr(edit.Substitution, "pieces", breaking)
+    with pytest.raises(CommandExecutionError, match="Unable to write file"):
+        edit.replace_in_file(path, "line", "x", backup=False)
+    assert Path(path).read_bytes() == b"line\n" * 300_000 and os.listdir(bed.target) == ["f"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
+    """A file of 40 MiB, mostly a hole, with room for 10."""
+    path, size = tmp_path / "log", 40 << 20
+    with open(path, "wb") as stream:
+        stream.write(b"first line of it\n" * 100)
+        stream.seek(size - len(b"\nthe end\n"))
+        stream.write(b"\nthe end\n")
+    calls = [
+        ("states:file.replace", {"pattern": "^the end$", "repl": "THE END", "backup": False}),
+        ("states:file.replace", {"pattern": "^THE END$", "repl": "THE END", "backup": False}),
+        ("states:file.replace", {"pattern": "^none$", "repl": "more", "append_if_not_found": True, "backup": False}),
+        ("states:file.prepend", {"text": ["head", "more"]}),
+        ("states:file.prepend", {"text": ["head", "2nd"], "header": True}),
+        ("modules:file.search", {"pattern": "^more$"}),
+        ("modules:file.prepend", {"args": ["top"]}), ("states:file.append", {"text": ["the end"]}),
+    ]  # fmt: skip
+    words = [str(Path(__file__).with_name("large_run.py")), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
+    done = subprocess.run(
+        [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    rets, sizes, kept = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
+    assert kept == (True,) * 8
+    assert sizes == (size, size, size + 5, size + 10, size + 19, size + 19, size + 23, size + 31)
+    assert [ret["comment"] for ret in rets[:5]] == [
+        "Changes were made", "No changes needed to be made", "Changes were made", "Prepended 1 lines",
+        "Prepended 2 lines",
+    ]  # fmt: skip
+    assert rets[2]["changes"]["diff"] == diff.TOO_LARGE % (size, size + 5)
+    assert rets[5] is True
+    with open(path, "rb") as stream:
+        assert stream.read(23) == b"top\nhead\n2nd\nhead\nfirst"
+        stream.seek(-30, os.SEEK_END)
+        assert stream.read().endswith(b"\nTHE END\nmore\nthe end\n")

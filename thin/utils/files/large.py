@@ -1,0 +1,94 @@
+"""Files too large to be read whole: regular expressions see them where they lie, mapped into memory as Salt does it,
+and what is made of them comes piece by piece.
+
+A mapped file that somebody cuts short ends whoever reads it by a signal. So a child does that, and says what it found.
+"""
+
+import errno
+import os
+
+from thin import waiting
+from thin.utils import safepath
+from thin.utils.files import atomic, diff
+
+
+def is_large(path):
+    """Whether the file at ``path`` has more than diff.LIMIT bytes, and can be mapped: not by a minimal Python."""
+    return os.path.getsize(path) > diff.LIMIT and os.path.isfile(path) and _mapping() is not None
+
+
+def _mapping():
+    """Python's module for it, or None."""
+    try:
+        import mmap
+    except ImportError:
+        return None
+    return mmap
+
+
+def head(path):
+    """The first 512 bytes. Raises OSError."""
+    with open(path, "rb", opener=safepath.opener) as source:
+        return source.read(512)
+
+
+def pieces(path, work):
+    """Yield what ``work(data)`` yields, bytes, in other pieces; ``data`` is the content of the file. Raises OSError."""
+    with open(path, "rb", opener=safepath.opener) as source:
+        answer, said, pid = _begun(source, work)
+    status = None
+    try:
+        while True:
+            if not waiting.readable(answer):
+                continue
+            piece = os.read(answer, atomic.PIECE)
+            if not piece:
+                break
+            yield piece
+        words = os.read(said, 4096).decode("utf-8", "replace")
+        status = os.waitpid(pid, 0)[1]
+    finally:
+        os.close(answer)
+        os.close(said)
+        if status is None:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+    if status:
+        raise OSError(errno.EIO, words or "it was cut short while it was read", path)
+
+
+def _begun(source, work):
+    """Start the child: (descriptor of what it yields, of what went wrong, its process id)."""
+    pipes = [os.pipe(), os.pipe()]
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            _work(source, work, pipes[0][1])
+            code = 0
+        except BaseException as exc:
+            os.write(pipes[1][1], (str(exc) or type(exc).__name__).encode("utf-8", "replace")[:4096])
+        finally:
+            os._exit(code)
+    for _, writing in pipes:
+        os.close(writing)
+    return pipes[0][0], pipes[1][0], pid
+
+
+def _work(source, work, descriptor):
+    gathered = bytearray()
+
+    def write():
+        view = memoryview(gathered)
+        while view:
+            view = view[os.write(descriptor, view):]
+        view.release()
+        del gathered[:]
+
+    mmap = _mapping()
+    data = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+    for piece in work(data):
+        gathered += piece
+        if len(gathered) >= atomic.PIECE:
+            write()
+    write()
